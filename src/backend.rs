@@ -1,0 +1,184 @@
+//! Backends by name. The only file that names backend features.
+
+use crate::error::{Error, Result};
+use burn::tensor::Device;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Where tensors live and who computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// A real GPU if there is one, else [`Backend::Flex`].
+    #[default]
+    Auto,
+    /// burn's fast CPU backend.
+    Flex,
+    /// burn's older CPU backend.
+    Ndarray,
+    /// Any GPU through Vulkan, Metal, DirectX 12 or WebGPU.
+    Wgpu,
+    /// A GPU through Vulkan, with SPIR-V kernels.
+    Vulkan,
+    /// A GPU through Metal.
+    Metal,
+    /// An NVIDIA GPU.
+    Cuda,
+}
+
+impl Backend {
+    /// Every backend that can be named.
+    pub const ALL: [Self; 7] =
+        [Self::Auto, Self::Flex, Self::Ndarray, Self::Wgpu, Self::Vulkan, Self::Metal, Self::Cuda];
+
+    /// The name used on the command line and in configs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Flex => "flex",
+            Self::Ndarray => "ndarray",
+            Self::Wgpu => "wgpu",
+            Self::Vulkan => "vulkan",
+            Self::Metal => "metal",
+            Self::Cuda => "cuda",
+        }
+    }
+
+    /// Whether the program was built with it.
+    pub fn is_compiled(self) -> bool {
+        match self {
+            Self::Auto => true,
+            Self::Flex => cfg!(feature = "flex"),
+            Self::Ndarray => cfg!(feature = "ndarray"),
+            Self::Wgpu => cfg!(feature = "wgpu"),
+            Self::Vulkan => cfg!(feature = "vulkan"),
+            Self::Metal => cfg!(feature = "metal"),
+            Self::Cuda => cfg!(feature = "cuda"),
+        }
+    }
+
+    /// Whether its tensors lie in the memory of this process, so that reading them is free.
+    pub fn is_host(self) -> bool {
+        matches!(self, Self::Flex | Self::Ndarray)
+    }
+
+    /// The devices of this backend that can be used now, best first.
+    pub fn adapters(self) -> Vec<Adapter> {
+        #[allow(deprecated)] // burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.
+        match self {
+            Self::Auto => Self::ALL[1..].iter().flat_map(|backend| backend.adapters()).collect(),
+            #[cfg(feature = "flex")]
+            Self::Flex => vec![Adapter::cpu(self, Device::flex())],
+            #[cfg(feature = "ndarray")]
+            Self::Ndarray => vec![Adapter::cpu(self, Device::ndarray())],
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => gpus(self, burn::tensor::DeviceType::Wgpu),
+            #[cfg(feature = "vulkan")]
+            Self::Vulkan => gpus(self, burn::tensor::DeviceType::Vulkan),
+            #[cfg(feature = "metal")]
+            Self::Metal => gpus(self, burn::tensor::DeviceType::Metal),
+            #[cfg(feature = "cuda")]
+            Self::Cuda => gpus(self, burn::tensor::DeviceType::Cuda),
+            #[allow(unreachable_patterns)]
+            _ => Vec::new(),
+        }
+    }
+
+    /// Opens the backend on its best adapter; [`Backend::Auto`] becomes the backend that the adapter names.
+    ///
+    /// # Errors
+    /// If it was not compiled in, or has no adapter; the message lists what there is.
+    pub fn open(self) -> Result<Adapter> {
+        if self == Self::Auto {
+            let gpus = [Self::Cuda, Self::Metal, Self::Vulkan, Self::Wgpu].into_iter().flat_map(Self::adapters);
+            let cpus = [Self::Flex, Self::Ndarray].into_iter().flat_map(Self::adapters);
+            return gpus.filter(|adapter| !adapter.is_software).chain(cpus).next().ok_or_else(|| {
+                Error::message("no backend of this build can be used here; build with the feature \"flex\"")
+            });
+        }
+        if !self.is_compiled() {
+            let compiled: Vec<_> = Self::ALL.iter().filter(|backend| backend.is_compiled()).map(|b| b.name()).collect();
+            return Err(Error::message(format!(
+                "backend \"{self}\" is not in this build, which has {}; build with `--features {self}`",
+                compiled.join(", ")
+            )));
+        }
+        self.adapters().into_iter().next().ok_or_else(|| {
+            let usable: Vec<_> =
+                Self::ALL[1..].iter().filter(|backend| !backend.adapters().is_empty()).map(|b| b.name()).collect();
+            Error::message(format!(
+                "backend \"{self}\" finds no adapter on this machine; usable here: {}",
+                usable.join(", ")
+            ))
+        })
+    }
+}
+
+/// The GPUs of a device type, real ones first.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn gpus(backend: Backend, device_type: burn::tensor::DeviceType) -> Vec<Adapter> {
+    let mut adapters: Vec<_> = burn::tensor::Device::enumerate(device_type)
+        .into_vec()
+        .into_iter()
+        .map(|device| {
+            let name = format!("{:?}", device.as_dispatch());
+            // wgpu calls an adapter that the CPU emulates a `Cpu`; nothing else says it.
+            let is_software = backend != Backend::Cuda && name.contains("Cpu");
+            Adapter { backend, name, is_software, device }
+        })
+        .collect();
+    adapters.sort_by_key(|adapter| adapter.is_software);
+    adapters
+}
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Backend {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|backend| backend.name()).collect();
+            format!("unknown backend \"{name}\"; there are {}", names.join(", "))
+        })
+    }
+}
+
+/// A device that can be used.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    /// The backend that reaches it.
+    pub backend: Backend,
+    /// What the backend calls it.
+    pub name: String,
+    /// Whether it is a GPU emulated by the CPU: right, and slow.
+    pub is_software: bool,
+    /// Tensors are made here.
+    pub device: Device,
+}
+
+impl Adapter {
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    fn cpu(backend: Backend, device: Device) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Self { backend, name: format!("CPU, {threads} threads"), is_software: false, device }
+    }
+}
+
+/// Whether the tensors of `device` lie in the memory of this process, so that reading and writing them costs nothing.
+pub fn is_host(device: &Device) -> bool {
+    #[allow(deprecated)]
+    let hosts: [Device; cfg!(feature = "flex") as usize + cfg!(feature = "ndarray") as usize] = [
+        #[cfg(feature = "flex")]
+        Device::flex(),
+        #[cfg(feature = "ndarray")]
+        Device::ndarray(),
+    ];
+    // Equality of devices does not look at autodiff.
+    hosts.contains(device)
+}

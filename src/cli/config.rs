@@ -1,0 +1,24 @@
+//! `lookback config`.
+
+use super::ConfigCommand;
+use crate::config::Config;
+use crate::error::Result;
+
+pub(super) fn run(command: ConfigCommand) -> Result<()> {
+    match command {
+        ConfigCommand::Show(args) => {
+            let config = Config::load(args.config.as_deref(), &args.set)?;
+            print!("{}", config.to_toml());
+        }
+        ConfigCommand::Check(args) => {
+            Config::load(args.config.as_deref(), &args.set)?;
+            let name = args.config.map_or("the quick start".into(), |path| path.display().to_string());
+            println!("{name}: every key and value is right");
+        }
+        ConfigCommand::Schema => {
+            let schema = schemars::schema_for!(Config);
+            println!("{}", serde_json::to_string_pretty(&schema).expect("a schema is plain data"));
+        }
+    }
+    Ok(())
+}

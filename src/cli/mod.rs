@@ -1,0 +1,313 @@
+//! The command line: every clap struct here, one file for each command.
+
+mod completions;
+mod config;
+mod data;
+mod devices;
+mod evaluate;
+mod progress;
+mod train;
+mod translate;
+
+use crate::backend::Backend;
+use crate::error::Result;
+use crate::training::Dashboard;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Train, run and score attention models, from the RNN encoder-decoder to the Transformer.
+#[derive(Parser, Debug)]
+#[command(name = "lookback", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Examples:
+  lookback train                                       the quick start: learn to reverse, in a few minutes
+  lookback train config/numbers-transformer.toml       English number words into French
+  echo 'one hundred' | lookback translate --run runs/numbers-transformer
+  lookback evaluate --run runs/numbers-transformer --json")]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// List, generate and fetch data.
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Train a model, or go on training.
+    Train(TrainArgs),
+    /// Translate text, one sentence a line.
+    Translate(TranslateArgs),
+    /// Score a model on held-out data, or hypotheses against references.
+    Evaluate(EvaluateArgs),
+    /// List the backends and devices, and check that they agree.
+    Devices(DevicesArgs),
+    /// Show, check and document configs.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Print shell completions.
+    Completions(CompletionsArgs),
+}
+
+#[derive(Subcommand, Debug)]
+enum DataCommand {
+    /// List the generated tasks and the public corpora.
+    List,
+    /// Generate a task's pairs into train.tsv, valid.tsv and test.tsv.
+    #[command(after_help = "Example:
+  lookback data generate numbers --out datasets/numbers --pairs 20000 --min-len 1 --max-len 4 --seed 7")]
+    Generate(GenerateArgs),
+    /// Fetch a public corpus; continues where it was cut off, and verifies checksums.
+    #[command(after_help = "Example:\n  lookback data fetch multi30k --out datasets/multi30k")]
+    Fetch(FetchArgs),
+}
+
+#[derive(Args, Debug)]
+struct GenerateArgs {
+    /// The task; `data list` names them.
+    task: String,
+    /// Folder to write into.
+    #[arg(long)]
+    out: PathBuf,
+    /// Training pairs; a tenth as many, at most 1000, for each of validation and test.
+    #[arg(long, default_value_t = 10_000)]
+    pairs: usize,
+    /// Shortest source, in the task's own unit.
+    #[arg(long)]
+    min_len: Option<usize>,
+    /// Longest source, in the task's own unit.
+    #[arg(long)]
+    max_len: Option<usize>,
+    /// Seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Replace files that are there.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Args, Debug)]
+struct FetchArgs {
+    /// The corpus; `data list` names them.
+    name: String,
+    /// Folder to write into.
+    #[arg(long)]
+    out: PathBuf,
+    /// Fetch from here instead of the corpus's home.
+    #[arg(long)]
+    base_url: Option<String>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
+On a run folder that exists training goes on; the same command continues an interrupted run.
+
+Examples:
+  lookback train config/reverse-bahdanau.toml --set training.max_updates=2000
+  lookback train config/multi30k-de-en-transformer.toml --backend flex --run runs/first
+  lookback train my.toml --init-from runs/first")]
+struct TrainArgs {
+    /// The experiment; without it, the quick start.
+    config: Option<PathBuf>,
+    /// Overrides a key of the config: --set training.learning_rate=0.001
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Where the tensors live; `devices` lists what there is.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// The run folder [default: runs/NAME, NAME being the config's].
+    #[arg(long)]
+    run: Option<PathBuf>,
+    /// How training is shown: auto, tui, plain or none.
+    #[arg(long, default_value = "auto")]
+    dashboard: Dashboard,
+    /// Start from the parameters of a finished run with the same tokenizer.
+    #[arg(long, value_name = "RUN")]
+    init_from: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "One sentence a line, UTF-8, plain or .gz; a blank line in is a blank line out.
+
+Examples:
+  lookback translate --run runs/first --input test.de --output test.en --beam 5
+  echo 'ein Hund' | lookback translate --run runs/first --beam 5 --n-best 3
+  lookback translate --run runs/first --input a.de --targets a.en      log-probabilities of given targets")]
+struct TranslateArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// Sentences to translate; - is standard input.
+    #[arg(long, default_value = "-")]
+    input: PathBuf,
+    /// Where translations go; - is standard output.
+    #[arg(long, default_value = "-")]
+    output: PathBuf,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// One JSON object for each line, with scores and tokens.
+    #[arg(long)]
+    json: bool,
+    /// Target prefixes, a line for each sentence; a blank line is none.
+    #[arg(long, value_name = "FILE")]
+    prefixes: Option<PathBuf>,
+    /// Do not translate: print the log-probability (nats) and the perplexity of these targets.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prefixes", "n_best", "sample"])]
+    targets: Option<PathBuf>,
+    #[command(flatten)]
+    decoding: DecodingArgs,
+}
+
+/// Decoding options; what is not given comes from the run's config.
+#[derive(Args, Debug)]
+struct DecodingArgs {
+    /// Beam size; 1 is greedy search.
+    #[arg(long)]
+    beam: Option<usize>,
+    /// Hypotheses to print for each sentence, as "LINE ||| TEXT ||| SCORE".
+    #[arg(long)]
+    n_best: Option<usize>,
+    /// Exponent of the length penalty.
+    #[arg(long)]
+    length_penalty: Option<f64>,
+    /// Longest target, in tokens for each source token; `decoding.max_len_extra` is added.
+    #[arg(long)]
+    max_len_factor: Option<f64>,
+    /// Source tokens in a batch.
+    #[arg(long)]
+    batch_tokens: Option<usize>,
+    /// Draw at random instead of searching.
+    #[arg(long)]
+    sample: bool,
+    /// Temperature of sampling.
+    #[arg(long, requires = "sample")]
+    temperature: Option<f64>,
+    /// Sample from this many of the likeliest words.
+    #[arg(long, requires = "sample")]
+    top_k: Option<usize>,
+    /// Sample from the likeliest words that together have this probability.
+    #[arg(long, requires = "sample")]
+    top_p: Option<f64>,
+    /// Seed of sampling [default: the run's].
+    #[arg(long, requires = "sample")]
+    seed: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  lookback evaluate --run runs/first --beam 5
+  lookback evaluate --hypotheses out.en --references test.en --sources test.de --json")]
+struct EvaluateArgs {
+    /// The run folder.
+    #[arg(long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
+    run: Option<PathBuf>,
+    /// Which of the run's data: train, valid or test.
+    #[arg(long, default_value = "test")]
+    split: String,
+    /// Override a key of the run's config, such as the path of moved data.
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Sentences to score.
+    #[arg(long, requires = "references")]
+    hypotheses: Option<PathBuf>,
+    /// What they should be.
+    #[arg(long, requires = "hypotheses")]
+    references: Option<PathBuf>,
+    /// Their sources, for scores by length.
+    #[arg(long, requires = "hypotheses")]
+    sources: Option<PathBuf>,
+    /// sacreBLEU's tokenizer for BLEU: 13a, intl, char or none.
+    #[arg(long, default_value = "13a")]
+    tokenize: crate::scoring::BleuTokenizer,
+    /// Score BLEU and chrF in lower case; a model that writes lower case is always scored so.
+    #[arg(long)]
+    lowercase: bool,
+    /// Write the hypotheses here.
+    #[arg(long, requires = "run", value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    decoding: DecodingArgs,
+}
+
+#[derive(Args, Debug)]
+struct DevicesArgs {
+    /// Run one forward and backward pass of every model on every backend and print the largest difference from flex.
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum ConfigCommand {
+    /// Print the resolved config, with every field.
+    Show(ConfigArgs),
+    /// Check a config and say what is wrong.
+    Check(ConfigArgs),
+    /// Print the JSON schema of configs, with the meaning of every key.
+    Schema,
+}
+
+#[derive(Args, Debug)]
+struct ConfigArgs {
+    /// The config; without it, the quick start.
+    config: Option<PathBuf>,
+    /// Override a key of the config.
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+struct CompletionsArgs {
+    /// The shell.
+    shell: clap_complete::Shell,
+}
+
+impl Cli {
+    /// Runs the command.
+    pub fn run(self) -> Result<()> {
+        match self.command {
+            Command::Data(DataCommand::List) => data::list(),
+            Command::Data(DataCommand::Generate(args)) => data::generate(args),
+            Command::Data(DataCommand::Fetch(args)) => data::fetch(args),
+            Command::Train(args) => train::run(args),
+            Command::Translate(args) => translate::run(args),
+            Command::Evaluate(args) => evaluate::run(args),
+            Command::Devices(args) => devices::run(args),
+            Command::Config(command) => config::run(command),
+            Command::Completions(args) => completions::run(args),
+        }
+    }
+}
+
+impl DecodingArgs {
+    /// The run's decoding settings with what was given here, checked.
+    fn apply(&self, config: &crate::decoding::DecodingConfig) -> Result<crate::decoding::DecodingConfig> {
+        let mut config = config.clone();
+        config.beam_size = self.beam.unwrap_or(config.beam_size);
+        // A beam smaller than the configured n-best list gives a shorter list.
+        config.n_best = self.n_best.unwrap_or(config.n_best.min(config.beam_size));
+        if self.beam.is_none() && !self.sample {
+            config.beam_size = config.beam_size.max(config.n_best);
+        }
+        config.length_penalty = self.length_penalty.unwrap_or(config.length_penalty);
+        config.max_len_factor = self.max_len_factor.unwrap_or(config.max_len_factor);
+        config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
+        if self.sample {
+            let mut sampling = config.sampling.take().unwrap_or_default();
+            sampling.temperature = self.temperature.unwrap_or(sampling.temperature);
+            sampling.top_k = self.top_k.unwrap_or(sampling.top_k);
+            sampling.top_p = self.top_p.unwrap_or(sampling.top_p);
+            config.sampling = Some(sampling);
+            config.beam_size = 1;
+        } else if self.beam.is_some() {
+            config.sampling = None;
+        }
+        config.validate()?;
+        Ok(config)
+    }
+}

@@ -1,0 +1,90 @@
+//! `lookback train`.
+
+use super::TrainArgs;
+use super::evaluate;
+use crate::config::{Config, QUICK_START};
+use crate::data::Split;
+use crate::error::{Error, Result};
+use crate::scoring::Scorer;
+use crate::training::{Outcome, Run, Stop, TrainOptions, dataset, duration, train};
+use std::path::{Path, PathBuf};
+
+/// Examples that are shown at the end.
+const N_SHOWN: usize = 5;
+
+pub(super) fn run(args: TrainArgs) -> Result<()> {
+    let mut config = Config::load(args.config.as_deref(), &args.set)?;
+    config.backend = args.backend.unwrap_or(config.backend);
+    let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
+    let adapter = config.backend.open()?;
+    let options = TrainOptions {
+        run: run.clone(),
+        dashboard: args.dashboard,
+        init_from: args.init_from,
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+    };
+    if args.config.is_none() {
+        let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
+        about.for_each(|line| eprintln!("{}", line.trim_start_matches(['#', ' '])));
+    }
+    let outcome = train(&config, &adapter, &options)?;
+    let again = format!("{} --run {}", command_of(args.config.as_deref(), &args.set), run.display());
+    eprintln!("{}", summary(&outcome));
+    if outcome.stop == Stop::Interrupted {
+        return Err(Error::Interrupted(format!("interrupted and saved; to go on: {again}")));
+    }
+    let loaded = Run::open(&run)?.load_model(&adapter, |warning| eprintln!("warning: {warning}"))?;
+    if config.data.task.is_some() {
+        let pairs = dataset::pairs_of(&config.data, Split::Test, config.seed)?;
+        let found = evaluate::translate_pairs(&loaded, &pairs, &config.decoding, "testing");
+        let scores = Scorer::default().score(
+            &found,
+            &pairs.iter().map(|pair| pair.target.clone()).collect::<Vec<_>>(),
+            None,
+        )?;
+        println!("held-out test: {:.2} % of {} sequences right", 100.0 * scores.metrics.sequence_accuracy, pairs.len());
+        for (pair, translation) in pairs.iter().zip(&found).take(N_SHOWN) {
+            let verdict = if *translation == pair.target { "right" } else { "wrong" };
+            println!("  {}  ->  {translation}  ({verdict})", pair.source);
+        }
+    } else {
+        let pairs = dataset::pairs_of(&config.data, Split::Valid, config.seed)?;
+        let shown: Vec<_> = pairs.into_iter().take(N_SHOWN).collect();
+        for (pair, translation) in shown.iter().zip(evaluate::translate_pairs(&loaded, &shown, &config.decoding, "translating")) {
+            println!("  {}  ->  {translation}", pair.source);
+        }
+    }
+    println!("the run is in {}", run.display());
+    println!("  translate   echo 'TEXT' | lookback translate --run {}", run.display());
+    println!("  evaluate    lookback evaluate --run {}", run.display());
+    Ok(())
+}
+
+fn default_run(config: Option<&Path>) -> PathBuf {
+    let name = config.and_then(Path::file_stem).map_or("quick-start".into(), |stem| stem.to_string_lossy().into_owned());
+    Path::new("runs").join(name)
+}
+
+fn command_of(config: Option<&Path>, set: &[String]) -> String {
+    let config = config.map(|path| format!(" {}", path.display())).unwrap_or_default();
+    let set: String = set.iter().map(|setting| format!(" --set {setting}")).collect();
+    format!("lookback train{config}{set}")
+}
+
+fn summary(outcome: &Outcome) -> String {
+    let why = match outcome.stop {
+        Stop::Updates => "all updates made",
+        Stop::Minutes => "the time is up",
+        Stop::Patience => "validation no longer gets better",
+        Stop::Interrupted => "interrupted",
+    };
+    let state = &outcome.state;
+    let rate = outcome.tokens as f64 / outcome.update_seconds.max(1e-9);
+    let skipped = if state.skipped > 0 { format!(", {} updates skipped", state.skipped) } else { String::new() };
+    format!(
+        "{why}: {} updates, {} target tokens, {}, {rate:.0} target tokens/s in updates{skipped}",
+        state.update,
+        state.tokens,
+        duration(state.seconds)
+    )
+}

@@ -1,0 +1,150 @@
+//! `lookback translate`.
+
+use super::TranslateArgs;
+use super::progress;
+use crate::data::batch::Example;
+use crate::data::read_lines;
+use crate::decoding::{Hypothesis, Request, decode, score_targets};
+use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
+use crate::training::{LoadedModel, Run};
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+pub(super) fn run(args: TranslateArgs) -> Result<()> {
+    let run = Run::open(&args.run)?;
+    let backend = args.backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
+    let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
+    let lines = read_lines(&args.input)?;
+    if let Some(targets) = &args.targets {
+        return score(&args, &loaded, &lines, &read_lines(targets)?);
+    }
+    let config = args.decoding.apply(&loaded.config.decoding)?;
+    let mut requests: Vec<Request> =
+        lines.iter().map(|line| Request::new(loaded.tokenizers.source().encode(line.trim()))).collect();
+    check_lengths(&loaded, &requests, &args.input)?;
+    if let Some(path) = &args.prefixes {
+        let prefixes = read_lines(path)?;
+        if prefixes.len() != lines.len() {
+            let message = format!("has {} lines where {} has {}", prefixes.len(), args.input.display(), lines.len());
+            return Err(Error::file(path, message));
+        }
+        for (request, prefix) in requests.iter_mut().zip(&prefixes) {
+            request.prefix = loaded.tokenizers.target().encode(prefix.trim());
+        }
+    }
+    let bar = progress::bar(lines.len() as u64, "translating");
+    let seed = args.decoding.seed.unwrap_or(loaded.config.seed);
+    let found = decode(&loaded.model, &requests, &config, seed, |n| bar.set_position(n as u64));
+    bar.finish_and_clear();
+    let mut output = open(&args.output)?;
+    for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {
+        write_line(&mut output, i, line, hypotheses, &loaded, args.json, config.n_best).map_err(Error::io(&args.output))?;
+    }
+    output.flush().map_err(Error::io(&args.output))?;
+    let cut = found.iter().filter(|hypotheses| !hypotheses[0].is_complete).count();
+    if cut > 0 {
+        eprintln!(
+            "warning: {cut} of {} translations were cut at the length cap of {} tokens for each source token and {} more; \
+             raise --max-len-factor",
+            found.len(),
+            config.max_len_factor,
+            config.max_len_extra
+        );
+    }
+    Ok(())
+}
+
+fn write_line(
+    output: &mut dyn Write,
+    i: usize,
+    line: &str,
+    hypotheses: &[Hypothesis],
+    loaded: &LoadedModel,
+    is_json: bool,
+    n_best: usize,
+) -> std::io::Result<()> {
+    let tokenizer = loaded.tokenizers.target();
+    if is_json {
+        let hypotheses: Vec<_> = hypotheses
+            .iter()
+            .map(|h| {
+                json!({
+                    "text": tokenizer.decode(&h.tokens),
+                    "score": h.score,
+                    "log_probability": h.log_probability,
+                    "perplexity": h.perplexity(),
+                    "complete": h.is_complete,
+                    "tokens": h.tokens.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        return writeln!(output, "{}", json!({ "source": line, "hypotheses": hypotheses }));
+    }
+    if n_best == 1 {
+        return writeln!(output, "{}", tokenizer.decode(&hypotheses[0].tokens));
+    }
+    for h in hypotheses {
+        writeln!(output, "{i} ||| {} ||| {:.4}", tokenizer.decode(&h.tokens), h.score)?;
+    }
+    Ok(())
+}
+
+/// Refuses sources that the model's positions cannot number.
+fn check_lengths(loaded: &LoadedModel, requests: &[Request], input: &Path) -> Result<()> {
+    let Some(limit) = loaded.model.max_len() else { return Ok(()) };
+    match requests.iter().position(|request| request.source.len() + 1 > limit) {
+        Some(i) => Err(Error::line(
+            input,
+            i + 1,
+            format!(
+                "has {} tokens with the end symbol, but the model's learned positions end at {limit}; split the line",
+                requests[i].source.len() + 1
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Prints what the model thinks of given targets.
+fn score(args: &TranslateArgs, loaded: &LoadedModel, sources: &[String], targets: &[String]) -> Result<()> {
+    if sources.len() != targets.len() {
+        let message = format!("{} has {} lines, the targets have {}", args.input.display(), sources.len(), targets.len());
+        return Err(Error::message(message));
+    }
+    let examples: Vec<Example> = sources
+        .iter()
+        .zip(targets)
+        .map(|(source, target)| Example {
+            source: loaded.tokenizers.source().encode(source.trim()),
+            target: loaded.tokenizers.target().encode(target.trim()),
+        })
+        .collect();
+    let config = args.decoding.apply(&loaded.config.decoding)?;
+    let scores = score_targets(&loaded.model, &examples, config.batch_tokens);
+    let mut output = open(&args.output)?;
+    for ((source, target), scores) in sources.iter().zip(targets).zip(&scores) {
+        let sum: f64 = scores.iter().sum();
+        let perplexity = (-sum / scores.len().max(1) as f64).exp();
+        let written = if args.json {
+            let line = json!({
+                "source": source, "target": target, "log_probability": sum, "perplexity": perplexity,
+                "token_log_probabilities": scores,
+            });
+            writeln!(output, "{line}")
+        } else {
+            writeln!(output, "{sum:.6}\t{perplexity:.4}")
+        };
+        written.map_err(Error::io(&args.output))?;
+    }
+    output.flush().map_err(Error::io(&args.output))
+}
+
+fn open(path: &Path) -> Result<Box<dyn Write>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
+    }
+    Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
+}

@@ -1,0 +1,286 @@
+//! What a user writes: one TOML file, one struct for each section.
+//!
+//! Every default stands once, in an `impl Default`. A config file lists only what its experiment chooses; the resolved
+//! config, with every field, is written into the run directory before the first update.
+
+use crate::backend::Backend;
+use crate::data::{LengthFilter, SplitFiles, TaskConfig, TokenizerConfig};
+use crate::decoding::DecodingConfig;
+use crate::error::{Error, Result};
+use crate::models::{ModelConfig, TransformerConfig};
+use crate::training::TrainingConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The configuration used when none is given: a small Transformer that learns to reverse, in a few minutes on two cores.
+pub const QUICK_START: &str = include_str!("../config/quick-start.toml");
+
+/// A whole experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Seed of the initial weights, the order of the data, dropout and sampling.
+    pub seed: u64,
+    /// Where the tensors live.
+    pub backend: Backend,
+    /// What is learnt.
+    pub data: DataConfig,
+    /// How text becomes tokens.
+    pub tokenizer: TokenizerConfig,
+    /// What learns.
+    pub model: ModelConfig,
+    /// How it learns.
+    pub training: TrainingConfig,
+    /// How it writes.
+    pub decoding: DecodingConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            backend: Backend::default(),
+            data: DataConfig::default(),
+            tokenizer: TokenizerConfig::default(),
+            model: ModelConfig::Transformer(TransformerConfig::default()),
+            training: TrainingConfig::default(),
+            decoding: DecodingConfig::default(),
+        }
+    }
+}
+
+/// `[data]`: a generated task, or the files of a corpus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DataConfig {
+    /// A generated task; without it, `train`, `valid` and `test` name files.
+    pub task: Option<TaskConfig>,
+    /// Training pairs to generate.
+    pub n_train: usize,
+    /// Validation pairs to generate.
+    pub n_valid: usize,
+    /// Test pairs to generate.
+    pub n_test: usize,
+    /// Folder that the paths of the split files are relative to; without it, the working directory.
+    pub dir: Option<PathBuf>,
+    /// Training files.
+    pub train: Option<SplitFiles>,
+    /// Validation files.
+    pub valid: Option<SplitFiles>,
+    /// Test files.
+    pub test: Option<SplitFiles>,
+    /// Thousandths of the training pairs that are held out for each of validation and test when no files are named for
+    /// them; which pairs depends on the source text alone.
+    pub hold_out_per_mille: Option<u64>,
+    /// Which training pairs are left out.
+    pub filter: LengthFilter,
+}
+
+impl Default for DataConfig {
+    fn default() -> Self {
+        Self {
+            task: None,
+            n_train: 50_000,
+            n_valid: 500,
+            n_test: 1000,
+            dir: None,
+            train: None,
+            valid: None,
+            test: None,
+            hold_out_per_mille: None,
+            filter: LengthFilter::default(),
+        }
+    }
+}
+
+impl DataConfig {
+    /// The files of `files`, under [`DataConfig::dir`].
+    pub fn resolve(&self, files: &SplitFiles) -> SplitFiles {
+        let under = |path: &Option<PathBuf>| path.as_ref().map(|path| self.dir.iter().collect::<PathBuf>().join(path));
+        SplitFiles {
+            source: under(&files.source),
+            target: under(&files.target),
+            tsv: under(&files.tsv),
+            ..files.clone()
+        }
+    }
+
+    fn validate(&self) -> Result<()> {
+        match (&self.task, &self.train) {
+            (Some(_), Some(_)) => {
+                Err(Error::config("data", "has both a task and training files; leave one of data.task and data.train out"))
+            }
+            (None, None) => {
+                Err(Error::config("data", "has nothing to learn: give data.task.kind, or data.train with its files"))
+            }
+            (Some(task), None) => {
+                for (key, n) in [("n_train", self.n_train), ("n_valid", self.n_valid), ("n_test", self.n_test)] {
+                    if n == 0 {
+                        return Err(Error::config(format!("data.{key}"), "must be at least 1, got 0"));
+                    }
+                }
+                task.validate()
+            }
+            (None, Some(_)) => {
+                for (key, files) in [("train", &self.train), ("valid", &self.valid), ("test", &self.test)] {
+                    if let Some(files) = files {
+                        files.validate(&format!("data.{key}"))?;
+                    }
+                }
+                match self.hold_out_per_mille {
+                    None if self.valid.is_none() => Err(Error::config(
+                        "data.valid",
+                        "is missing: name its files, or set data.hold_out_per_mille to hold out training pairs",
+                    )),
+                    Some(n) if n == 0 || n > 400 => {
+                        Err(Error::config("data.hold_out_per_mille", format!("must be between 1 and 400, got {n}")))
+                    }
+                    _ => self.filter.validate("data.filter"),
+                }
+            }
+        }
+    }
+}
+
+impl Config {
+    /// Reads a config file, or the quick start if there is none, and applies `key.path=value` overrides.
+    ///
+    /// # Errors
+    /// Names the file, the line, the key, the allowed values and the nearest spelling.
+    pub fn load(path: Option<&Path>, overrides: &[String]) -> Result<Self> {
+        let (name, text) = match path {
+            Some(path) => (path.to_path_buf(), std::fs::read_to_string(path).map_err(Error::io(path))?),
+            None => (PathBuf::from("quick-start.toml"), QUICK_START.to_string()),
+        };
+        let config = Self::parse(&text, overrides).map_err(|fault| fault.at(&name, &text))?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// Reads a config that this program wrote, without checking its values.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+        Self::parse(&text, &[]).map_err(|fault| fault.at(path, &text))
+    }
+
+    fn parse(text: &str, overrides: &[String]) -> Result<Self, Fault> {
+        let mut table: toml::Table = toml::from_str(text).map_err(Fault::from)?;
+        if overrides.is_empty() {
+            // Straight from the text, so that errors know their line.
+            return toml::from_str(text).map_err(Fault::from);
+        }
+        for setting in overrides {
+            apply(&mut table, setting).map_err(|message| Fault { message, span: None })?;
+        }
+        Self::deserialize(table).map_err(|error| Fault { message: error.message().to_string(), span: None })
+    }
+
+    /// Checks every value against its rule.
+    ///
+    /// # Errors
+    /// Names the key, the value and the rule.
+    pub fn validate(&self) -> Result<()> {
+        self.data.validate()?;
+        self.tokenizer.validate()?;
+        self.model.validate()?;
+        self.training.validate()?;
+        self.decoding.validate()
+    }
+
+    /// The config with every field, as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("every field of a config is a TOML value")
+    }
+}
+
+/// What a TOML reader complains of.
+struct Fault {
+    message: String,
+    span: Option<std::ops::Range<usize>>,
+}
+
+impl From<toml::de::Error> for Fault {
+    fn from(error: toml::de::Error) -> Self {
+        Self { message: error.message().to_string(), span: error.span() }
+    }
+}
+
+impl Fault {
+    /// The error with file and line, and the nearest spelling of a misspelt name.
+    fn at(self, path: &Path, text: &str) -> Error {
+        let quoted: Vec<&str> = self.message.split('`').skip(1).step_by(2).collect();
+        let mut message = self.message.replace('\n', " ");
+        let mut line = self.span.map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+        if let Some((wrong, allowed)) = quoted.split_first() {
+            // Inside a tagged section the reader has lost the place; the misspelt word finds it again.
+            let places: Vec<usize> =
+                text.lines().enumerate().filter(|(_, line)| mentions(line, wrong)).map(|(i, _)| i + 1).collect();
+            line = places.iter().copied().rfind(|place| line.is_none_or(|line| line == *place)).or(places.last().copied()).or(line);
+            let nearest = allowed.iter().max_by(|a, b| {
+                strsim::jaro_winkler(wrong, a).total_cmp(&strsim::jaro_winkler(wrong, b))
+            });
+            if let Some(nearest) = nearest.filter(|nearest| strsim::jaro_winkler(wrong, nearest) > 0.75) {
+                message.push_str(&format!("; did you mean `{nearest}`?"));
+            }
+        }
+        match line {
+            Some(line) => Error::line(path, line, message),
+            None => Error::file(path, message),
+        }
+    }
+}
+
+fn mentions(line: &str, word: &str) -> bool {
+    line.split('#').next().unwrap_or("").split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).any(|w| w == word)
+}
+
+/// Applies one `key.path=value`.
+fn apply(table: &mut toml::Table, setting: &str) -> Result<(), String> {
+    let (key, value) = setting
+        .split_once('=')
+        .ok_or_else(|| format!("--set {setting}: write key.path=value, as in --set training.learning_rate=0.001"))?;
+    let (key, value) = (key.trim(), value.trim());
+    // What is no TOML value is a string: `--set backend=flex` needs no quotes.
+    let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
+        .ok()
+        .and_then(|mut table| table.remove("value"))
+        .unwrap_or_else(|| toml::Value::String(value.to_string()));
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let last = parts.pop().filter(|last| !last.is_empty()).ok_or_else(|| format!("--set {setting}: the key is empty"))?;
+    let mut table = table;
+    for part in parts {
+        table = table
+            .entry(part)
+            .or_insert_with(|| toml::Value::Table(toml::Table::new()))
+            .as_table_mut()
+            .ok_or_else(|| format!("--set {setting}: `{part}` is a value, not a section"))?;
+    }
+    table.insert(last.to_string(), value);
+    Ok(())
+}
+
+/// The keys in which two configs differ, dotted, with both values.
+pub fn differences(old: &Config, new: &Config) -> Vec<(String, String, String)> {
+    let table = |config: &Config| toml::Table::try_from(config).expect("every field of a config is a TOML value");
+    let mut found = Vec::new();
+    compare("", &toml::Value::Table(table(old)), &toml::Value::Table(table(new)), &mut found);
+    found
+}
+
+fn compare(path: &str, old: &toml::Value, new: &toml::Value, found: &mut Vec<(String, String, String)>) {
+    match (old, new) {
+        (toml::Value::Table(old), toml::Value::Table(new)) => {
+            let missing = toml::Value::String("(unset)".into());
+            let mut keys: Vec<&String> = old.keys().chain(new.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                compare(&path, old.get(key).unwrap_or(&missing), new.get(key).unwrap_or(&missing), found);
+            }
+        }
+        _ if old == new => {}
+        _ => found.push((path.to_string(), old.to_string(), new.to_string())),
+    }
+}

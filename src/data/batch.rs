@@ -1,0 +1,164 @@
+//! From sentences to tensors: padding, shifting, and batches of similar lengths.
+//!
+//! A [`Batch`] is the only thing that crosses from the data to a model.
+
+use super::tokenizer::{BOS, EOS, PAD};
+use crate::random::{Purpose, Stream};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+/// A pair of sentences as token ids, without start and end symbols.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Example {
+    /// The source.
+    pub source: Vec<u32>,
+    /// The target.
+    pub target: Vec<u32>,
+}
+
+/// Sentences padded to the longest.
+///
+/// # Shapes
+/// - ids: `[batch, len]`
+#[derive(Clone, Debug)]
+pub struct Padded {
+    /// Token ids, [`PAD`] beyond each sentence.
+    pub ids: Tensor<2, Int>,
+    /// The length of each sentence in tokens, end symbol included.
+    pub lengths: Vec<usize>,
+}
+
+impl Padded {
+    /// Pads `sentences` on the right to the longest, or to `min_len` if that is more.
+    pub fn new(sentences: &[Vec<u32>], min_len: usize, device: &Device) -> Self {
+        let len = sentences.iter().map(Vec::len).max().unwrap_or(0).max(min_len).max(1);
+        let mut ids = vec![PAD as i32; sentences.len() * len];
+        for (row, sentence) in ids.chunks_mut(len).zip(sentences) {
+            for (id, token) in row.iter_mut().zip(sentence) {
+                *id = *token as i32;
+            }
+        }
+        let lengths = sentences.iter().map(Vec::len).collect();
+        Self { ids: Tensor::from_data(TensorData::new(ids, [sentences.len(), len]), device), lengths }
+    }
+
+    /// Source sentences: each with the end symbol behind it.
+    pub fn sources<'a>(sentences: impl IntoIterator<Item = &'a Vec<u32>>, device: &Device) -> Self {
+        let sentences: Vec<Vec<u32>> =
+            sentences.into_iter().map(|sentence| sentence.iter().copied().chain([EOS]).collect()).collect();
+        Self::new(&sentences, 0, device)
+    }
+
+    /// The number of sentences.
+    pub fn batch_size(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// The padded length.
+    pub fn len(&self) -> usize {
+        self.ids.dims()[1]
+    }
+
+    /// Whether there is no sentence.
+    pub fn is_empty(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
+    /// The tokens that are not padding.
+    pub fn n_tokens(&self) -> usize {
+        self.lengths.iter().sum()
+    }
+}
+
+/// What a model learns from in one step.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// What is read: `x_1 .. x_S </s>`.
+    pub source: Padded,
+    /// What the decoder is given: `<s> y_1 .. y_T`.
+    pub target_input: Padded,
+    /// What it shall answer: `y_1 .. y_T </s>`, the same shape.
+    pub target_output: Padded,
+    /// The answers on the host, row-major, [`PAD`] where nothing is to be learnt.
+    pub target_ids: Vec<u32>,
+}
+
+impl Batch {
+    /// Pads and shifts `examples`.
+    pub fn new(examples: &[&Example], device: &Device) -> Self {
+        let source = Padded::sources(examples.iter().map(|example| &example.source), device);
+        let input: Vec<Vec<u32>> =
+            examples.iter().map(|example| [BOS].into_iter().chain(example.target.iter().copied()).collect()).collect();
+        let output: Vec<Vec<u32>> =
+            examples.iter().map(|example| example.target.iter().copied().chain([EOS]).collect()).collect();
+        let target_output = Padded::new(&output, 0, device);
+        let len = target_output.len();
+        let mut target_ids = vec![PAD; output.len() * len];
+        for (row, sentence) in target_ids.chunks_mut(len).zip(&output) {
+            row[..sentence.len()].copy_from_slice(sentence);
+        }
+        Self { source, target_input: Padded::new(&input, 0, device), target_output, target_ids }
+    }
+
+    /// Target tokens that count, end symbols included.
+    pub fn n_target_tokens(&self) -> usize {
+        self.target_output.n_tokens()
+    }
+}
+
+/// The batches of one epoch, as indices of examples, in training order.
+///
+/// Sentences of similar length come together, so that little is padded: a shuffled corpus is cut into pools, each pool is
+/// sorted by length and cut into batches of at most `max_tokens`, and the batches are shuffled again. The plan is a function
+/// of (seed, epoch), so that a position in the data is a pair (epoch, batch).
+pub fn plan_epoch(lengths: &[(usize, usize)], max_tokens: usize, seed: u64, epoch: u64) -> Vec<Vec<usize>> {
+    const POOL_BATCHES: usize = 64;
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
+    shuffle(&mut order, seed, epoch, 0);
+    let mean = lengths.iter().map(|(source, target)| source.max(target)).sum::<usize>() / lengths.len().max(1);
+    let pool_size = (POOL_BATCHES * max_tokens / mean.max(1)).max(1);
+    let mut batches = Vec::new();
+    for pool in order.chunks_mut(pool_size) {
+        // Stable: equal lengths stay in shuffled order.
+        pool.sort_by_key(|i| (lengths[*i].1, lengths[*i].0));
+        batches.extend(cut(pool, lengths, max_tokens));
+    }
+    shuffle(&mut batches, seed, epoch, 1);
+    batches
+}
+
+/// The batches of a corpus that is read once, longest sentences together, in a fixed order.
+pub fn plan_by_length(lengths: &[(usize, usize)], max_tokens: usize) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..lengths.len()).collect();
+    order.sort_by_key(|i| (lengths[*i].0.max(lengths[*i].1), *i));
+    cut(&order, lengths, max_tokens)
+}
+
+/// Cuts `order` into batches whose padded size stays within `max_tokens` on either side; a sentence longer than that is a
+/// batch of its own.
+fn cut(order: &[usize], lengths: &[(usize, usize)], max_tokens: usize) -> Vec<Vec<usize>> {
+    let mut batches: Vec<Vec<usize>> = Vec::new();
+    let mut longest = 0;
+    for &i in order {
+        // One more for the end symbol.
+        let len = lengths[i].0.max(lengths[i].1) + 1;
+        match batches.last_mut() {
+            Some(batch) if longest.max(len) * (batch.len() + 1) <= max_tokens => {
+                longest = longest.max(len);
+                batch.push(i);
+            }
+            _ => {
+                longest = len;
+                batches.push(vec![i]);
+            }
+        }
+    }
+    batches
+}
+
+/// Fisher-Yates with numbers that depend on nothing but the arguments.
+fn shuffle<T>(items: &mut [T], seed: u64, epoch: u64, stage: u64) {
+    let stream = Stream::new(seed, Purpose::Shuffle, &[epoch, stage]);
+    for i in (1..items.len()).rev() {
+        items.swap(i, (stream.bits(i as u64) % (i as u64 + 1)) as usize);
+    }
+}

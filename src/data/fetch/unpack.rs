@@ -1,0 +1,90 @@
+//! From fetched files to readable ones: one file out of a zip archive, and the TSVs of data sets with another format.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::DeflateDecoder;
+
+use super::datasets::{Dataset, Derived};
+use super::part_of;
+use crate::data::{Pair, Split, SplitFiles, read_lines, read_pairs};
+use crate::error::{Error, Result};
+
+/// The contents of the file called `name` (in whatever folder) in a zip archive; `None` when the archive is damaged,
+/// has no such file, or the file is longer than `bytes`.
+///
+/// Reads what such data sets use: one part, no encryption, below 4 GiB, stored or deflated. The caller checks the
+/// contents.
+pub(super) fn zip_member(archive: &[u8], name: &str, bytes: u64) -> Option<Vec<u8>> {
+    const END: &[u8] = b"PK\x05\x06";
+    let end = archive.windows(END.len()).rposition(|window| window == END)?;
+    let mut entry = archive.get(number(archive, end + 16, 4)?..)?;
+    while entry.starts_with(b"PK\x01\x02") {
+        let name_len = number(entry, 28, 2)?;
+        let entry_len = 46 + name_len + number(entry, 30, 2)? + number(entry, 32, 2)?;
+        let path = str::from_utf8(entry.get(46..46 + name_len)?).ok()?;
+        if path.rsplit('/').next() == Some(name) {
+            let local = archive.get(number(entry, 42, 4)?..)?;
+            let data = local.get(30 + number(local, 26, 2)? + number(local, 28, 2)?..)?;
+            let packed = data.get(..number(entry, 20, 4)?)?;
+            return match number(entry, 10, 2)? {
+                0 => Some(packed.to_vec()),
+                8 => inflate(packed, bytes),
+                _ => None,
+            };
+        }
+        entry = entry.get(entry_len..)?;
+    }
+    None
+}
+
+/// The little-endian number of `len` bytes at `start`.
+fn number(bytes: &[u8], start: usize, len: usize) -> Option<usize> {
+    Some(bytes.get(start..start + len)?.iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte)))
+}
+
+fn inflate(packed: &[u8], bytes: u64) -> Option<Vec<u8>> {
+    let mut contents = Vec::new();
+    DeflateDecoder::new(packed).take(bytes + 1).read_to_end(&mut contents).ok()?;
+    (contents.len() as u64 <= bytes).then_some(contents)
+}
+
+/// Writes what a data set needs to be read as a corpus, and says which files that is.
+pub(super) fn derive(dataset: &Dataset, dir: &Path) -> Result<Vec<PathBuf>> {
+    match dataset.derived {
+        Derived::Nothing => Ok(Vec::new()),
+        Derived::ScanTsv => {
+            let texts = dataset.files.iter().map(|file| dir.join(file.name));
+            texts.filter(|path| path.extension().is_some_and(|e| e == "txt")).map(|path| scan_tsv(&path)).collect()
+        }
+        Derived::Splits { from, per_mille } => {
+            let pairs = read_pairs(&SplitFiles::tsv(dir.join(from)))?;
+            Split::ALL.into_iter().map(|split| write_split(&pairs, split, per_mille, dir)).collect()
+        }
+    }
+}
+
+/// From `IN: jump twice OUT: I_JUMP I_JUMP` to `jump twice TAB I_JUMP I_JUMP`.
+fn scan_tsv(path: &Path) -> Result<PathBuf> {
+    let mut pairs = Vec::new();
+    for (number, line) in (1..).zip(read_lines(path)?) {
+        let sides = line.strip_prefix("IN: ").and_then(|rest| rest.split_once(" OUT: "));
+        let (source, target) = sides.ok_or_else(|| Error::line(path, number, "not `IN: command OUT: actions`"))?;
+        pairs.push(Pair::new(source, target));
+    }
+    write_tsv(pairs.iter(), path.with_extension("tsv"))
+}
+
+fn write_split(pairs: &[Pair], split: Split, per_mille: u64, dir: &Path) -> Result<PathBuf> {
+    let chosen = pairs.iter().filter(|pair| Split::of_source(&pair.source, per_mille) == split);
+    write_tsv(chosen, dir.join(format!("{split}.tsv")))
+}
+
+fn write_tsv<'a>(pairs: impl Iterator<Item = &'a Pair>, path: PathBuf) -> Result<PathBuf> {
+    let text: String = pairs.map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect();
+    let part = part_of(&path);
+    fs::write(&part, text).map_err(Error::io(&part))?;
+    fs::rename(&part, &path).map_err(Error::io(&path))?;
+    Ok(path)
+}

@@ -1,0 +1,78 @@
+//! Everything between text and numbers: reading corpora, generating tasks, tokenizing, batching, fetching public data.
+//!
+//! This part knows no model. A corpus or a generated task gives [`Pair`]s, [`Tokenizers`] turn them into token ids, and
+//! [`batch`] pads ids into what a model reads.
+
+pub mod batch;
+pub mod corpus;
+pub mod fetch;
+pub mod random;
+pub mod tasks;
+pub mod tokenizer;
+
+pub use corpus::{LengthFilter, SplitFiles, read_lines, read_pairs, sha256_of_file};
+pub use random::{Rng, stream};
+pub use tasks::TaskConfig;
+pub use tokenizer::{BOS, EOS, PAD, Tokenizer, TokenizerConfig, Tokenizers, UNK};
+
+/// One example: a source text and the target text that a model should produce for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Pair {
+    /// What the model reads.
+    pub source: String,
+    /// What the model should write.
+    pub target: String,
+}
+
+impl Pair {
+    /// A pair of the two texts as they are.
+    pub fn new(source: impl Into<String>, target: impl Into<String>) -> Self {
+        Self { source: source.into(), target: target.into() }
+    }
+}
+
+/// Which part of the data a pair belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Split {
+    /// What the model learns from.
+    Train,
+    /// What training is watched with.
+    Valid,
+    /// What is looked at once, at the end.
+    Test,
+}
+
+impl Split {
+    /// All splits, in the order in which they are written.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Valid, Self::Test];
+
+    /// The name used in files and on the command line: `train`, `valid` or `test`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Valid => "valid",
+            Self::Test => "test",
+        }
+    }
+
+    /// The split that a source text belongs to when `per_mille` thousandths of all texts go to each of valid and test.
+    ///
+    /// It depends on the text alone (a hash of its bytes), never on a seed, an order or other texts, so that the same
+    /// source can never be trained on in one run and tested on in another.
+    pub fn of_source(source: &str, per_mille: u64) -> Self {
+        let bucket = random::hash(source.as_bytes()) % 1000;
+        if bucket < per_mille {
+            Self::Valid
+        } else if bucket < 2 * per_mille {
+            Self::Test
+        } else {
+            Self::Train
+        }
+    }
+}
+
+impl std::fmt::Display for Split {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,101 @@
+//! The file of trained tokenizers: one JSON object with a format version, the settings and one vocabulary a side.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Model, Tokenizer, TokenizerConfig, Tokenizers, character, subword, word};
+
+/// The version written; it grows when older programs could misread a file.
+const FORMAT: u32 = 1;
+
+/// What is saved of [`Tokenizers`].
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Saved {
+    format: u32,
+    pub(super) config: TokenizerConfig,
+    source: Side,
+    /// `None`: the source's serves both.
+    target: Option<Side>,
+}
+
+/// The trained vocabulary of one side, in the order of ids, without the special tokens.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(super) enum Side {
+    Char { vocabulary: Vec<char> },
+    Word { split_punctuation: bool, vocabulary: Vec<String> },
+    Bpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
+    Unigram { pieces: Vec<(String, f64)> },
+}
+
+impl Saved {
+    pub(super) fn new(config: &TokenizerConfig, source: Side, target: Option<Side>) -> Self {
+        Self { format: FORMAT, config: config.clone(), source, target }
+    }
+
+    pub(super) fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("strings and finite numbers are always valid JSON") + "\n"
+    }
+
+    /// Reads the text of a file; the message of an error names no file.
+    pub(super) fn from_json(text: &[u8]) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Version {
+            format: u32,
+        }
+        let not_one = |e: serde_json::Error| format!("not a tokenizer file: {e}");
+        let version: Version = serde_json::from_slice(text).map_err(not_one)?;
+        if version.format != FORMAT {
+            let got = version.format;
+            return Err(format!(
+                "tokenizer format {got}, but this program reads format {FORMAT}; use a matching version"
+            ));
+        }
+        serde_json::from_slice(text).map_err(not_one)
+    }
+
+    pub(super) fn build(self) -> Result<Tokenizers, String> {
+        let lowercase = self.config.is_lowercase();
+        let source = self.source.build(lowercase).map_err(|e| format!("source: {e}"))?;
+        let target = self.target.as_ref().map(|side| side.build(lowercase)).transpose();
+        Ok(Tokenizers { source, target: target.map_err(|e| format!("target: {e}"))?, saved: self })
+    }
+}
+
+impl Side {
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Char { vocabulary } => vocabulary.is_empty(),
+            Self::Word { vocabulary, .. } | Self::Bpe { vocabulary, .. } => vocabulary.is_empty(),
+            Self::Unigram { pieces } => pieces.is_empty(),
+        }
+    }
+
+    fn tokens(&self) -> Vec<String> {
+        match self {
+            Self::Char { vocabulary } => vocabulary.iter().map(char::to_string).collect(),
+            Self::Word { vocabulary, .. } | Self::Bpe { vocabulary, .. } => vocabulary.clone(),
+            Self::Unigram { pieces } => pieces.iter().map(|(piece, _)| piece.clone()).collect(),
+        }
+    }
+
+    fn build(&self, lowercase: bool) -> Result<Tokenizer, String> {
+        let tokens = self.tokens();
+        if tokens.is_empty() {
+            return Err("the vocabulary is empty".to_owned());
+        }
+        let mut seen = HashSet::new();
+        if let Some(twice) = tokens.iter().find(|token| !seen.insert(*token)) {
+            return Err(format!("`{twice}` stands in the vocabulary twice"));
+        }
+        let model: Box<dyn Model> = match self {
+            Self::Char { vocabulary } => Box::new(character::Characters::new(vocabulary)),
+            Self::Word { split_punctuation, vocabulary } => Box::new(word::Words::new(vocabulary, *split_punctuation)),
+            Self::Bpe { vocabulary, merges } => Box::new(subword::Pieces::bpe(vocabulary, merges)?),
+            Self::Unigram { pieces } => Box::new(subword::Pieces::unigram(pieces)?),
+        };
+        Ok(Tokenizer::new(tokens, lowercase, model))
+    }
+}

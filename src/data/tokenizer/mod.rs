@@ -1,0 +1,210 @@
+//! Tokenizers: from text to token ids and back.
+//!
+//! Four kinds, all trained here from the training pairs: characters, words, byte-pair encoding and unigram pieces.
+//! [`Tokenizers`] holds one for the source and one for the target (or one for both), and is the `tokenizer.json` of a
+//! run. Training is deterministic: the same pairs and settings give the same file, byte for byte, whatever the number
+//! of threads.
+
+mod character;
+mod config;
+mod file;
+mod subword;
+mod word;
+
+use std::path::Path;
+
+use rayon::prelude::*;
+
+pub use config::{CharConfig, SubwordConfig, TokenizerConfig, WordConfig};
+
+use super::Pair;
+use crate::error::{Error, Result};
+
+/// Fills up short rows of a batch; never part of a text.
+pub const PAD: u32 = 0;
+/// Stands before the first target token.
+pub const BOS: u32 = 1;
+/// Ends a text.
+pub const EOS: u32 = 2;
+/// Stands for everything that the vocabulary does not hold.
+pub const UNK: u32 = 3;
+
+/// The special tokens, in the order of their ids.
+pub const SPECIALS: [&str; 4] = ["<pad>", "<s>", "</s>", "<unk>"];
+
+/// What one kind of tokenizer does with text; ids here count from 0 and leave the special tokens out.
+trait Model: std::fmt::Debug + Send + Sync {
+    /// The ids of a text, `None` where the vocabulary has nothing.
+    fn encode(&self, text: &str) -> Vec<Option<u32>>;
+    /// The text of the given tokens, an inverse of `encode` as far as the kind allows.
+    fn join(&self, tokens: &[&str]) -> String;
+    /// How a token is shown to people.
+    fn label(&self, token: &str) -> String;
+}
+
+/// The tokenizer of one side.
+#[derive(Debug)]
+pub struct Tokenizer {
+    /// All tokens by id, the special ones first.
+    tokens: Vec<String>,
+    lowercase: bool,
+    model: Box<dyn Model>,
+}
+
+impl Tokenizer {
+    fn new(tokens: impl IntoIterator<Item = String>, lowercase: bool, model: Box<dyn Model>) -> Self {
+        let tokens = SPECIALS.map(str::to_owned).into_iter().chain(tokens).collect();
+        Self { tokens, lowercase, model }
+    }
+
+    /// The token ids of a text, without `<s>` and `</s>`. What the vocabulary does not hold becomes [`UNK`].
+    pub fn encode(&self, text: &str) -> Vec<u32> {
+        let lowered = if self.lowercase { Some(text.to_lowercase()) } else { None };
+        let ids = self.model.encode(lowered.as_deref().unwrap_or(text));
+        ids.into_iter().map(|id| id.map_or(UNK, |id| id + SPECIALS.len() as u32)).collect()
+    }
+
+    /// [`Self::encode`] of every text, in order, on all processor cores.
+    pub fn encode_batch<S: AsRef<str> + Sync>(&self, texts: &[S]) -> Vec<Vec<u32>> {
+        texts.par_iter().map(|text| self.encode(text.as_ref())).collect()
+    }
+
+    /// The text of token ids, as a person would write it.
+    ///
+    /// `<pad>`, `<s>` and `</s>` are left out; an unknown token, or an id beyond the vocabulary, is written as `<unk>`, so
+    /// that nothing is lost in silence.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        let tokens: Vec<&str> =
+            ids.iter().filter(|id| ![PAD, BOS, EOS].contains(id)).map(|&id| self.token(id)).collect();
+        self.model.join(&tokens)
+    }
+
+    /// The token with an id, as it stands in the vocabulary: with `▁` for a space before it, or `￭` where it is joined
+    /// to its neighbour. An id beyond the vocabulary gives `<unk>`.
+    pub fn token(&self, id: u32) -> &str {
+        self.tokens.get(id as usize).map_or(SPECIALS[UNK as usize], String::as_str)
+    }
+
+    /// The token with an id as a label for people: joiner marks left out, blank characters made visible.
+    pub fn label(&self, id: u32) -> String {
+        if (id as usize) < SPECIALS.len() { self.token(id).to_owned() } else { self.model.label(self.token(id)) }
+    }
+
+    /// The id of a token as it stands in the vocabulary, if it is there.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.tokens.iter().position(|t| t == token).map(|id| id as u32)
+    }
+
+    /// The number of token ids, special ones included.
+    pub fn vocab_size(&self) -> usize {
+        self.tokens.len()
+    }
+}
+
+/// The tokenizers of both sides of a model.
+#[derive(Debug)]
+pub struct Tokenizers {
+    saved: file::Saved,
+    source: Tokenizer,
+    /// `None`: the source's serves both.
+    target: Option<Tokenizer>,
+}
+
+impl Tokenizers {
+    /// Builds the vocabularies from training pairs.
+    ///
+    /// # Errors
+    ///
+    /// When a setting cannot be used with these pairs: a vocabulary of nothing but special tokens, or one too small for
+    /// the characters of the text.
+    pub fn train(pairs: &[Pair], config: &TokenizerConfig) -> Result<Self> {
+        config.validate()?;
+        let texts = |side: fn(&Pair) -> &str| pairs.iter().map(side).collect::<Vec<_>>();
+        let sources = texts(|pair| &pair.source);
+        let targets = texts(|pair| &pair.target);
+        let saved = if config.is_shared() {
+            let both: Vec<&str> = sources.into_iter().chain(targets).collect();
+            file::Saved::new(config, train_side(&both, config, "source and target")?, None)
+        } else {
+            let target = train_side(&targets, config, "target")?;
+            file::Saved::new(config, train_side(&sources, config, "source")?, Some(target))
+        };
+        saved.build().map_err(Error::message)
+    }
+
+    /// The tokenizer of the source side.
+    pub fn source(&self) -> &Tokenizer {
+        &self.source
+    }
+
+    /// The tokenizer of the target side; the same as the source's when the vocabulary is shared.
+    pub fn target(&self) -> &Tokenizer {
+        self.target.as_ref().unwrap_or(&self.source)
+    }
+
+    /// The settings that these were trained with.
+    pub fn config(&self) -> &TokenizerConfig {
+        &self.saved.config
+    }
+
+    /// Writes both sides into one JSON file.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        std::fs::write(&path, self.saved.to_json()).map_err(Error::io(&path))
+    }
+
+    /// Reads what [`Self::save`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read, is damaged, or has another format version.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let text = std::fs::read(&path).map_err(Error::io(&path))?;
+        file::Saved::from_json(&text).and_then(file::Saved::build).map_err(|message| Error::file(&path, message))
+    }
+
+    /// The sha256 of the saved file, in hexadecimal: equal exactly when two models' token ids mean the same.
+    pub fn fingerprint(&self) -> String {
+        super::corpus::sha256_hex(self.saved.to_json().as_bytes())
+    }
+}
+
+/// Trains one side; `side` is for messages.
+fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str) -> Result<file::Side> {
+    let lowered: Vec<String>;
+    let texts = if config.is_lowercase() {
+        lowered = texts.iter().map(|text| text.to_lowercase()).collect();
+        lowered.iter().map(String::as_str).collect()
+    } else {
+        texts.to_vec()
+    };
+    let trained = match config {
+        TokenizerConfig::Char(_) => character::train(&texts),
+        TokenizerConfig::Word(c) => word::train(&texts, c),
+        TokenizerConfig::Bpe(c) => subword::train_bpe(&texts, c)?,
+        TokenizerConfig::Unigram(c) => subword::train_unigram(&texts, c)?,
+    };
+    if trained.is_empty() {
+        let cure = match config {
+            TokenizerConfig::Word(c) if c.min_count > 1 => format!("lower tokenizer.min_count = {}", c.min_count),
+            _ => "check the data".to_owned(),
+        };
+        let message = format!("the {side} vocabulary would hold nothing but special tokens; {cure}");
+        return Err(Error::config("tokenizer", message));
+    }
+    Ok(trained)
+}
+
+/// Counts items and puts them into vocabulary order: count descending, then the item itself.
+fn by_count<'a, T: Ord + std::hash::Hash + 'a>(items: impl Iterator<Item = T>) -> Vec<(T, u64)> {
+    let mut counts = std::collections::HashMap::new();
+    for item in items {
+        *counts.entry(item).or_insert(0u64) += 1;
+    }
+    let mut counts: Vec<(T, u64)> = counts.into_iter().collect();
+    counts.sort_unstable_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
+    counts
+}

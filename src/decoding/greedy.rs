@@ -1,0 +1,48 @@
+//! Greedy search: the likeliest word at every step.
+
+use super::{DecodingConfig, Hypothesis, Open, Task};
+use crate::data::tokenizer::EOS;
+use crate::models::Seq2Seq;
+
+/// Decodes `tasks`; among equally likely words the one with the lowest id wins.
+pub(super) fn greedy<M: Seq2Seq>(
+    model: &M,
+    memory: M::Memory,
+    tasks: Vec<Task>,
+    config: &DecodingConfig,
+) -> Vec<(usize, Vec<Hypothesis>)> {
+    let mut open = Open::new(model, memory, tasks);
+    let mut results = Vec::new();
+    for step in 0.. {
+        let probabilities = open.step(model);
+        let mut finished = vec![false; open.tasks.len()];
+        for (row, task) in open.tasks.iter().enumerate() {
+            let word = task.forced(step).unwrap_or_else(|| {
+                let best = probabilities.candidates(row).reduce(|a, b| if b.1 > a.1 { b } else { a });
+                best.expect("a vocabulary has words").0
+            });
+            let hypothesis = &mut open.hypotheses[row];
+            hypothesis.append(word, probabilities.row(row)[word as usize], step, config);
+            open.previous[row] = word;
+            finished[row] = hypothesis.is_complete || step + 1 >= task.cap;
+        }
+        open.close(&finished, model, &mut results);
+        if open.tasks.is_empty() {
+            break;
+        }
+    }
+    results.into_iter().map(|(index, hypothesis)| (index, vec![hypothesis])).collect()
+}
+
+impl Hypothesis {
+    /// Adds the word of step `step`; the end symbol completes the hypothesis.
+    pub(super) fn append(&mut self, word: u32, log_probability: f32, step: usize, config: &DecodingConfig) {
+        self.log_probability += log_probability as f64;
+        self.score = self.log_probability / config.penalty(step + 1);
+        if word == EOS {
+            self.is_complete = true;
+        } else {
+            self.tokens.push(word);
+        }
+    }
+}

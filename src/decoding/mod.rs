@@ -1,0 +1,207 @@
+//! Decoding: from a model's probabilities to sentences.
+//!
+//! Everything here knows the [`Seq2Seq`] trait and no model. Sentences are decoded in batches of similar length and come
+//! back in the order in which they were given; an empty source never enters a model and gives an empty target.
+
+mod beam;
+mod config;
+mod greedy;
+mod sampling;
+mod score;
+
+pub use config::{DecodingConfig, SamplingConfig};
+pub use score::score_targets;
+
+use crate::data::batch::{Padded, plan_by_length};
+use crate::data::tokenizer::{BOS, PAD};
+use crate::layers::Pass;
+use crate::models::{Rows, Seq2Seq};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use rayon::prelude::*;
+
+/// A target sentence and what the model thinks of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hypothesis {
+    /// The words, without start and end symbols.
+    pub tokens: Vec<u32>,
+    /// The sum of the log-probabilities of its words and of its end, in nats.
+    pub log_probability: f64,
+    /// What hypotheses are ranked by: `log_probability` over the length penalty.
+    pub score: f64,
+    /// Whether the model ended it; if not, it was cut at the length cap.
+    pub is_complete: bool,
+}
+
+/// Something to decode.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The source, without the end symbol.
+    pub source: Vec<u32>,
+    /// Words that the target must begin with.
+    pub prefix: Vec<u32>,
+}
+
+impl Request {
+    /// A source whose target may begin with anything.
+    pub fn new(source: Vec<u32>) -> Self {
+        Self { source, prefix: Vec::new() }
+    }
+}
+
+/// One sentence of a batch that is being decoded.
+#[derive(Clone, Debug)]
+struct Task {
+    /// The place of the sentence in the input.
+    index: usize,
+    prefix: Vec<u32>,
+    /// Most words of the target, its end included.
+    cap: usize,
+}
+
+impl Task {
+    /// The word that must come at `step`.
+    fn forced(&self, step: usize) -> Option<u32> {
+        self.prefix.get(step).copied()
+    }
+}
+
+/// Decodes every request; the hypotheses of each are sorted, best first, at most `config.n_best` of them.
+///
+/// `seed` is that of sampling. `progress` is called with the number of finished sentences.
+pub fn decode<M: Seq2Seq>(
+    model: &M,
+    requests: &[Request],
+    config: &DecodingConfig,
+    seed: u64,
+    mut progress: impl FnMut(usize),
+) -> Vec<Vec<Hypothesis>> {
+    let mut results: Vec<Vec<Hypothesis>> = vec![Vec::new(); requests.len()];
+    let mut real = Vec::new();
+    for (i, request) in requests.iter().enumerate() {
+        if request.source.is_empty() {
+            results[i] = vec![Hypothesis { tokens: Vec::new(), log_probability: 0.0, score: 0.0, is_complete: true }];
+        } else {
+            real.push(i);
+        }
+    }
+    let mut n_finished = requests.len() - real.len();
+    let lengths: Vec<(usize, usize)> = real.iter().map(|i| (requests[*i].source.len(), 0)).collect();
+    let device = model.device();
+    for batch in plan_by_length(&lengths, config.batch_tokens) {
+        for part in batch.chunks((config.batch_sentences / config.beam_size).max(1)) {
+            let indices: Vec<usize> = part.iter().map(|i| real[*i]).collect();
+            let source = Padded::sources(indices.iter().map(|i| &requests[*i].source), &device);
+            let tasks: Vec<Task> = indices
+                .iter()
+                .map(|i| Task {
+                    index: *i,
+                    prefix: requests[*i].prefix.clone(),
+                    cap: config.cap(requests[*i].source.len(), model.max_len()).max(requests[*i].prefix.len() + 1),
+                })
+                .collect();
+            let mut pass = Pass::inference();
+            let memory = model.encode(&source, &mut pass);
+            let found = match &config.sampling {
+                Some(sampling) => sampling::sample(model, memory, tasks, config, sampling, seed),
+                None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, config),
+                None => beam::beam(model, memory, tasks, config),
+            };
+            for (index, hypotheses) in found {
+                results[index] = hypotheses;
+            }
+            n_finished += part.len();
+            progress(n_finished);
+        }
+    }
+    results
+}
+
+/// Log-probabilities on the host, one row for each hypothesis.
+struct LogProbabilities {
+    values: Vec<f32>,
+    vocab_size: usize,
+}
+
+impl LogProbabilities {
+    /// # Shapes
+    /// - logits: `[rows, vocab_size]`
+    fn new(logits: Tensor<2>) -> Self {
+        let vocab_size = logits.dims()[1];
+        let mut values = crate::models::weights::to_vec(logits);
+        values.par_chunks_mut(vocab_size).for_each(|row| {
+            let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let sum: f64 = row.iter().map(|value| ((value - max) as f64).exp()).sum();
+            let log_sum = max + sum.ln() as f32;
+            row.iter_mut().for_each(|value| *value -= log_sum);
+        });
+        Self { values, vocab_size }
+    }
+
+    fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.vocab_size..][..self.vocab_size]
+    }
+
+    /// The words that may follow, with their log-probabilities: padding and the start symbol never do.
+    fn candidates(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
+        let words = self.row(row).iter().enumerate().map(|(id, value)| (id as u32, *value));
+        words.filter(|(id, _)| *id != PAD && *id != BOS)
+    }
+}
+
+/// Ids as a tensor.
+fn ids(values: impl IntoIterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
+    let len = values.len();
+    Tensor::from_data(TensorData::new(values, [len]), device)
+}
+
+/// The sentences of a batch that are still being decoded, with one hypothesis each.
+struct Open<M: Seq2Seq> {
+    tasks: Vec<Task>,
+    memory: M::Memory,
+    state: Option<M::State>,
+    hypotheses: Vec<Hypothesis>,
+    previous: Vec<u32>,
+}
+
+impl<M: Seq2Seq> Open<M> {
+    fn new(model: &M, memory: M::Memory, tasks: Vec<Task>) -> Self {
+        let empty = Hypothesis { tokens: Vec::new(), log_probability: 0.0, score: 0.0, is_complete: false };
+        Self {
+            state: Some(model.start(&memory, 1)),
+            hypotheses: vec![empty; tasks.len()],
+            previous: vec![BOS; tasks.len()],
+            memory,
+            tasks,
+        }
+    }
+
+    /// One step for every open sentence.
+    fn step(&mut self, model: &M) -> LogProbabilities {
+        let previous = ids(self.previous.iter().map(|id| *id as usize), &model.device());
+        let state = self.state.take().expect("a state is put back after each step");
+        let (logits, state) = model.step(previous, state, &self.memory, &mut Pass::inference());
+        self.state = Some(state);
+        LogProbabilities::new(logits)
+    }
+
+    /// Takes the finished sentences out; rows are compacted, so that their work is not done in vain.
+    fn close(&mut self, finished: &[bool], model: &M, results: &mut Vec<(usize, Hypothesis)>) {
+        if !finished.contains(&true) {
+            return;
+        }
+        let kept: Vec<usize> = (0..finished.len()).filter(|row| !finished[*row]).collect();
+        for row in (0..finished.len()).filter(|row| finished[*row]) {
+            results.push((self.tasks[row].index, self.hypotheses[row].clone()));
+        }
+        self.tasks = kept.iter().map(|row| self.tasks[*row].clone()).collect();
+        self.hypotheses = kept.iter().map(|row| self.hypotheses[*row].clone()).collect();
+        self.previous = kept.iter().map(|row| self.previous[*row]).collect();
+        if kept.is_empty() {
+            return;
+        }
+        let rows = ids(kept, &model.device());
+        self.memory = self.memory.select(&rows);
+        self.state = self.state.take().map(|state| state.select(&rows));
+    }
+}

@@ -1,0 +1,73 @@
+//! Initial weights, each a function of the seed and of its place in the order of construction.
+//!
+//! burn's own initializers draw from the device's generator, whose numbers differ between backends and depend on what else
+//! the process draws. Weights made here are the same on every backend, so that a run can be repeated elsewhere.
+
+use crate::random::{Purpose, Stream};
+use burn::module::Param;
+use burn::nn::{Embedding, LayerNorm, LayerNormConfig, Linear};
+use burn::tensor::{Device, Tensor, TensorData};
+use std::cell::Cell;
+
+/// Makes the parameters of a model on one device.
+pub struct Init {
+    device: Device,
+    seed: u64,
+    made: Cell<u64>,
+}
+
+impl Init {
+    /// An initializer for a model on `device`.
+    pub fn new(seed: u64, device: &Device) -> Self {
+        Self { device: device.clone(), seed, made: Cell::new(0) }
+    }
+
+    fn parameter<const D: usize>(&self, shape: [usize; D], value: impl Fn(&Stream, u64) -> f64) -> Param<Tensor<D>> {
+        let stream = Stream::new(self.seed, Purpose::Initialization, &[self.made.get()]);
+        self.made.set(self.made.get() + 1);
+        let values: Vec<f32> = (0..shape.iter().product::<usize>() as u64).map(|i| value(&stream, i) as f32).collect();
+        Param::from_data(TensorData::new(values, shape), &self.device)
+    }
+
+    /// Uniform in `[-bound, bound]`.
+    pub fn uniform<const D: usize>(&self, shape: [usize; D], bound: f64) -> Param<Tensor<D>> {
+        self.parameter(shape, |stream, i| bound * (2.0 * stream.unit(i) - 1.0))
+    }
+
+    /// Every element `value`.
+    pub fn constant<const D: usize>(&self, shape: [usize; D], value: f64) -> Param<Tensor<D>> {
+        self.parameter(shape, |_, _| value)
+    }
+
+    /// A linear layer with Xavier-uniform weights (Glorot and Bengio 2010) and a zero bias.
+    ///
+    /// `n_packed` matrices that share one input lie side by side in the output axis; each is scaled as if it stood alone.
+    pub fn linear(&self, d_input: usize, d_output: usize, n_packed: usize) -> Linear {
+        let bound = (6.0 / (d_input + d_output / n_packed) as f64).sqrt();
+        Linear {
+            weight: self.uniform([d_input, d_output], bound),
+            bias: Some(self.constant([d_output], 0.0)),
+        }
+    }
+
+    /// As [`Init::linear`], without a bias.
+    pub fn linear_without_bias(&self, d_input: usize, d_output: usize, n_packed: usize) -> Linear {
+        Linear { bias: None, ..self.linear(d_input, d_output, n_packed) }
+    }
+
+    /// A lookup table with normal entries of deviation `d_embedding^-0.5`.
+    pub fn embedding(&self, n: usize, d_embedding: usize) -> Embedding {
+        let deviation = (d_embedding as f64).powf(-0.5);
+        Embedding { weight: self.parameter([n, d_embedding], |stream, i| deviation * stream.normal(i)) }
+    }
+
+    /// A layer normalization: scale one, shift zero.
+    pub fn layer_norm(&self, d_model: usize) -> LayerNorm {
+        LayerNormConfig::new(d_model).init(&self.device)
+    }
+
+    /// The device of the parameters.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+}

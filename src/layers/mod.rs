@@ -1,0 +1,24 @@
+//! The building blocks: masks, positions, attention, recurrence, feed-forward.
+//!
+//! | layer | from |
+//! | --- | --- |
+//! | [`attention`] | Bahdanau 2015, Vaswani 2017 |
+//! | [`recurrent`] | Elman 1990, Hochreiter 1997, Cho 2014 |
+//! | [`position`] | Vaswani 2017 |
+//! | [`feed_forward`] | Vaswani 2017, Hendrycks 2016, Shazeer 2020 |
+//! | [`mask`] | the one definition of which positions are hidden |
+//!
+//! Every layer is a burn `Module`. What a layer needs to know of the pass it takes part in, dropout and tracing, comes in
+//! through a [`Pass`].
+
+pub mod attention;
+pub mod feed_forward;
+pub mod init;
+pub mod mask;
+pub mod pass;
+pub mod position;
+pub mod recurrent;
+
+pub use init::Init;
+pub use mask::Mask;
+pub use pass::{Pass, Trace, TraceEntry};

@@ -1,0 +1,118 @@
+//! What a layer needs to know of the pass it takes part in: whether to drop, and whether somebody is watching.
+
+use crate::random::{Purpose, Stream};
+use burn::tensor::{Tensor, TensorData};
+
+/// One tensor seen during a pass.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct TraceEntry {
+    /// Where and what, dotted: `decoder.0.cross_attention.weights`.
+    pub name: String,
+    /// The length of each axis.
+    pub shape: Vec<usize>,
+    /// The elements in row-major order.
+    pub values: Vec<f32>,
+}
+
+/// Named tensors collected during passes, in the order in which they were computed.
+#[derive(Clone, Debug, Default, serde::Serialize)]
+pub struct Trace {
+    /// What was seen.
+    pub entries: Vec<TraceEntry>,
+}
+
+impl Trace {
+    /// The last entry of that name.
+    pub fn get(&self, name: &str) -> Option<&TraceEntry> {
+        self.entries.iter().rev().find(|entry| entry.name == name)
+    }
+}
+
+/// Where the dropout masks of one forward pass come from.
+#[derive(Clone, Copy, Debug)]
+struct DropoutCounter {
+    seed: u64,
+    update: u64,
+    part: u64,
+    calls: u64,
+}
+
+/// One forward pass through a model: its dropout masks and, if asked for, its trace.
+#[derive(Default)]
+pub struct Pass<'a> {
+    dropout: Option<DropoutCounter>,
+    trace: Option<&'a mut Trace>,
+    scope: Vec<String>,
+}
+
+impl<'a> Pass<'a> {
+    /// A pass without dropout, as in translating and scoring.
+    pub fn inference() -> Self {
+        Self::default()
+    }
+
+    /// A training pass: micro-batch `part` of update `update`.
+    ///
+    /// The masks are a function of the arguments and of the order of the layers, so that a resumed run drops the same units.
+    pub fn training(seed: u64, update: u64, part: u64) -> Self {
+        Self { dropout: Some(DropoutCounter { seed, update, part, calls: 0 }), ..Self::default() }
+    }
+
+    /// A pass without dropout that leaves its intermediate results in `trace`.
+    pub fn traced(trace: &'a mut Trace) -> Self {
+        Self { trace: Some(trace), ..Self::default() }
+    }
+
+    /// Whether this pass drops units.
+    pub fn is_training(&self) -> bool {
+        self.dropout.is_some()
+    }
+
+    /// Whether somebody wants the intermediate results.
+    pub fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    /// Runs `layer` with `name` in front of the names of all that it records.
+    pub fn scoped<T>(&mut self, name: impl std::fmt::Display, layer: impl FnOnce(&mut Self) -> T) -> T {
+        if self.trace.is_none() {
+            return layer(self);
+        }
+        self.scope.push(name.to_string());
+        let output = layer(self);
+        self.scope.pop();
+        output
+    }
+
+    /// Leaves `tensor` in the trace, if there is one.
+    pub fn record<const D: usize>(&mut self, name: &str, tensor: impl FnOnce() -> Tensor<D>) {
+        let Some(trace) = &mut self.trace else { return };
+        let tensor = tensor();
+        let shape = tensor.dims().to_vec();
+        let values = tensor.try_into_vec_as::<f32>().expect("a float tensor can be read as f32");
+        let mut name_parts = self.scope.clone();
+        name_parts.push(name.to_string());
+        trace.entries.push(TraceEntry { name: name_parts.join("."), shape, values });
+    }
+
+    /// Sets elements to zero with probability `rate` and scales the others by `1 / (1 - rate)`, in training passes only.
+    ///
+    /// burn's `Dropout` draws its numbers on one thread from a generator whose state cannot be saved; this one uses all cores
+    /// and is a function of (seed, update, micro-batch, place in the model).
+    ///
+    /// # Reference
+    /// Srivastava et al., Dropout, 2014.
+    pub fn dropout<const D: usize>(&mut self, input: Tensor<D>, rate: f64) -> Tensor<D> {
+        let Some(counter) = &mut self.dropout else { return input };
+        if rate == 0.0 {
+            return input;
+        }
+        let stream =
+            Stream::new(counter.seed, Purpose::Dropout, &[counter.update, counter.part, counter.calls]);
+        counter.calls += 1;
+        let shape = input.dims();
+        let mask = TensorData::new(stream.dropout_mask(shape.iter().product(), rate), shape);
+        let mask = Tensor::from_data(mask, &input.device());
+        input * mask
+    }
+}

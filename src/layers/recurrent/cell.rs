@@ -1,0 +1,160 @@
+//! One step of recurrence: vanilla, GRU and LSTM cells.
+
+use crate::layers::Init;
+use burn::module::{Module, Param};
+use burn::nn::Linear;
+use burn::tensor::{Device, Int, Tensor, activation};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The choice of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellKind {
+    /// `h' = tanh(W x + U h + b)` (Elman 1990).
+    Vanilla,
+    /// Gated recurrent unit (Cho et al. 2014).
+    Gru,
+    /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
+    Lstm,
+}
+
+impl CellKind {
+    /// How many matrices are packed side by side.
+    pub fn n_gates(self) -> usize {
+        match self {
+            Self::Vanilla => 1,
+            Self::Gru => 3,
+            Self::Lstm => 4,
+        }
+    }
+}
+
+/// What a cell carries from step to step.
+///
+/// # Shapes
+/// - hidden, memory: `[batch, d_hidden]`
+#[derive(Clone, Debug)]
+pub struct CellState {
+    /// `h`, what others see.
+    pub hidden: Tensor<2>,
+    /// `c`, the LSTM's own memory.
+    pub memory: Option<Tensor<2>>,
+}
+
+impl CellState {
+    /// The rows `rows`, in that order.
+    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        Self {
+            hidden: self.hidden.clone().select(0, rows.clone()),
+            memory: self.memory.clone().map(|memory| memory.select(0, rows.clone())),
+        }
+    }
+
+    /// This state where `running` is one, `previous` where it is zero.
+    pub fn where_running(self, running: Option<&Tensor<2>>, previous: &Self) -> Self {
+        let Some(running) = running else { return self };
+        // Exact on both sides: a sentence comes out of a padded batch as it does alone.
+        let stopped = running.clone().neg().add_scalar(1.0);
+        let mix = |new: Tensor<2>, old: Tensor<2>| new * running.clone() + old * stopped.clone();
+        Self {
+            hidden: mix(self.hidden, previous.hidden.clone()),
+            memory: self.memory.zip(previous.memory.clone()).map(|(new, old)| mix(new, old)),
+        }
+    }
+}
+
+/// A recurrent cell with its gates packed: one product for the input, one for the state.
+///
+/// - vanilla: `h' = tanh(W x + b + U h)`
+/// - GRU, gates packed as (r, z, n): `r, z = sigmoid(W x + b + U h)`, `n = tanh(W_n x + b_n + r * (U_n h + b_u))`,
+///   `h' = (1 - z) * n + z * h`
+/// - LSTM, gates packed as (i, f, o, g): `i, f, o = sigmoid(...)`, `g = tanh(...)`, `c' = f * c + i * g`, `h' = o * tanh(c')`
+///
+/// # Reference
+/// Cho et al., Learning Phrase Representations using RNN Encoder-Decoder, 2014, equations 5 to 8. **Differs from the paper:**
+/// the reset gate acts after the product `U_n h` instead of before it, which makes one product of three and is what cuDNN and
+/// PyTorch compute. Hochreiter and Schmidhuber 1997 with the forget gate of Gers et al. 2000, whose bias starts at one
+/// (Jozefowicz et al. 2015).
+#[derive(Module, Debug)]
+pub struct Cell {
+    /// `W` and `b` of every gate.
+    pub input: Linear,
+    /// `U` of every gate: `[d_hidden, n_gates * d_hidden]`.
+    pub recurrent: Param<Tensor<2>>,
+    /// `b_u` of the GRU's candidate.
+    pub candidate_bias: Option<Param<Tensor<1>>>,
+    #[module(skip)]
+    kind: CellKind,
+    #[module(skip)]
+    d_hidden: usize,
+}
+
+impl Cell {
+    /// A cell that reads vectors of width `d_input` into a state of width `d_hidden`.
+    pub fn new(kind: CellKind, d_input: usize, d_hidden: usize, init: &Init) -> Self {
+        let n_gates = kind.n_gates();
+        let mut input = init.linear(d_input, n_gates * d_hidden, n_gates);
+        if kind == CellKind::Lstm {
+            let bias: Vec<f32> = (0..4 * d_hidden).map(|i| if i / d_hidden == 1 { 1.0 } else { 0.0 }).collect();
+            input.bias = Some(Param::from_data(burn::tensor::TensorData::new(bias, [4 * d_hidden]), init.device()));
+        }
+        Self {
+            input,
+            recurrent: init.uniform([d_hidden, n_gates * d_hidden], (d_hidden as f64).powf(-0.5)),
+            candidate_bias: (kind == CellKind::Gru).then(|| init.constant([d_hidden], 0.0)),
+            kind,
+            d_hidden,
+        }
+    }
+
+    /// The state before the first step: zero.
+    pub fn start(&self, batch: usize, device: &Device) -> CellState {
+        let zeros = || Tensor::zeros([batch, self.d_hidden], device);
+        CellState { hidden: zeros(), memory: (self.kind == CellKind::Lstm).then(zeros) }
+    }
+
+    /// The input side of every gate at every step, in one product.
+    ///
+    /// # Shapes
+    /// - input: `[batch, len, d_input]`
+    /// - output: `[batch, len, n_gates * d_hidden]`
+    pub fn project(&self, input: Tensor<3>) -> Tensor<3> {
+        self.input.forward(input)
+    }
+
+    /// One step from the projected input.
+    ///
+    /// # Shapes
+    /// - projected: `[batch, n_gates * d_hidden]`
+    pub fn step(&self, projected: Tensor<2>, state: &CellState) -> CellState {
+        let d = self.d_hidden;
+        let recurrent = state.hidden.clone().matmul(self.recurrent.val());
+        match self.kind {
+            CellKind::Vanilla => CellState { hidden: (projected + recurrent).tanh(), memory: None },
+            CellKind::Gru => {
+                let bias = self.candidate_bias.as_ref().expect("a GRU has a candidate bias").val();
+                let gates = activation::sigmoid(projected.clone().narrow(1, 0, 2 * d) + recurrent.clone().narrow(1, 0, 2 * d));
+                let reset = gates.clone().narrow(1, 0, d);
+                let update = gates.narrow(1, d, d);
+                let inner = recurrent.narrow(1, 2 * d, d) + bias.unsqueeze();
+                let candidate = (projected.narrow(1, 2 * d, d) + reset * inner).tanh();
+                let hidden = candidate.clone() + update * (state.hidden.clone() - candidate);
+                CellState { hidden, memory: None }
+            }
+            CellKind::Lstm => {
+                let memory = state.memory.clone().expect("an LSTM state has a memory");
+                let gates = projected + recurrent;
+                let sigmoids = activation::sigmoid(gates.clone().narrow(1, 0, 3 * d));
+                let [input, forget, output] = [0, 1, 2].map(|gate| sigmoids.clone().narrow(1, gate * d, d));
+                let memory = forget * memory + input * gates.narrow(1, 3 * d, d).tanh();
+                CellState { hidden: output * memory.clone().tanh(), memory: Some(memory) }
+            }
+        }
+    }
+
+    /// The width of the state.
+    pub fn d_hidden(&self) -> usize {
+        self.d_hidden
+    }
+}

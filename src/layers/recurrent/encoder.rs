@@ -1,0 +1,117 @@
+//! A stack of recurrent layers that reads a whole sequence, in one direction or both.
+
+use super::{Cell, CellKind, CellState, Running, unbind_steps};
+use crate::layers::{Init, Pass};
+use burn::module::Module;
+use burn::tensor::Tensor;
+
+/// One layer of [`RecurrentEncoder`].
+#[derive(Module, Debug)]
+struct EncoderLayer {
+    forward: Cell,
+    backward: Option<Cell>,
+}
+
+/// What the encoder has read.
+///
+/// # Shapes
+/// - states: `[batch, source_len, d_output]`, zero on padding
+/// - every final state: `[batch, d_hidden]`
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    /// The states ("annotations") of the top layer, both directions side by side.
+    pub states: Tensor<3>,
+    /// For each layer the last real state of each direction, forward first.
+    pub finals: Vec<Vec<CellState>>,
+}
+
+/// `h_i = cell(x_i, h_(i-1))`, `h_0 = 0`, in `n_layers` layers, each over the states of the one below.
+///
+/// # Reference
+/// Cho et al. 2014, section 2.1; Sutskever et al. 2014 for depth; Schuster and Paliwal 1997 for two directions, joined as in
+/// Bahdanau 2015, section 3.2.
+#[derive(Module, Debug)]
+pub struct RecurrentEncoder {
+    layers: Vec<EncoderLayer>,
+    #[module(skip)]
+    dropout_rate: f64,
+}
+
+impl RecurrentEncoder {
+    /// An encoder of vectors of width `d_input`; `n_directions` is 1 or 2.
+    pub fn new(
+        kind: CellKind,
+        [d_input, d_hidden]: [usize; 2],
+        n_layers: usize,
+        n_directions: usize,
+        dropout_rate: f64,
+        init: &Init,
+    ) -> Self {
+        let layers = (0..n_layers)
+            .map(|layer| {
+                let d_input = if layer == 0 { d_input } else { n_directions * d_hidden };
+                EncoderLayer {
+                    forward: Cell::new(kind, d_input, d_hidden, init),
+                    backward: (n_directions == 2).then(|| Cell::new(kind, d_input, d_hidden, init)),
+                }
+            })
+            .collect();
+        Self { layers, dropout_rate }
+    }
+
+    /// Reads `input`; a sentence's state stands still on its padding.
+    ///
+    /// # Shapes
+    /// - input: `[batch, source_len, d_input]`
+    pub fn forward(&self, input: Tensor<3>, lengths: &[usize], pass: &mut Pass) -> Encoded {
+        let running = Running::new(lengths, input.dims()[1], &input.device());
+        let mut finals = Vec::new();
+        let mut states = input;
+        for (i, layer) in self.layers.iter().enumerate() {
+            if i > 0 {
+                states = pass.dropout(states, self.dropout_rate);
+            }
+            let (forward, forward_final) = read(&layer.forward, states.clone(), &running, Order::Forward);
+            let mut layer_finals = vec![forward_final];
+            states = match &layer.backward {
+                None => forward,
+                Some(cell) => {
+                    let (backward, backward_final) = read(cell, states, &running, Order::Backward);
+                    layer_finals.push(backward_final);
+                    Tensor::cat(vec![forward, backward], 2)
+                }
+            };
+            finals.push(layer_finals);
+            pass.record(&format!("encoder.{i}.states"), || states.clone());
+        }
+        Encoded { states, finals }
+    }
+}
+
+/// The order in which a layer reads.
+#[derive(Clone, Copy, PartialEq)]
+enum Order {
+    Forward,
+    Backward,
+}
+
+/// All states of one direction, in source order, and the last real one.
+fn read(cell: &Cell, input: Tensor<3>, running: &Running, order: Order) -> (Tensor<3>, CellState) {
+    let [batch, len, _] = input.dims();
+    let mut state = cell.start(batch, &input.device());
+    let projected = unbind_steps(cell.project(input));
+    let mut outputs: Vec<Option<Tensor<2>>> = vec![None; len];
+    for i in 0..len {
+        let step = if order == Order::Forward { i } else { len - 1 - i };
+        let real = running.at(step);
+        let next = cell.step(projected[step].clone(), &state);
+        // What others see of a padded step is zero; what the cell carries on is its last real state.
+        outputs[step] = Some(match real {
+            Some(real) => next.hidden.clone() * real.clone(),
+            None => next.hidden.clone(),
+        });
+        state = next.where_running(real, &state);
+    }
+    let outputs = outputs.into_iter().map(|output| output.expect("every step was read")).collect();
+    (Tensor::stack(outputs, 1), state)
+}

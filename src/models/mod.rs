@@ -1,0 +1,220 @@
+//! Encoder-decoder models behind one trait.
+//!
+//! [`Seq2Seq`] is the seam of the project: training, decoding, scoring and explaining know this trait and no model. Its law,
+//! tested for every model: stepping = forward, cached = uncached, batched = single.
+
+pub mod readout;
+pub mod rnn;
+pub mod transformer;
+pub mod weights;
+
+pub use rnn::{RnnConfig, RnnModel};
+pub use transformer::{TransformerConfig, TransformerModel};
+
+use crate::data::batch::{Batch, Padded};
+use crate::error::Result;
+use crate::layers::{Init, Pass};
+use burn::module::Module;
+use burn::tensor::{Device, Int, Tensor};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Something with one row per hypothesis or sentence.
+pub trait Rows: Sized {
+    /// The rows `rows`, in that order: reorders, repeats and drops.
+    fn select(&self, rows: &Tensor<1, Int>) -> Self;
+}
+
+/// An encoder-decoder.
+///
+/// Hypotheses are rows. Every sentence of a memory has the same number of them, one after the other, so that row `r` belongs
+/// to sentence `r / n_beams`: the beams of a sentence share its memory, which is never repeated.
+pub trait Seq2Seq {
+    /// What the encoder has made of the sources.
+    type Memory: Rows;
+    /// What the decoder carries from step to step.
+    type State: Rows;
+
+    /// Reads the sources.
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> Self::Memory;
+
+    /// The state before the first target token, with `n_beams` rows for each sentence.
+    fn start(&self, memory: &Self::Memory, n_beams: usize) -> Self::State;
+
+    /// One step: the logits of the token that follows `previous`.
+    ///
+    /// # Shapes
+    /// - previous: `[rows]`
+    /// - logits: `[rows, vocab_size]`
+    fn step(
+        &self,
+        previous: Tensor<1, Int>,
+        state: Self::State,
+        memory: &Self::Memory,
+        pass: &mut Pass,
+    ) -> (Tensor<2>, Self::State);
+
+    /// The logits of every target position when the decoder is given the true target (teacher forcing).
+    ///
+    /// # Shapes
+    /// - logits: `[batch, target_len, vocab_size]`
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3>;
+
+    /// The longest source and target that the model can take, in tokens with the end symbol.
+    fn max_len(&self) -> Option<usize>;
+
+    /// Where the model's parameters are.
+    fn device(&self) -> Device;
+}
+
+/// The choice of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ModelConfig {
+    /// A recurrent encoder-decoder, with or without attention.
+    Rnn(RnnConfig),
+    /// A Transformer.
+    Transformer(TransformerConfig),
+}
+
+/// The sizes of the two vocabularies, and whether they are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Vocabularies {
+    /// Entries of the source vocabulary.
+    pub source: usize,
+    /// Entries of the target vocabulary.
+    pub target: usize,
+    /// Whether both sides use the same one.
+    pub shared: bool,
+}
+
+/// A model of either family.
+// One exists at a time; boxing would only put a pointer before every call.
+#[allow(clippy::large_enum_variant)]
+#[derive(Module, Debug)]
+pub enum Model {
+    /// A recurrent encoder-decoder.
+    Rnn(RnnModel),
+    /// A Transformer.
+    Transformer(TransformerModel),
+}
+
+impl ModelConfig {
+    /// Checks what can be checked before the vocabularies are known.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::Rnn(config) => config.validate(),
+            Self::Transformer(config) => config.validate(),
+        }
+    }
+
+    /// Makes the model with initial weights that depend on `seed` alone.
+    pub fn init(&self, vocabularies: Vocabularies, seed: u64, device: &Device) -> Result<Model> {
+        self.validate()?;
+        let init = Init::new(seed, device);
+        Ok(match self {
+            Self::Rnn(config) => Model::Rnn(config.init(vocabularies, &init)?),
+            Self::Transformer(config) => Model::Transformer(config.init(vocabularies, &init)?),
+        })
+    }
+}
+
+/// The memory of [`Model`].
+#[derive(Clone, Debug)]
+pub enum Memory {
+    /// Of a recurrent model.
+    Rnn(rnn::RnnMemory),
+    /// Of a Transformer.
+    Transformer(transformer::TransformerMemory),
+}
+
+/// The state of [`Model`].
+#[derive(Clone, Debug)]
+pub enum State {
+    /// Of a recurrent model.
+    Rnn(rnn::RnnState),
+    /// Of a Transformer.
+    Transformer(transformer::TransformerState),
+}
+
+impl Rows for Memory {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        match self {
+            Self::Rnn(memory) => Self::Rnn(memory.select(rows)),
+            Self::Transformer(memory) => Self::Transformer(memory.select(rows)),
+        }
+    }
+}
+
+impl Rows for State {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        match self {
+            Self::Rnn(state) => Self::Rnn(state.select(rows)),
+            Self::Transformer(state) => Self::Transformer(state.select(rows)),
+        }
+    }
+}
+
+impl Seq2Seq for Model {
+    type Memory = Memory;
+    type State = State;
+
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> Memory {
+        match self {
+            Self::Rnn(model) => Memory::Rnn(model.encode(source, pass)),
+            Self::Transformer(model) => Memory::Transformer(model.encode(source, pass)),
+        }
+    }
+
+    fn start(&self, memory: &Memory, n_beams: usize) -> State {
+        match (self, memory) {
+            (Self::Rnn(model), Memory::Rnn(memory)) => State::Rnn(model.start(memory, n_beams)),
+            (Self::Transformer(model), Memory::Transformer(memory)) => {
+                State::Transformer(model.start(memory, n_beams))
+            }
+            _ => unreachable!("a memory belongs to the model that made it"),
+        }
+    }
+
+    fn step(&self, previous: Tensor<1, Int>, state: State, memory: &Memory, pass: &mut Pass) -> (Tensor<2>, State) {
+        match (self, state, memory) {
+            (Self::Rnn(model), State::Rnn(state), Memory::Rnn(memory)) => {
+                let (logits, state) = model.step(previous, state, memory, pass);
+                (logits, State::Rnn(state))
+            }
+            (Self::Transformer(model), State::Transformer(state), Memory::Transformer(memory)) => {
+                let (logits, state) = model.step(previous, state, memory, pass);
+                (logits, State::Transformer(state))
+            }
+            _ => unreachable!("a state belongs to the model that made it"),
+        }
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        match self {
+            Self::Rnn(model) => model.forward(source, target_input, pass),
+            Self::Transformer(model) => model.forward(source, target_input, pass),
+        }
+    }
+
+    fn max_len(&self) -> Option<usize> {
+        match self {
+            Self::Rnn(model) => model.max_len(),
+            Self::Transformer(model) => model.max_len(),
+        }
+    }
+
+    fn device(&self) -> Device {
+        match self {
+            Self::Rnn(model) => model.device(),
+            Self::Transformer(model) => model.device(),
+        }
+    }
+}
+
+impl Model {
+    /// The logits of a training batch: `[batch, target_len, vocab_size]`.
+    pub fn forward_batch(&self, batch: &Batch, pass: &mut Pass) -> Tensor<3> {
+        self.forward(&batch.source, &batch.target_input, pass)
+    }
+}

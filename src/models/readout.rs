@@ -1,0 +1,100 @@
+//! From a decoder's vector to a score for every word.
+
+use crate::layers::{Init, Pass};
+use burn::module::Module;
+use burn::nn::{Embedding, Linear};
+use burn::tensor::Tensor;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The last product: a projection of its own, or similarity with the target embeddings.
+///
+/// # Reference
+/// Press and Wolf, Using the Output Embedding to Improve Language Models, 2017, for the shared table.
+#[derive(Module, Debug)]
+pub struct Output {
+    projection: Option<Linear>,
+}
+
+impl Output {
+    /// `logits = W x + b`.
+    pub fn projection(d_input: usize, vocab_size: usize, init: &Init) -> Self {
+        Self { projection: Some(init.linear(d_input, vocab_size, 1)) }
+    }
+
+    /// `logits = E x` with the target embeddings `E`.
+    pub fn tied() -> Self {
+        Self { projection: None }
+    }
+
+    /// # Shapes
+    /// - input: `[batch, len, d_input]`
+    /// - output: `[batch, len, vocab_size]`
+    pub fn forward(&self, input: Tensor<3>, embedding: &Embedding) -> Tensor<3> {
+        match &self.projection {
+            Some(projection) => projection.forward(input),
+            None => input.matmul(embedding.weight.val().transpose().unsqueeze()),
+        }
+    }
+}
+
+/// What a recurrent decoder makes of its state before the last product.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ReadoutConfig {
+    /// The state `s_t` alone.
+    State,
+    /// State and context side by side, `[s_t; c_t]`.
+    StateContext,
+    /// `maxout(U s_t + V y_(t-1) + C c_t)`, Bahdanau 2015, appendix A.2.2.
+    DeepOutput {
+        /// Width after the maximum over pairs.
+        d_maxout: usize,
+    },
+}
+
+/// The layer of [`ReadoutConfig`].
+///
+/// # Reference
+/// Bahdanau 2015, A.2.2; Goodfellow et al., Maxout Networks, 2013. **Differs from the paper:** the deep output reads the new
+/// state `s_t`, which has already seen `y_(t-1)` and `c_t`, instead of `s_(t-1)`.
+#[derive(Module, Debug)]
+pub struct Readout {
+    /// `U`, `V` and `C` in one matrix, for the inputs one below the other.
+    deep: Option<Linear>,
+    #[module(skip)]
+    with_context: bool,
+}
+
+impl ReadoutConfig {
+    /// Makes the layer and says how wide its output is.
+    pub fn init(&self, d_state: usize, d_embedding: usize, d_context: usize, init: &Init) -> (Readout, usize) {
+        match self {
+            Self::State => (Readout { deep: None, with_context: false }, d_state),
+            Self::StateContext => (Readout { deep: None, with_context: true }, d_state + d_context),
+            Self::DeepOutput { d_maxout } => {
+                let deep = init.linear(d_state + d_embedding + d_context, 2 * d_maxout, 2);
+                (Readout { deep: Some(deep), with_context: true }, *d_maxout)
+            }
+        }
+    }
+}
+
+impl Readout {
+    /// # Shapes
+    /// - state: `[batch, len, d_state]`
+    /// - embedded: `[batch, len, d_embedding]`, the previous target words
+    /// - context: `[batch, len, d_context]`
+    pub fn forward(&self, state: Tensor<3>, embedded: Tensor<3>, context: Tensor<3>, pass: &mut Pass, rate: f64) -> Tensor<3> {
+        let read = match &self.deep {
+            Some(deep) => {
+                let pairs = deep.forward(Tensor::cat(vec![state, embedded, context], 2));
+                let half = pairs.dims()[2] / 2;
+                pairs.clone().narrow(2, 0, half).max_pair(pairs.narrow(2, half, half))
+            }
+            None if self.with_context => Tensor::cat(vec![state, context], 2),
+            None => state,
+        };
+        pass.dropout(read, rate)
+    }
+}

@@ -1,0 +1,185 @@
+//! A model's parameters by path, as plain numbers: what is saved, averaged, checked and compared.
+//!
+//! burn-store writes safetensors too, but of a module only. Averaging checkpoints, refusing a NaN, and saving the
+//! optimizer's moments under the same names all need the numbers by path, so that they are collected here once.
+
+use crate::error::{Error, Result};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::tensor::{Tensor, TensorData};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// One parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weight {
+    /// The length of each axis.
+    pub shape: Vec<usize>,
+    /// The elements in row-major order.
+    pub values: Vec<f32>,
+}
+
+/// Parameters by path: `encoder.0.attention.query_key_value.weight`.
+pub type Weights = BTreeMap<String, Weight>;
+
+/// The path of the parameter that is being visited. Enum variants are not part of it: which variant a model has stands in
+/// its config.
+#[derive(Default)]
+pub(crate) struct PathStack {
+    parts: Vec<Option<String>>,
+}
+
+impl PathStack {
+    pub(crate) fn enter(&mut self, name: &str, container: &str) {
+        self.parts.push((!container.starts_with("Enum:")).then(|| name.to_string()));
+    }
+
+    pub(crate) fn exit(&mut self) {
+        self.parts.pop();
+    }
+
+    pub(crate) fn path(&self) -> String {
+        let parts: Vec<&str> = self.parts.iter().flatten().map(String::as_str).collect();
+        parts.join(".")
+    }
+}
+
+/// The parameters of a model.
+pub fn collect<M: Module>(model: &M) -> Weights {
+    struct Collector {
+        path: PathStack,
+        weights: Weights,
+    }
+    impl ModuleVisitor for Collector {
+        fn enter_module(&mut self, name: &str, container: &str) {
+            self.path.enter(name, container);
+        }
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.exit();
+        }
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let tensor = param.val();
+            let shape = tensor.dims().to_vec();
+            self.weights.insert(self.path.path(), Weight { shape, values: to_vec(tensor) });
+        }
+    }
+    let mut collector = Collector { path: PathStack::default(), weights: Weights::new() };
+    model.visit(&mut collector);
+    collector.weights
+}
+
+/// The elements of a tensor as `f32`.
+pub fn to_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.try_into_vec_as::<f32>().expect("a float tensor can be read as f32")
+}
+
+/// The parameter with a new value: `change` sees the old one without its graph, and learning goes on where it was on.
+pub(crate) fn replace<const D: usize>(
+    param: Param<Tensor<D>>,
+    change: impl FnOnce(Tensor<D>) -> Tensor<D>,
+) -> Param<Tensor<D>> {
+    let (id, tensor, mapper) = param.consume();
+    if !tensor.is_autodiff() {
+        return Param::from_mapped_value(id, change(tensor), mapper);
+    }
+    let learns = tensor.is_require_grad();
+    let tensor = Tensor::from_inner(change(tensor.inner())).set_require_grad(learns);
+    Param::from_mapped_value(id, tensor, mapper)
+}
+
+/// The model with these parameters.
+///
+/// # Errors
+/// If a parameter is missing, has another shape, is not finite, or is not the model's; `origin` names where they come from.
+pub fn apply<M: Module>(model: M, weights: &Weights, origin: &Path) -> Result<M> {
+    struct Applier<'a> {
+        path: PathStack,
+        weights: &'a Weights,
+        used: usize,
+        fault: Option<String>,
+    }
+    impl ModuleMapper for Applier<'_> {
+        fn enter_module(&mut self, name: &str, container: &str) {
+            self.path.enter(name, container);
+        }
+        fn exit_module(&mut self, _name: &str, _container: &str) {
+            self.path.exit();
+        }
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            let path = self.path.path();
+            let shape = param.lazy_shape().to_vec();
+            let fault = match self.weights.get(&path) {
+                None => format!("has no parameter {path}; it belongs to another model"),
+                Some(weight) if weight.shape != shape => {
+                    format!("has {path} of shape {:?} where the model needs {shape:?}", weight.shape)
+                }
+                Some(weight) if weight.values.iter().any(|value| !value.is_finite()) => {
+                    format!("has a value in {path} that is not finite")
+                }
+                Some(weight) => {
+                    self.used += 1;
+                    let values = weight.values.clone();
+                    return replace(param, |tensor| {
+                        Tensor::from_data(TensorData::new(values, tensor.dims()), &tensor.device())
+                    });
+                }
+            };
+            self.fault.get_or_insert(fault);
+            param
+        }
+    }
+    let mut applier = Applier { path: PathStack::default(), weights, used: 0, fault: None };
+    let model = model.map(&mut applier);
+    if applier.fault.is_none() && applier.used != weights.len() {
+        let fault = format!("has {} parameters where the model has {}", weights.len(), applier.used);
+        applier.fault = Some(fault);
+    }
+    match applier.fault {
+        Some(fault) => Err(Error::file(origin, fault)),
+        None => Ok(model),
+    }
+}
+
+/// The mean of several sets of parameters of one model.
+pub fn average(sets: &[Weights]) -> Weights {
+    let mut mean = sets[0].clone();
+    for (path, weight) in &mut mean {
+        let others: Vec<&Vec<f32>> = sets.iter().map(|set| &set[path].values).collect();
+        for (i, value) in weight.values.iter_mut().enumerate() {
+            *value = (others.iter().map(|values| values[i] as f64).sum::<f64>() / sets.len() as f64) as f32;
+        }
+    }
+    mean
+}
+
+/// Weights as the bytes of a safetensors file, with a few words about them.
+pub fn to_safetensors(weights: &Weights, metadata: HashMap<String, String>) -> Result<Vec<u8>> {
+    let bytes: Vec<(&String, &Weight, Vec<u8>)> = weights
+        .iter()
+        .map(|(path, weight)| (path, weight, weight.values.iter().flat_map(|value| value.to_le_bytes()).collect()))
+        .collect();
+    let views = bytes.iter().map(|(path, weight, bytes)| {
+        let view = TensorView::new(Dtype::F32, weight.shape.clone(), bytes).expect("the bytes match the shape");
+        (path.as_str(), view)
+    });
+    safetensors::serialize(views, Some(metadata)).map_err(|error| Error::message(format!("cannot write weights: {error}")))
+}
+
+/// Weights from the bytes of a safetensors file.
+///
+/// # Errors
+/// If `bytes`, read from `origin`, are no safetensors file of 32-bit floats.
+pub fn from_safetensors(bytes: &[u8], origin: &Path) -> Result<Weights> {
+    let file = SafeTensors::deserialize(bytes)
+        .map_err(|error| Error::file(origin, format!("is not a whole safetensors file: {error}")))?;
+    file.tensors()
+        .into_iter()
+        .map(|(path, view)| {
+            if view.dtype() != Dtype::F32 {
+                return Err(Error::file(origin, format!("has {path} as {:?}; only F32 is read", view.dtype())));
+            }
+            let values = view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            Ok((path, Weight { shape: view.shape().to_vec(), values }))
+        })
+        .collect()
+}

@@ -1,0 +1,81 @@
+//! Randomness as a function of (seed, purpose, counters), never as hidden state.
+//!
+//! The generators of burn's backends cannot be saved, and they differ from backend to backend. Everything random here is
+//! therefore computed from counters: the same seed and update give the same dropout masks and initial weights on every
+//! machine, however many threads work on them, and a resumed run needs no generator state.
+
+use rayon::prelude::*;
+
+/// What the random numbers are for; each purpose has numbers of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The initial weights.
+    Initialization = 1,
+    /// Dropout masks.
+    Dropout = 2,
+    /// The order of training examples.
+    Shuffle = 4,
+    /// Sampling in decoding.
+    Sampling = 3,
+}
+
+/// A stream of random numbers that are addressed by position instead of drawn in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream {
+    key: u64,
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014): a bijection that scatters every input bit over the output.
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Stream {
+    /// The stream that belongs to `seed`, `purpose` and `counters`.
+    pub fn new(seed: u64, purpose: Purpose, counters: &[u64]) -> Self {
+        let mut key = mix(seed ^ 0x6a09_e667_f3bc_c908);
+        for part in std::iter::once(&(purpose as u64)).chain(counters) {
+            key = mix(key.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ mix(part.wrapping_add(0x3c6e_f372_fe94_f82b)));
+        }
+        Self { key }
+    }
+
+    /// The 64 random bits at `position`.
+    pub fn bits(&self, position: u64) -> u64 {
+        mix(self.key.wrapping_add(position.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    }
+
+    /// A number in `[0, 1)` at `position`.
+    pub fn unit(&self, position: u64) -> f64 {
+        (self.bits(position) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A standard normal number at `position` (Box-Muller).
+    pub fn normal(&self, position: u64) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit(2 * position)).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit(2 * position + 1)).cos()
+    }
+
+    /// An inverted dropout mask: 0 with probability `rate`, otherwise `1 / (1 - rate)`.
+    ///
+    /// Each 64-bit number yields two elements, and the work is spread over all cores.
+    pub fn dropout_mask(&self, len: usize, rate: f64) -> Vec<f32> {
+        const CHUNK: usize = 1 << 14;
+        let threshold = (rate * 2f64.powi(32)) as u32;
+        let kept = (1.0 / (1.0 - rate)) as f32;
+        let mut mask = vec![0.0; len];
+        mask.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
+            let start = (chunk * CHUNK / 2) as u64;
+            for (i, pair) in values.chunks_mut(2).enumerate() {
+                let bits = self.bits(start + i as u64);
+                pair[0] = if (bits as u32) < threshold { 0.0 } else { kept };
+                if let Some(second) = pair.get_mut(1) {
+                    *second = if ((bits >> 32) as u32) < threshold { 0.0 } else { kept };
+                }
+            }
+        });
+        mask
+    }
+}

@@ -1,0 +1,104 @@
+//! The data of an experiment, ready to learn from.
+
+use crate::config::DataConfig;
+use crate::data::batch::Example;
+use crate::data::corpus::Dropped;
+use crate::data::{Pair, Split, SplitFiles, Tokenizers, read_pairs, sha256_of_file};
+use crate::error::{Error, Result};
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Sentence pairs of the three splits.
+pub struct Corpus {
+    /// What is learnt from.
+    pub train: Vec<Pair>,
+    /// What training is watched with.
+    pub valid: Vec<Pair>,
+    /// Training pairs that the filter left out.
+    pub dropped: Dropped,
+    /// The SHA-256 of each file, or of the generated pairs.
+    pub sha256: BTreeMap<String, String>,
+}
+
+/// Reads or generates training and validation data.
+pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
+    let mut sha256 = BTreeMap::new();
+    let mut train = pairs_of(config, Split::Train, seed)?;
+    let valid = pairs_of(config, Split::Valid, seed)?;
+    let mut dropped = Dropped::default();
+    if config.task.is_none() {
+        (train, dropped) = config.filter.apply(train)?;
+        for (split, files) in [("train", &config.train), ("valid", &config.valid), ("test", &config.test)] {
+            for path in files.iter().flat_map(|files| config.resolve(files).paths().into_iter().map(|p| p.to_path_buf()).collect::<Vec<_>>()) {
+                let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                // A test file that is not there yet is no reason not to train.
+                if let Ok(hash) = sha256_of_file(&path) {
+                    sha256.insert(format!("{split}/{name}"), hash);
+                }
+            }
+        }
+    } else {
+        sha256.insert("train".into(), hash_of(&train));
+        sha256.insert("valid".into(), hash_of(&valid));
+    }
+    if train.is_empty() {
+        return Err(Error::config("data.train", "has no pair left to learn from; check the files and data.filter"));
+    }
+    if valid.is_empty() {
+        return Err(Error::config("data.valid", "has no pair; check the files"));
+    }
+    Ok(Corpus { train, valid, dropped, sha256 })
+}
+
+/// The pairs of one split, unfiltered.
+///
+/// # Errors
+/// If the config names no data for that split.
+pub fn pairs_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Pair>> {
+    if let Some(task) = &config.task {
+        let n = match split {
+            Split::Train => config.n_train,
+            Split::Valid => config.n_valid,
+            Split::Test => config.n_test,
+        };
+        return task.generate(split, n, seed);
+    }
+    let files: Option<&SplitFiles> = match split {
+        Split::Train => config.train.as_ref(),
+        Split::Valid => config.valid.as_ref(),
+        Split::Test => config.test.as_ref(),
+    };
+    let train = || config.train.as_ref().ok_or_else(|| Error::config("data.train", "is missing"));
+    match (files, config.hold_out_per_mille) {
+        (Some(files), None) => read_pairs(&config.resolve(files)),
+        (Some(files), Some(_)) if split != Split::Train => read_pairs(&config.resolve(files)),
+        (_, Some(per_mille)) => {
+            let pairs = read_pairs(&config.resolve(train()?))?;
+            Ok(pairs.into_iter().filter(|pair| Split::of_source(&pair.source, per_mille) == split).collect())
+        }
+        (None, None) => Err(Error::config(
+            format!("data.{split}"),
+            "is missing: name its files, as in --set data.test.source=FILE --set data.test.target=FILE",
+        )),
+    }
+}
+
+/// Token ids of `pairs`.
+pub fn encode(pairs: &[Pair], tokenizers: &Tokenizers) -> Vec<Example> {
+    pairs
+        .par_iter()
+        .map(|pair| Example {
+            source: tokenizers.source().encode(&pair.source),
+            target: tokenizers.target().encode(&pair.target),
+        })
+        .collect()
+}
+
+fn hash_of(pairs: &[Pair]) -> String {
+    let mut hasher = Sha256::new();
+    for pair in pairs {
+        hasher.update(format!("{}\t{}\n", pair.source, pair.target));
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

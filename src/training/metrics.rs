@@ -1,0 +1,162 @@
+//! What is measured while a model learns, in the form that burn-train's dashboard takes.
+
+use super::loss::LossSums;
+use burn::tensor::TensorReadError;
+use burn::train::ItemLazy;
+use burn::train::metric::state::{FormatOptions, NumericMetricState};
+use burn::train::metric::{
+    Adaptor, Metric, MetricAttributes, MetricMetadata, MetricName, Numeric, NumericAttributes, NumericEntry,
+    SerializedEntry,
+};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One update, or one validation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Cross-entropy in nats per target token, without label smoothing.
+    pub loss: f64,
+    /// What is minimised, in nats per target token: with label smoothing.
+    pub smoothed_loss: f64,
+    /// `exp(loss)`.
+    pub perplexity: f64,
+    /// The part of target tokens that had the highest probability, teacher forced.
+    pub token_accuracy: f64,
+    /// Target tokens, end symbols included.
+    pub tokens: usize,
+    /// The learning rate of the update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f64>,
+    /// The norm of all gradients together, before clipping.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gradient_norm: Option<f64>,
+    /// Target tokens per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_second: Option<f64>,
+    /// The score of the greedily translated sample, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+}
+
+impl Stats {
+    /// The means of `sums`.
+    pub fn new(sums: LossSums) -> Self {
+        let n = sums.n_tokens.max(1) as f64;
+        let loss = sums.cross_entropy / n;
+        Self {
+            loss,
+            smoothed_loss: sums.smoothed / n,
+            perplexity: loss.exp(),
+            token_accuracy: sums.n_correct as f64 / n,
+            tokens: sums.n_tokens,
+            ..Self::default()
+        }
+    }
+}
+
+impl ItemLazy for Stats {
+    fn sync(self) -> Result<Self, burn::backend::ExecutionError> {
+        Ok(self)
+    }
+}
+
+impl Adaptor<Stats> for Stats {
+    fn adapt(&self) -> Stats {
+        self.clone()
+    }
+}
+
+/// One number of [`Stats`] as a metric of burn-train.
+#[derive(Clone)]
+pub struct Scalar {
+    name: MetricName,
+    unit: Option<&'static str>,
+    higher_is_better: bool,
+    precision: usize,
+    pick: fn(&Stats) -> Option<f64>,
+    state: NumericMetricState,
+}
+
+impl Scalar {
+    fn new(name: &str, higher_is_better: bool, precision: usize, pick: fn(&Stats) -> Option<f64>) -> Self {
+        let name = Arc::new(name.to_string());
+        Self { name, unit: None, higher_is_better, precision, pick, state: NumericMetricState::new() }
+    }
+
+    fn with_unit(self, unit: &'static str) -> Self {
+        Self { unit: Some(unit), ..self }
+    }
+
+    /// The metrics of training and validation.
+    pub fn shared() -> Vec<Self> {
+        vec![
+            Self::new("Loss", false, 4, |stats| Some(stats.loss)).with_unit("nats/token"),
+            Self::new("Perplexity", false, 3, |stats| Some(stats.perplexity)),
+            Self::new("Token accuracy", true, 2, |stats| Some(100.0 * stats.token_accuracy)).with_unit("%"),
+        ]
+    }
+
+    /// The metrics of training alone.
+    pub fn of_training() -> Vec<Self> {
+        vec![
+            Self::new("Smoothed loss", false, 4, |stats| Some(stats.smoothed_loss)).with_unit("nats/token"),
+            Self::new("Learning rate", true, 6, |stats| stats.learning_rate),
+            Self::new("Target tokens/s", true, 0, |stats| stats.tokens_per_second),
+            Self::new("Gradient norm", false, 3, |stats| stats.gradient_norm),
+        ]
+    }
+
+    /// The score of the validation sample, by its name.
+    pub fn score(name: &str) -> Self {
+        Self::new(name, true, 2, |stats| stats.score)
+    }
+
+    fn format(&self) -> FormatOptions {
+        let options = FormatOptions::new(self.name.clone()).precision(self.precision);
+        match self.unit {
+            Some(unit) => options.unit(unit),
+            None => options,
+        }
+    }
+}
+
+impl Metric for Scalar {
+    type Input = Stats;
+
+    fn name(&self) -> MetricName {
+        self.name.clone()
+    }
+
+    fn attributes(&self) -> MetricAttributes {
+        NumericAttributes { unit: self.unit.map(String::from), higher_is_better: self.higher_is_better }.into()
+    }
+
+    fn update(&mut self, item: &Stats, _metadata: &MetricMetadata) -> Result<SerializedEntry, TensorReadError> {
+        if let Some(value) = (self.pick)(item) {
+            self.state.update(value, item.tokens.max(1));
+        }
+        Ok(self.state.compute_update(self.format()))
+    }
+
+    fn compute(&mut self) -> Result<SerializedEntry, TensorReadError> {
+        Ok(self.state.compute_final(self.format()))
+    }
+
+    fn clear(&mut self) {
+        self.state.reset();
+    }
+}
+
+impl Numeric for Scalar {
+    fn value(&self) -> Option<NumericEntry> {
+        Some(self.state.current_value())
+    }
+
+    fn running_value(&self) -> Option<NumericEntry> {
+        Some(self.state.running_value())
+    }
+
+    fn final_value(&self) -> NumericEntry {
+        self.state.final_value()
+    }
+}

@@ -1,0 +1,186 @@
+//! Training: from data and a config to a run folder.
+//!
+//! [`train`] prepares the run and hands it to burn-train's `SupervisedTraining`, whose dashboard and metrics it uses, with the
+//! update loop of [`learner`] plugged in as a custom strategy: exact resume, clipping by the norm of all gradients, batches
+//! by tokens and the handling of divergence live in the loop.
+
+pub mod checkpoint;
+mod config;
+pub mod dataset;
+mod learner;
+pub mod loss;
+mod metrics;
+pub mod optimizer;
+mod renderer;
+mod resume;
+pub mod run;
+pub mod schedule;
+pub mod signal;
+mod validation;
+
+pub use config::{Criterion, TrainingConfig, ValidationScore};
+pub use learner::{Outcome, Stop};
+pub use metrics::Stats;
+pub use renderer::{Dashboard, duration};
+pub use run::{LoadedModel, Run};
+pub use validation::{Validation, sample_score, validate};
+
+use crate::backend::Adapter;
+use crate::config::Config;
+use crate::data::Tokenizers;
+use crate::data::batch::Batch;
+use crate::error::{Error, Result};
+use crate::layers::Pass;
+use crate::models::{Model, weights};
+use burn::module::Module;
+use burn::optim::GradientsParams;
+use burn::train::{InferenceStep, TrainOutput, TrainStep};
+use learner::Trainer;
+use loss::{LossSums, smoothed_cross_entropy};
+use std::path::{Path, PathBuf};
+
+/// What `train` is asked for besides the config.
+#[derive(Clone, Debug)]
+pub struct TrainOptions {
+    /// The run folder.
+    pub run: PathBuf,
+    /// How it is shown.
+    pub dashboard: Dashboard,
+    /// A finished run whose parameters are the start.
+    pub init_from: Option<PathBuf>,
+    /// The command line, to be written down.
+    pub command: String,
+}
+
+/// One micro-batch of an update.
+#[derive(Clone, Debug)]
+pub struct UpdatePart {
+    /// The sentences.
+    pub batch: Batch,
+    /// Target tokens of the whole update.
+    pub n_total: usize,
+    /// Label smoothing.
+    pub smoothing: f64,
+    /// Seed of dropout.
+    pub seed: u64,
+    /// The place of the micro-batch in the data, epoch and position: with the seed it decides which units are dropped.
+    pub place: (u64, u64),
+}
+
+/// The gradient of one micro-batch, normalised by the target tokens of the whole update.
+pub fn gradients(model: &Model, part: &UpdatePart) -> (GradientsParams, LossSums) {
+    let mut pass = Pass::training(part.seed, part.place.0, part.place.1);
+    let logits = model.forward_batch(&part.batch, &mut pass);
+    let loss = smoothed_cross_entropy(logits, &part.batch.target_ids, part.smoothing, part.n_total);
+    (GradientsParams::from_grads(loss.surrogate.backward(), model), loss.sums)
+}
+
+impl TrainStep for Model {
+    type Input = UpdatePart;
+    type Output = Stats;
+
+    fn step(&self, part: UpdatePart) -> TrainOutput<Stats> {
+        let (grads, sums) = gradients(self, &part);
+        TrainOutput { grads, item: Stats::new(sums) }
+    }
+}
+
+impl InferenceStep for Model {
+    type Input = Batch;
+    type Output = Stats;
+
+    fn step(&self, batch: Batch) -> Stats {
+        let logits = self.forward_batch(&batch, &mut Pass::inference());
+        Stats::new(smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums)
+    }
+}
+
+/// Trains, or goes on training, in the run folder `options.run`.
+///
+/// # Errors
+/// If the data, the config or the run folder cannot be used, or training diverges.
+pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
+    config.validate()?;
+    signal::install();
+    let is_new = !Run::has_begun(&options.run);
+    if !is_new && options.init_from.is_some() {
+        return Err(Error::file(&options.run, "has begun already; --init-from is for a new run, give another --run"));
+    }
+    let run = Run::create(&options.run)?;
+    let _lock = run.lock()?;
+    let say = |text: String| eprintln!("{text}");
+    if !is_new {
+        resume::check_config(&run.config()?, config)?;
+    }
+    say(format!("run      {}{}", options.run.display(), if is_new { "" } else { " (continued)" }));
+    let corpus = dataset::load(&config.data, config.seed)?;
+    let dropped = corpus.dropped.total();
+    let dropped = if dropped > 0 { format!(", {dropped} left out by the filter") } else { String::new() };
+    say(format!("data     {} training pairs{dropped}, {} validation pairs", corpus.train.len(), corpus.valid.len()));
+    let tokenizers = tokenizers(&run, config, &corpus, options.init_from.as_deref(), is_new)?;
+    let vocabularies = run::vocabularies(&tokenizers);
+    let shared = if vocabularies.shared { " shared" } else { "" };
+    say(format!("tokens   {} source, {} target{shared}", vocabularies.source, vocabularies.target));
+    let mut model = config.model.init(vocabularies, config.seed, &adapter.device)?;
+    if let Some(from) = &options.init_from {
+        model = weights_from(model, from, config, &tokenizers)?;
+    }
+    say(format!("model    {} parameters", model.num_params()));
+    say(format!("device   {} ({})", adapter.backend, adapter.name));
+    let environment = resume::environment(config, adapter, options, &corpus, model.num_params());
+    if is_new {
+        resume::begin(&run, config, &tokenizers, &environment)?;
+    } else {
+        resume::check_data(&run.environment()?, &environment)?;
+        resume::note_changes(&run, config, &environment)?;
+    }
+    let trainer = Trainer::new(config, &run, adapter, &corpus, tokenizers, model)?;
+    if adapter.backend.is_host() {
+        say(format!("starting at update {}", trainer.update() + 1));
+    } else {
+        say(format!("starting at update {}; the first updates compile kernels", trainer.update() + 1));
+    }
+    learner::launch(trainer, options.dashboard)
+}
+
+/// The tokenizers of the run: read if it has begun, taken from the run that is fine-tuned, or trained.
+fn tokenizers(
+    run: &Run,
+    config: &Config,
+    corpus: &dataset::Corpus,
+    init_from: Option<&Path>,
+    is_new: bool,
+) -> Result<Tokenizers> {
+    if !is_new {
+        return run.tokenizers();
+    }
+    match init_from {
+        Some(from) => {
+            let tokenizers = Run::open(from)?.tokenizers()?;
+            if tokenizers.config() != &config.tokenizer {
+                return Err(Error::config(
+                    "tokenizer",
+                    format!("differs from that of {}; a model can only be fine-tuned with its own tokenizer", from.display()),
+                ));
+            }
+            Ok(tokenizers)
+        }
+        None => Tokenizers::train(&corpus.train, &config.tokenizer),
+    }
+}
+
+/// `model` with the parameters of the run in `from`.
+fn weights_from(model: Model, from: &Path, config: &Config, tokenizers: &Tokenizers) -> Result<Model> {
+    let other = Run::open(from)?;
+    let (theirs, ours) = (other.config()?.model, &config.model);
+    if other.tokenizers()?.fingerprint() != tokenizers.fingerprint() {
+        return Err(Error::file(from, "has another tokenizer; a model can only be fine-tuned with its own"));
+    }
+    if &theirs != ours {
+        eprintln!("note: [model] differs from that of {}; its parameters are taken where they fit", from.display());
+    }
+    let name = other.pointer("best").or(other.pointer("last"));
+    let name = name.ok_or_else(|| Error::file(from, "has no checkpoint to start from"))?;
+    let folder = other.checkpoint(&name);
+    weights::apply(model, &checkpoint::load(&folder)?.model, &folder.join("model.safetensors"))
+}

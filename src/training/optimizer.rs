@@ -1,0 +1,315 @@
+//! Adam in one pass over the parameters, with state that is keyed by path.
+//!
+//! burn's Adam makes a dozen temporaries of the size of each parameter, and keys its state by an identity that a safetensors
+//! file does not carry: loaded naively, it starts from zero unnoticed. It also clips each tensor's norm by itself; here the
+//! norm is that of all gradients together.
+
+use crate::models::weights::{PathStack, Weight, Weights, replace, to_vec};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor, TensorData};
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `[training.optimizer]`: Adam, or AdamW where `weight_decay` is not zero.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdamConfig {
+    /// Decay of the mean of the gradients.
+    pub beta_1: f64,
+    /// Decay of the mean of their squares.
+    pub beta_2: f64,
+    /// Added to the root of the mean square.
+    pub epsilon: f64,
+    /// Part of a weight that is taken off per unit of learning rate, apart from the gradient (AdamW).
+    pub weight_decay: f64,
+}
+
+impl Default for AdamConfig {
+    fn default() -> Self {
+        Self { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-9, weight_decay: 0.0 }
+    }
+}
+
+/// A flat tensor, on the host where that costs nothing.
+#[derive(Clone)]
+enum Flat {
+    Host(Vec<f32>),
+    Device(Tensor<1>),
+}
+
+impl Flat {
+    fn sum_of_squares(&self) -> f64 {
+        match self {
+            // Chunks of fixed size, added in order: the sum does not depend on the number of threads.
+            Self::Host(values) => {
+                let chunks: Vec<f64> =
+                    values.par_chunks(1 << 14).map(|chunk| chunk.iter().map(|v| (*v as f64).powi(2)).sum()).collect();
+                chunks.iter().sum()
+            }
+            Self::Device(tensor) => to_vec(tensor.clone().square().sum())[0] as f64,
+        }
+    }
+
+    fn to_vec(&self) -> Vec<f32> {
+        match self {
+            Self::Host(values) => values.clone(),
+            Self::Device(tensor) => to_vec(tensor.clone()),
+        }
+    }
+}
+
+/// The gradients of a model by parameter path.
+#[derive(Clone, Default)]
+pub struct GradientSet {
+    by_path: BTreeMap<String, Flat>,
+}
+
+impl GradientSet {
+    /// Takes the gradients of `model` out of `grads`; `is_host` says whether its tensors lie in this process's memory.
+    pub fn new<M: Module>(model: &M, grads: GradientsParams, is_host: bool) -> Self {
+        struct Taker {
+            path: PathStack,
+            grads: GradientsParams,
+            is_host: bool,
+            set: GradientSet,
+        }
+        impl ModuleVisitor for Taker {
+            fn enter_module(&mut self, name: &str, container: &str) {
+                self.path.enter(name, container);
+            }
+            fn exit_module(&mut self, _name: &str, _container: &str) {
+                self.path.exit();
+            }
+            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+                let Some(grad) = self.grads.remove::<D>(param.id) else { return };
+                let flat = if self.is_host {
+                    Flat::Host(to_vec(grad))
+                } else {
+                    let len = grad.shape().num_elements();
+                    Flat::Device(grad.reshape([len]))
+                };
+                self.set.by_path.insert(self.path.path(), flat);
+            }
+        }
+        let mut taker = Taker { path: PathStack::default(), grads, is_host, set: Self::default() };
+        model.visit(&mut taker);
+        taker.set
+    }
+
+    /// Adds the gradients of another part of the same update.
+    pub fn add(&mut self, other: Self) {
+        for (path, theirs) in other.by_path {
+            match (self.by_path.remove(&path), theirs) {
+                (Some(Flat::Host(mut ours)), Flat::Host(theirs)) => {
+                    ours.par_iter_mut().zip(theirs).for_each(|(ours, theirs)| *ours += theirs);
+                    self.by_path.insert(path, Flat::Host(ours));
+                }
+                (Some(Flat::Device(ours)), Flat::Device(theirs)) => {
+                    self.by_path.insert(path, Flat::Device(ours + theirs));
+                }
+                (_, theirs) => {
+                    self.by_path.insert(path, theirs);
+                }
+            }
+        }
+    }
+
+    /// The Euclidean norm of all gradients together.
+    pub fn norm(&self) -> f64 {
+        self.by_path.values().map(Flat::sum_of_squares).sum::<f64>().sqrt()
+    }
+
+    /// The gradient of one parameter, flat.
+    pub fn get(&self, path: &str) -> Option<Vec<f32>> {
+        self.by_path.get(path).map(Flat::to_vec)
+    }
+}
+
+struct Moments {
+    first: Flat,
+    second: Flat,
+    shape: Vec<usize>,
+}
+
+/// Adam and its state.
+///
+/// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`, `w -= rate * (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)`, and
+/// before that `w -= rate * decay * w`.
+///
+/// # Reference
+/// Kingma and Ba, Adam, 2015, algorithm 1; Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2019, algorithm 2.
+/// As in the papers.
+pub struct Adam {
+    config: AdamConfig,
+    moments: BTreeMap<String, Moments>,
+    updates: u64,
+}
+
+/// The numbers of one update that are the same for every parameter.
+#[derive(Clone, Copy)]
+struct Step {
+    rate: f64,
+    gradient_scale: f64,
+    correction_1: f64,
+    correction_2: f64,
+}
+
+impl Adam {
+    /// An optimizer that has seen nothing.
+    pub fn new(config: AdamConfig) -> Self {
+        Self { config, moments: BTreeMap::new(), updates: 0 }
+    }
+
+    /// One update: `model` moved along `gradients`, scaled by `gradient_scale`, at learning rate `rate`.
+    ///
+    /// Parameters without a gradient stay as they are.
+    pub fn step<M: Module>(&mut self, model: M, gradients: GradientSet, gradient_scale: f64, rate: f64) -> M {
+        self.updates += 1;
+        let t = self.updates as i32;
+        let step = Step {
+            rate,
+            gradient_scale,
+            correction_1: 1.0 - self.config.beta_1.powi(t),
+            correction_2: 1.0 - self.config.beta_2.powi(t),
+        };
+        let mut updater = Updater { path: PathStack::default(), adam: self, gradients, step };
+        model.map(&mut updater)
+    }
+
+    /// The state as tensors named `PATH.first` and `PATH.second`.
+    pub fn state(&self) -> Weights {
+        let mut state = Weights::new();
+        for (path, moments) in &self.moments {
+            for (name, flat) in [("first", &moments.first), ("second", &moments.second)] {
+                let weight = Weight { shape: moments.shape.clone(), values: flat.to_vec() };
+                state.insert(format!("{path}.{name}"), weight);
+            }
+        }
+        state
+    }
+
+    /// Takes up a saved state after `updates` updates.
+    pub fn restore(&mut self, state: Weights, updates: u64, device: &Device) {
+        let is_host = crate::backend::is_host(device);
+        let flat = |values: Vec<f32>| {
+            if is_host {
+                return Flat::Host(values);
+            }
+            let len = values.len();
+            Flat::Device(Tensor::from_data(TensorData::new(values, [len]), device))
+        };
+        let mut state = state;
+        let paths: Vec<String> = state.keys().filter_map(|key| key.strip_suffix(".first").map(String::from)).collect();
+        self.moments.clear();
+        for path in paths {
+            let first = state.remove(&format!("{path}.first"));
+            let second = state.remove(&format!("{path}.second"));
+            if let (Some(first), Some(second)) = (first, second) {
+                let moments = Moments { shape: first.shape, first: flat(first.values), second: flat(second.values) };
+                self.moments.insert(path, moments);
+            }
+        }
+        self.updates = updates;
+    }
+
+    /// Updates made so far.
+    pub fn updates(&self) -> u64 {
+        self.updates
+    }
+}
+
+struct Updater<'a> {
+    path: PathStack,
+    adam: &'a mut Adam,
+    gradients: GradientSet,
+    step: Step,
+}
+
+impl ModuleMapper for Updater<'_> {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        self.path.enter(name, container);
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.exit();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let path = self.path.path();
+        let Some(gradient) = self.gradients.by_path.remove(&path) else { return param };
+        let shape = param.lazy_shape().to_vec();
+        let step = self.step;
+        let config = &self.adam.config;
+        let moments = self.adam.moments.entry(path).or_insert_with(|| match &gradient {
+            Flat::Host(g) => Moments { first: Flat::Host(vec![0.0; g.len()]), second: Flat::Host(vec![0.0; g.len()]), shape },
+            Flat::Device(g) => {
+                Moments { first: Flat::Device(g.zeros_like()), second: Flat::Device(g.zeros_like()), shape }
+            }
+        });
+        replace(param, |tensor| match (gradient, &mut moments.first, &mut moments.second) {
+            (Flat::Host(gradient), Flat::Host(first), Flat::Host(second)) => {
+                let device = tensor.device();
+                let shape = tensor.dims();
+                let mut values = to_vec(tensor);
+                update_on_host(&mut values, &gradient, first, second, config, step);
+                Tensor::from_data(TensorData::new(values, shape), &device)
+            }
+            (Flat::Device(gradient), Flat::Device(first), Flat::Device(second)) => {
+                let (next, m, v) = update_on_device(tensor, gradient, first.clone(), second.clone(), config, step);
+                (*first, *second) = (m, v);
+                next
+            }
+            _ => unreachable!("gradients and moments lie in the same place"),
+        })
+    }
+}
+
+fn update_on_host(
+    values: &mut [f32],
+    gradient: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    config: &AdamConfig,
+    step: Step,
+) {
+    const CHUNK: usize = 1 << 14;
+    let (b1, b2) = (config.beta_1 as f32, config.beta_2 as f32);
+    let scale = step.gradient_scale as f32;
+    let rate = (step.rate / step.correction_1) as f32;
+    let root = (1.0 / step.correction_2) as f32;
+    let keep = (1.0 - step.rate * config.weight_decay) as f32;
+    let epsilon = config.epsilon as f32;
+    values
+        .par_chunks_mut(CHUNK)
+        .zip(gradient.par_chunks(CHUNK))
+        .zip(first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK)))
+        .for_each(|((values, gradient), (first, second))| {
+            for i in 0..values.len() {
+                let g = gradient[i] * scale;
+                first[i] = b1 * first[i] + (1.0 - b1) * g;
+                second[i] = b2 * second[i] + (1.0 - b2) * g * g;
+                values[i] = keep * values[i] - rate * first[i] / ((second[i] * root).sqrt() + epsilon);
+            }
+        });
+}
+
+fn update_on_device<const D: usize>(
+    values: Tensor<D>,
+    gradient: Tensor<1>,
+    first: Tensor<1>,
+    second: Tensor<1>,
+    config: &AdamConfig,
+    step: Step,
+) -> (Tensor<D>, Tensor<1>, Tensor<1>) {
+    let shape = values.dims();
+    let g = gradient.mul_scalar(step.gradient_scale);
+    let first = first.mul_scalar(config.beta_1) + g.clone().mul_scalar(1.0 - config.beta_1);
+    let second = second.mul_scalar(config.beta_2) + g.square().mul_scalar(1.0 - config.beta_2);
+    let root = second.clone().div_scalar(step.correction_2).sqrt().add_scalar(config.epsilon);
+    let change = (first.clone() / root).mul_scalar(step.rate / step.correction_1);
+    let kept = values.mul_scalar(1.0 - step.rate * config.weight_decay);
+    (kept - change.reshape(shape), first, second)
+}

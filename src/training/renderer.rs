@@ -1,0 +1,240 @@
+//! What training looks like: burn-train's dashboard, or plain lines on standard error.
+//!
+//! burn-train's own plain renderer shows no metrics and writes to standard output, which belongs to results.
+
+use super::signal;
+use burn::train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
+use burn::train::metric::{MetricDefinition, MetricId, NumericEntry};
+use burn::train::renderer::tui::TuiMetricsRendererWrapper;
+use burn::train::renderer::{
+    EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation, MetricsRendererTraining,
+};
+use burn::train::{Interrupter, LearnerSummary};
+use std::collections::HashMap;
+use std::io::IsTerminal;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// Which renderer shows the training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dashboard {
+    /// The dashboard if standard output is a terminal, else plain lines.
+    #[default]
+    Auto,
+    /// burn-train's terminal dashboard.
+    Tui,
+    /// A line on standard error now and then.
+    Plain,
+    /// Nothing.
+    None,
+}
+
+impl FromStr for Dashboard {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "auto" => Ok(Self::Auto),
+            "tui" => Ok(Self::Tui),
+            "plain" => Ok(Self::Plain),
+            "none" => Ok(Self::None),
+            _ => Err(format!("unknown dashboard \"{name}\"; there are auto, tui, plain, none")),
+        }
+    }
+}
+
+/// How far training is, shared between the loop and the plain renderer.
+#[derive(Debug)]
+pub struct Progress {
+    /// Updates made.
+    pub update: u64,
+    /// Updates made when this process took over.
+    pub start: u64,
+    /// Updates at the end.
+    pub total: u64,
+    /// The epoch in progress, counted from 1.
+    pub epoch: u64,
+    /// When this process took over.
+    pub since: Instant,
+}
+
+impl Dashboard {
+    /// Whether the terminal dashboard will be shown.
+    pub fn is_tui(self) -> bool {
+        self == Self::Tui || self == Self::Auto && std::io::stdout().is_terminal()
+    }
+
+    /// Makes the renderer.
+    pub fn renderer(
+        self,
+        interrupter: &Interrupter,
+        progress: &Arc<Mutex<Progress>>,
+        log_every: u64,
+    ) -> Box<dyn MetricsRenderer> {
+        if self.is_tui() {
+            let renderer = Box::new(TuiMetricsRendererWrapper::new(interrupter.clone(), None));
+            keep_ctrl_c();
+            return renderer;
+        }
+        Box::new(PlainRenderer {
+            is_silent: self == Self::None,
+            log_every,
+            progress: progress.clone(),
+            names: HashMap::new(),
+            train: HashMap::new(),
+            valid: HashMap::new(),
+            is_valid: false,
+        })
+    }
+}
+
+/// The dashboard puts the terminal into raw mode, in which Ctrl-C is a key like any other and nobody listens to it. Its
+/// signal is switched on again as soon as raw mode is.
+#[cfg(unix)]
+fn keep_ctrl_c() {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    std::thread::spawn(|| {
+        let stdin = std::io::stdin();
+        while !signal::requested() {
+            if let Ok(mut modes) = tcgetattr(&stdin)
+                && !modes.local_modes.contains(LocalModes::ICANON)
+                && !modes.local_modes.contains(LocalModes::ISIG)
+            {
+                modes.local_modes |= LocalModes::ISIG;
+                let _ = tcsetattr(&stdin, OptionalActions::Now, &modes);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+    });
+}
+
+#[cfg(not(unix))]
+fn keep_ctrl_c() {
+    let _ = signal::requested();
+}
+
+/// Lines on standard error.
+struct PlainRenderer {
+    is_silent: bool,
+    log_every: u64,
+    progress: Arc<Mutex<Progress>>,
+    names: HashMap<MetricId, String>,
+    train: HashMap<String, f64>,
+    valid: HashMap<String, f64>,
+    is_valid: bool,
+}
+
+impl PlainRenderer {
+    fn note(&self, state: MetricState) -> Option<(String, f64)> {
+        let MetricState::Numeric(entry, Some(value)) = state else { return None };
+        // What counts is the present update; the aggregate comes once more at the end of a stretch.
+        let value = match value {
+            NumericEntry::Value(value) | NumericEntry::Final(value) => value,
+            NumericEntry::Aggregated { aggregated_value, .. } => aggregated_value,
+        };
+        Some((self.names.get(&entry.metric_id)?.clone(), value))
+    }
+
+    fn line(&self, values: &HashMap<String, f64>) -> String {
+        let mut parts = Vec::new();
+        let mut show = |name: &str, text: &dyn Fn(f64) -> String| {
+            if let Some(value) = values.get(name).filter(|value| value.is_finite()) {
+                parts.push(text(*value));
+            }
+        };
+        show("Loss", &|v| format!("loss {v:.4}"));
+        show("Perplexity", &|v| format!("ppl {v:.2}"));
+        show("Token accuracy", &|v| format!("tokens right {v:.1} %"));
+        show("BLEU", &|v| format!("BLEU {v:.2}"));
+        show("Sequence accuracy", &|v| format!("sentences right {v:.1} %"));
+        show("Learning rate", &|v| format!("lr {v:.2e}"));
+        show("Gradient norm", &|v| format!("|g| {v:.2}"));
+        show("Target tokens/s", &|v| format!("{v:.0} tok/s"));
+        parts.join("  ")
+    }
+}
+
+/// Seconds as people say them.
+pub fn duration(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, s) => format!("{m} min {s:02} s"),
+        (h, m, _) => format!("{h} h {m:02} min"),
+    }
+}
+
+impl MetricsRendererTraining for PlainRenderer {
+    fn update_train(&mut self, state: MetricState) {
+        self.train.extend(self.note(state));
+    }
+
+    fn update_valid(&mut self, state: MetricState) {
+        self.valid.extend(self.note(state));
+    }
+
+    fn on_train_end(&mut self, _summary: Option<LearnerSummary>) -> Result<(), Box<dyn std::error::Error>> {
+        Ok(())
+    }
+}
+
+impl TrainingProgressLogger for PlainRenderer {
+    fn start(&mut self, _epochs: usize, _starting_epoch: usize, _items: Option<usize>, _label: Option<&str>) {}
+
+    fn update_epoch(&mut self, _epoch: usize) {}
+
+    fn start_split(&mut self, split: &str, _total_items: usize) {
+        self.is_valid = split.to_lowercase().contains("valid");
+    }
+
+    fn update_split(&mut self, _items_processed: usize) {
+        let progress = self.progress.lock().expect("no thread panics with the lock");
+        if self.is_silent || self.is_valid || !progress.update.is_multiple_of(self.log_every) && progress.update != progress.start + 1 {
+            return;
+        }
+        let done = (progress.update - progress.start).max(1) as f64;
+        let left = progress.total.saturating_sub(progress.update) as f64 * progress.since.elapsed().as_secs_f64() / done;
+        eprintln!(
+            "update {:>6}/{}  epoch {}  {}  {} left",
+            progress.update,
+            progress.total,
+            progress.epoch,
+            self.line(&self.train),
+            duration(left)
+        );
+    }
+
+    fn end_split(&mut self) {
+        if self.is_valid && !self.is_silent {
+            let update = self.progress.lock().expect("no thread panics with the lock").update;
+            eprintln!("  valid {update:>6}  {}", self.line(&self.valid));
+        }
+        self.is_valid = false;
+    }
+
+    fn end(&mut self) {}
+
+    fn log_event_training(&mut self, _event: String) {}
+}
+
+impl EvaluationProgressLogger for PlainRenderer {
+    fn start_global_progress(&mut self, _total_tests: usize) {}
+    fn start_test(&mut self, _name: &str, _total_items: usize) {}
+    fn update_test_progress(&mut self, _items_processed: usize) {}
+    fn end_test(&mut self) {}
+    fn end_global_progress(&mut self) {}
+    fn log_event_evaluation(&mut self, _event: String) {}
+}
+
+impl MetricsRendererEvaluation for PlainRenderer {
+    fn update_test(&mut self, _name: EvaluationName, _state: MetricState) {}
+}
+
+impl MetricsRenderer for PlainRenderer {
+    fn manual_close(&mut self) {}
+
+    fn register_metric(&mut self, definition: MetricDefinition) {
+        self.names.insert(definition.metric_id, definition.name.to_string());
+    }
+}

@@ -1,0 +1,7 @@
+//! Data: generated tasks, corpora, tokenizers, fetching.
+
+mod corpus;
+mod fetch;
+mod random;
+mod tasks;
+mod tokenizer;
