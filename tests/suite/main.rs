@@ -1,0 +1,10 @@
+//! The one integration test binary: each further one would link all of burn again.
+//!
+//! | module | what belongs there |
+//! | --- | --- |
+//! | `data` | corpora, generated tasks, tokenizers, fetching |
+//! | `scoring` | scores against sacreBLEU's and by hand |
+#![recursion_limit = "256"]
+
+mod data;
+mod scoring;
