@@ -1,4 +1,66 @@
-//! Lookback: attention from the RNN encoder-decoder to the Transformer.
+//! Lookback trains, measures and runs attention models, from the RNN encoder-decoder to the Transformer, on any of burn's
+//! backends. A decoder that attends *looks back* at the source; hence the name.
+//!
+//! # The pipeline on one page
+//!
+//! ```text
+//!  text ──data::corpus, data::tasks──▶ Pair ──data::tokenizer──▶ Example ──data::batch──▶ Batch
+//!                                                                                          │
+//!                 ┌────────────────────────────── models::Seq2Seq ─────────────────────────┤
+//!                 │  encode: [batch, source_len] ids ─▶ Memory                             │
+//!                 │  start:  Memory ─▶ State            step: (token, State) ─▶ logits     │
+//!                 │  forward: whole target, teacher forced ─▶ logits                       │
+//!                 └──────┬──────────────────────────────────────┬──────────────────────────┘
+//!                        ▼                                      ▼
+//!    training: loss, gradients, Adam, checkpoints      decoding: greedy, beam, sampling, scores
+//!                        │                                      │
+//!                        ▼                                      ▼
+//!                  run folder ◀──────────────────────▶ text ──scoring──▶ BLEU, chrF, accuracy, by length
+//! ```
+//!
+//! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
+//! [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
+//!
+//! # Notation
+//!
+//! Shapes are written as lists of axes, and the axes always have these names:
+//!
+//! | axis | what it counts |
+//! | --- | --- |
+//! | `batch` | sentences |
+//! | `rows` | hypotheses: `batch` times the beams of each sentence |
+//! | `source_len`, `target_len` | tokens, end symbol and padding included |
+//! | `query_len`, `key_len` | positions that ask, positions that are asked |
+//! | `n_heads`, `d_head` | attention heads and the width of each; their product is `d_model` |
+//! | `d_model`, `d_embedding`, `d_hidden`, `d_attention` | widths of vectors |
+//! | `vocab_size` | entries of a vocabulary |
+//!
+//! In masks, **true means hidden**. Losses are in nats per target token, end symbols included; an *update* is one step of the
+//! optimizer, a *step* one step of the decoder, an *epoch* one pass over the data.
+//!
+//! # Example
+//!
+//! A model of untrained numbers, and what it writes:
+//!
+//! ```
+//! use lookback::backend::Backend;
+//! use lookback::decoding::{DecodingConfig, Request, decode};
+//! use lookback::models::{ModelConfig, TransformerConfig, Vocabularies};
+//!
+//! # fn main() -> lookback::error::Result<()> {
+//! let device = Backend::Flex.open()?.device;
+//! let config = TransformerConfig { d_model: 16, d_feed_forward: 32, ..TransformerConfig::default() };
+//! let vocabularies = Vocabularies { source: 10, target: 12, shared: false };
+//! let model = ModelConfig::Transformer(config).init(vocabularies, 1, &device)?;
+//!
+//! let requests = [Request::new(vec![4, 7, 5]), Request::new(vec![])];
+//! let found = decode(&model, &requests, &DecodingConfig::default(), 1, |_| ());
+//! assert_eq!(found.len(), 2);
+//! assert!(found[1][0].tokens.is_empty(), "an empty source gives an empty target");
+//! # Ok(())
+//! # }
+//! ```
+// burn's types are deep: autodiff of dispatch of backends.
 #![recursion_limit = "256"]
 
 pub mod backend;

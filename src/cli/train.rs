@@ -21,17 +21,16 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
         run: run.clone(),
         dashboard: args.dashboard,
         init_from: args.init_from,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: this_command(),
     };
     if args.config.is_none() {
         let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
         about.for_each(|line| eprintln!("{}", line.trim_start_matches(['#', ' '])));
     }
     let outcome = train(&config, &adapter, &options)?;
-    let again = format!("{} --run {}", command_of(args.config.as_deref(), &args.set), run.display());
     eprintln!("{}", summary(&outcome));
     if outcome.stop == Stop::Interrupted {
-        return Err(Error::Interrupted(format!("interrupted and saved; to go on: {again}")));
+        return Err(Error::Interrupted(format!("interrupted and saved; to go on: {}", this_command())));
     }
     let loaded = Run::open(&run)?.load_model(&adapter, |warning| eprintln!("warning: {warning}"))?;
     if config.data.task.is_some() {
@@ -65,10 +64,14 @@ fn default_run(config: Option<&Path>) -> PathBuf {
     Path::new("runs").join(name)
 }
 
-fn command_of(config: Option<&Path>, set: &[String]) -> String {
-    let config = config.map(|path| format!(" {}", path.display())).unwrap_or_default();
-    let set: String = set.iter().map(|setting| format!(" --set {setting}")).collect();
-    format!("lookback train{config}{set}")
+/// The command line, as a shell would read it again.
+fn this_command() -> String {
+    let quoted = |word: String| {
+        let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_./=,:@%+".contains(c));
+        if is_plain && !word.is_empty() { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    let words: Vec<String> = std::iter::once("lookback".into()).chain(std::env::args().skip(1).map(quoted)).collect();
+    words.join(" ")
 }
 
 fn summary(outcome: &Outcome) -> String {

@@ -90,7 +90,7 @@ impl Scalar {
     /// The metrics of training and validation.
     pub fn shared() -> Vec<Self> {
         vec![
-            Self::new("Loss", false, 4, |stats| Some(stats.loss)).with_unit("nats/token"),
+            Self::new("Loss", false, 4, |stats| Some(stats.loss)).with_unit("nats"),
             Self::new("Perplexity", false, 3, |stats| Some(stats.perplexity)),
             Self::new("Token accuracy", true, 2, |stats| Some(100.0 * stats.token_accuracy)).with_unit("%"),
         ]
@@ -99,7 +99,7 @@ impl Scalar {
     /// The metrics of training alone.
     pub fn of_training() -> Vec<Self> {
         vec![
-            Self::new("Smoothed loss", false, 4, |stats| Some(stats.smoothed_loss)).with_unit("nats/token"),
+            Self::new("Smoothed loss", false, 4, |stats| Some(stats.smoothed_loss)).with_unit("nats"),
             Self::new("Learning rate", true, 6, |stats| stats.learning_rate),
             Self::new("Target tokens/s", true, 0, |stats| stats.tokens_per_second),
             Self::new("Gradient norm", false, 3, |stats| stats.gradient_norm),

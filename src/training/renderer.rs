@@ -120,7 +120,8 @@ struct PlainRenderer {
     log_every: u64,
     progress: Arc<Mutex<Progress>>,
     names: HashMap<MetricId, String>,
-    train: HashMap<String, f64>,
+    /// Sum and count of each metric since the last line: one batch alone says little, since its sentences are of one length.
+    train: HashMap<String, (f64, u64)>,
     valid: HashMap<String, f64>,
     is_valid: bool,
 }
@@ -167,7 +168,15 @@ pub fn duration(seconds: f64) -> String {
 
 impl MetricsRendererTraining for PlainRenderer {
     fn update_train(&mut self, state: MetricState) {
-        self.train.extend(self.note(state));
+        // The mean of the whole stretch, which comes at its end, has been counted update by update.
+        if matches!(state, MetricState::Numeric(_, Some(NumericEntry::Final(_)))) {
+            return;
+        }
+        if let Some((name, value)) = self.note(state) {
+            let (sum, count) = self.train.entry(name).or_default();
+            *sum += value;
+            *count += 1;
+        }
     }
 
     fn update_valid(&mut self, state: MetricState) {
@@ -195,14 +204,21 @@ impl TrainingProgressLogger for PlainRenderer {
         }
         let done = (progress.update - progress.start).max(1) as f64;
         let left = progress.total.saturating_sub(progress.update) as f64 * progress.since.elapsed().as_secs_f64() / done;
+        let mut means: HashMap<String, f64> =
+            self.train.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64)).collect();
+        if let Some(loss) = means.get("Loss").copied() {
+            means.insert("Perplexity".into(), loss.exp());
+        }
         eprintln!(
             "update {:>6}/{}  epoch {}  {}  {} left",
             progress.update,
             progress.total,
             progress.epoch,
-            self.line(&self.train),
+            self.line(&means),
             duration(left)
         );
+        drop(progress);
+        self.train.clear();
     }
 
     fn end_split(&mut self) {

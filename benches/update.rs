@@ -1,0 +1,158 @@
+//! The parts of a training update, beside what burn offers for the same work, and whole updates of every model.
+//!
+//! `cargo bench --profile release --bench update`
+#![recursion_limit = "256"]
+
+use burn::module::Module;
+use burn::nn::DropoutConfig;
+use burn::nn::loss::CrossEntropyLossConfig;
+use burn::optim::{AdamConfig as BurnAdamConfig, GradientsParams};
+use burn::tensor::{Device, Distribution, Int, Tensor, TensorData};
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use lookback::backend::Backend;
+use lookback::data::batch::{Batch, Example};
+use lookback::layers::Pass;
+use lookback::layers::attention::AttentionConfig;
+use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use lookback::training::loss::smoothed_cross_entropy;
+use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
+use lookback::training::{UpdatePart, gradients};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const BATCH: usize = 32;
+const LEN: usize = 32;
+const VOCAB_SIZE: usize = 8000;
+const D_MODEL: usize = 256;
+
+fn main() {
+    divan::main();
+}
+
+fn device(backend: &str) -> Device {
+    backend.parse::<Backend>().and_then(|b| b.open().map_err(|e| e.to_string())).expect("a CPU backend").device.autodiff()
+}
+
+fn activations(device: &Device) -> Tensor<3> {
+    Tensor::random([BATCH, LEN, 4 * D_MODEL], Distribution::Default, device)
+}
+
+mod dropout {
+    use super::*;
+
+    #[divan::bench]
+    fn ours(bencher: Bencher) {
+        let input = activations(&device("flex"));
+        bencher.bench(|| Pass::training(1, 2, 3).dropout(input.clone(), 0.1));
+    }
+
+    #[divan::bench]
+    fn burn(bencher: Bencher) {
+        let input = activations(&device("flex"));
+        let dropout = DropoutConfig::new(0.1).init();
+        bencher.bench(|| dropout.forward(input.clone()));
+    }
+}
+
+mod cross_entropy {
+    use super::*;
+
+    fn logits() -> Tensor<3> {
+        Tensor::random([BATCH, LEN, VOCAB_SIZE], Distribution::Default, &device("flex")).require_grad()
+    }
+
+    fn targets() -> Vec<u32> {
+        (0..BATCH * LEN).map(|i| 4 + (i * 7919 % (VOCAB_SIZE - 4)) as u32).collect()
+    }
+
+    #[divan::bench]
+    fn ours(bencher: Bencher) {
+        let (logits, targets) = (logits(), targets());
+        bencher.bench(|| smoothed_cross_entropy(logits.clone(), &targets, 0.1, BATCH * LEN).surrogate.backward());
+    }
+
+    #[divan::bench]
+    fn burn(bencher: Bencher) {
+        let logits = logits();
+        let ids: Vec<i32> = targets().iter().map(|id| *id as i32).collect();
+        let ids = Tensor::<1, Int>::from_data(TensorData::new(ids, [BATCH * LEN]), &logits.device());
+        let loss = CrossEntropyLossConfig::new().with_smoothing(Some(0.1)).init(&logits.device());
+        bencher.bench(|| loss.forward(logits.clone().reshape([BATCH * LEN, VOCAB_SIZE]), ids.clone()).backward());
+    }
+}
+
+fn transformer() -> ModelConfig {
+    ModelConfig::Transformer(TransformerConfig { d_model: D_MODEL, d_feed_forward: 4 * D_MODEL, ..Default::default() })
+}
+
+fn bahdanau() -> ModelConfig {
+    ModelConfig::Rnn(RnnConfig {
+        d_hidden: D_MODEL,
+        attention: AttentionConfig::Bahdanau { d_attention: D_MODEL },
+        ..RnnConfig::default()
+    })
+}
+
+fn fixed_context() -> ModelConfig {
+    ModelConfig::Rnn(RnnConfig { d_hidden: D_MODEL, ..RnnConfig::default() })
+}
+
+fn model(config: &ModelConfig, device: &Device) -> Model {
+    let vocabularies = Vocabularies { source: VOCAB_SIZE, target: VOCAB_SIZE, shared: false };
+    config.init(vocabularies, 1, &device.clone().inner()).expect("the config is right").train()
+}
+
+fn part(device: &Device) -> UpdatePart {
+    let ids = |k: usize| (0..LEN - 1).map(|i| 4 + ((i + 31 * k) * 7919 % (VOCAB_SIZE - 4)) as u32).collect();
+    let examples: Vec<Example> = (0..BATCH).map(|k| Example { source: ids(k), target: ids(k + BATCH) }).collect();
+    let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), device);
+    UpdatePart { n_total: batch.n_target_tokens(), batch, smoothing: 0.1, seed: 1, place: (0, 0) }
+}
+
+mod optimizer {
+    use super::*;
+
+    #[divan::bench(sample_count = 20)]
+    fn ours(bencher: Bencher) {
+        let device = device("flex");
+        let model = model(&transformer(), &device);
+        let part = part(&device);
+        let mut adam = Adam::new(AdamConfig::default());
+        bencher
+            .with_inputs(|| GradientSet::new(&model, gradients(&model, &part).0, true))
+            .bench_local_values(|grads| adam.step(model.clone(), grads, 1.0, 1e-4));
+    }
+
+    #[divan::bench(sample_count = 20)]
+    fn burn(bencher: Bencher) {
+        let device = device("flex");
+        let model = model(&transformer(), &device);
+        let part = part(&device);
+        let mut adam: ::burn::optim::ModuleOptimizer = BurnAdamConfig::new().init().into();
+        bencher
+            .with_inputs(|| -> GradientsParams { gradients(&model, &part).0 })
+            .bench_local_values(|grads| adam.step(1e-4f64.into(), model.clone(), grads));
+    }
+}
+
+/// One whole update: forward, backward, clipping, Adam.
+#[divan::bench(args = ["transformer", "bahdanau", "fixed-context"], consts = [0, 1], sample_count = 10)]
+fn update<const BACKEND: usize>(bencher: Bencher, name: &str) {
+    let device = device(["flex", "ndarray"][BACKEND]);
+    let config = match name {
+        "transformer" => transformer(),
+        "bahdanau" => bahdanau(),
+        _ => fixed_context(),
+    };
+    let mut model = model(&config, &device);
+    let part = part(&device);
+    let mut adam = Adam::new(AdamConfig::default());
+    bencher.counter(ItemsCount::new(part.n_total)).bench_local(|| {
+        let (grads, _) = gradients(&model, &part);
+        let grads = GradientSet::new(&model, grads, true);
+        let scale = 1.0 / grads.norm().max(1.0);
+        model = adam.step(model.clone(), grads, scale, 1e-4);
+    });
+}
