@@ -133,7 +133,7 @@ mod optimizer {
         let mut adam: ::burn::optim::ModuleOptimizer = BurnAdamConfig::new().init().into();
         bencher
             .with_inputs(|| -> GradientsParams { gradients(&model, &part).0 })
-            .bench_local_values(|grads| adam.step(1e-4f64.into(), model.clone(), grads));
+            .bench_local_values(|grads| adam.step(1e-4, model.clone(), grads));
     }
 }
 

@@ -13,24 +13,24 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Lets the allocator keep what it has.
 ///
 /// Training allocates and frees the same few hundred megabytes at every update. Returned to the system, they come back as
-/// pages that the kernel has to clear first, which took a quarter of the time.
+/// pages that the kernel has to clear first, which takes up to a quarter of the time. mimalloc reads these settings before
+/// `main`, and setting them later leaves its first arena as it was; so the program starts itself once more with them set.
+#[cfg(unix)]
 fn keep_memory() {
-    const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-    const ARENA_RESERVE: libmimalloc_sys::mi_option_t = 23;
-    const KIB_PER_GIB: std::ffi::c_long = 1 << 20;
-    for (variable, option, value) in
-        [("MIMALLOC_PURGE_DELAY", PURGE_DELAY, -1), ("MIMALLOC_ARENA_RESERVE", ARENA_RESERVE, 4 * KIB_PER_GIB)]
-    {
-        // What the user has set stands.
-        if std::env::var_os(variable).is_none() {
-            // Options of mimalloc 2 and 3 that its bindings do not name; setting them touches no memory of ours.
-            #[allow(unsafe_code)]
-            unsafe {
-                libmimalloc_sys::mi_option_set(option, value);
-            }
-        }
+    use std::os::unix::process::CommandExt;
+    const SETTINGS: [(&str, &str); 2] = [("MIMALLOC_PURGE_DELAY", "-1"), ("MIMALLOC_ARENA_RESERVE", "4GiB")];
+    // What the user has set stands, and a second start finds them set.
+    if SETTINGS.iter().any(|(variable, _)| std::env::var_os(variable).is_some()) {
+        return;
+    }
+    if let Ok(program) = std::env::current_exe() {
+        // Comes back only if it failed; then training is slower, and nothing else.
+        let _ = std::process::Command::new(program).args(std::env::args_os().skip(1)).envs(SETTINGS).exec();
     }
 }
+
+#[cfg(not(unix))]
+fn keep_memory() {}
 
 fn main() -> ExitCode {
     keep_memory();

@@ -1,20 +1,19 @@
 //! `lookback data`.
 
-use super::progress;
-use super::{FetchArgs, GenerateArgs};
+use super::{FetchArgs, GenerateArgs, print, progress};
 use crate::data::{Split, TaskConfig, fetch};
 use crate::error::{Error, Result};
 
 pub(super) fn list() -> Result<()> {
-    println!("generated tasks (lookback data generate NAME --out DIR):");
+    let mut text = String::from("generated tasks (lookback data generate NAME --out DIR):\n");
     for (name, about) in TaskConfig::TASKS {
-        println!("  {name:<10} {about}");
+        text += &format!("  {name:<10} {about}\n");
     }
-    println!("\npublic corpora (lookback data fetch NAME --out DIR):");
+    text += "\npublic corpora (lookback data fetch NAME --out DIR):\n";
     for dataset in &fetch::DATASETS {
-        println!("  {:<14} {} [{}]", dataset.name, dataset.about, dataset.licence);
+        text += &format!("  {:<14} {} [{}]\n", dataset.name, dataset.about, dataset.licence);
     }
-    Ok(())
+    print(&text)
 }
 
 pub(super) fn generate(args: GenerateArgs) -> Result<()> {
@@ -55,8 +54,8 @@ pub(super) fn generate(args: GenerateArgs) -> Result<()> {
         args.seed
     );
     std::fs::write(&readme, text).map_err(Error::io(&readme))?;
-    println!("{}: {} training pairs, {n_held_out} each for validation and test", args.out.display(), args.pairs);
-    Ok(())
+    let pairs = args.pairs;
+    print(&format!("{}: {pairs} training pairs, {n_held_out} each for validation and test\n", args.out.display()))
 }
 
 pub(super) fn fetch(args: FetchArgs) -> Result<()> {
@@ -72,8 +71,6 @@ pub(super) fn fetch(args: FetchArgs) -> Result<()> {
     };
     let paths = fetch::fetch(&args.name, &args.out, args.base_url.as_deref(), &mut show)?;
     drop(current);
-    for path in paths {
-        println!("{}", path.display());
-    }
-    Ok(())
+    let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
+    print(&lines)
 }

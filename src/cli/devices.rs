@@ -1,6 +1,6 @@
 //! `lookback devices`.
 
-use super::DevicesArgs;
+use super::{DevicesArgs, print};
 use crate::backend::{Adapter, Backend};
 use crate::data::batch::{Batch, Example};
 use crate::error::{Error, Result};
@@ -16,21 +16,21 @@ const TOLERANCE: f64 = 1e-3;
 pub(super) fn run(args: DevicesArgs) -> Result<()> {
     for backend in &Backend::ALL[1..] {
         if !backend.is_compiled() {
-            println!("{:<8}  not in this build; build with --features {backend}", backend.name());
+            print(&format!("{:<8}  not in this build; build with --features {backend}\n", backend.name()))?;
             continue;
         }
         let adapters = backend.adapters();
         if adapters.is_empty() {
-            println!("{:<8}  no adapter on this machine", backend.name());
+            print(&format!("{:<8}  no adapter on this machine\n", backend.name()))?;
         }
         for adapter in adapters {
             let software = if adapter.is_software { "  (emulated by the CPU)" } else { "" };
-            println!("{:<8}  {}{software}", backend.name(), adapter.name);
+            print(&format!("{:<8}  {}{software}\n", backend.name(), adapter.name))?;
         }
     }
     match Backend::Auto.open() {
-        Ok(adapter) => println!("auto      is {} here", adapter.backend),
-        Err(error) => println!("auto      {error}"),
+        Ok(adapter) => print(&format!("auto      is {} here\n", adapter.backend))?,
+        Err(error) => print(&format!("auto      {error}\n"))?,
     }
     if args.check { check() } else { Ok(()) }
 }
@@ -38,7 +38,7 @@ pub(super) fn run(args: DevicesArgs) -> Result<()> {
 /// Compares loss and gradients of every model on every backend with flex's.
 fn check() -> Result<()> {
     let reference = Backend::Flex.open()?;
-    println!("\nlargest difference from flex, relative to the largest value of each gradient:");
+    print("\nlargest difference from flex, relative to the largest value of each gradient:\n")?;
     let mut failed = false;
     for (name, config) in models() {
         let expected = measure(&config, &reference)?;
@@ -57,7 +57,7 @@ fn check() -> Result<()> {
             }
             let verdict = if worst.0 <= TOLERANCE { "agrees" } else { "DISAGREES" };
             failed |= worst.0 > TOLERANCE;
-            println!("{name:<12}  {:<8}  {:.1e} at {}  {verdict}", backend.name(), worst.0, worst.1);
+            print(&format!("{name:<12}  {:<8}  {:.1e} at {}  {verdict}\n", backend.name(), worst.0, worst.1))?;
         }
     }
     if failed {

@@ -1,7 +1,6 @@
 //! `lookback evaluate`.
 
-use super::EvaluateArgs;
-use super::progress;
+use super::{EvaluateArgs, check_lengths, print, progress};
 use crate::config::Config;
 use crate::data::{Pair, Split, read_lines};
 use crate::decoding::{DecodingConfig, Request, decode};
@@ -15,11 +14,9 @@ pub(super) fn run(args: EvaluateArgs) -> Result<()> {
         None => of_files(&args)?,
     };
     if args.json {
-        println!("{}", serde_json::to_string(&scores).expect("scores are plain data"));
-    } else {
-        print!("{}", table(&scores));
+        return print(&(serde_json::to_string(&scores).expect("scores are plain data") + "\n"));
     }
-    Ok(())
+    print(&table(&scores))
 }
 
 fn scorer(args: &EvaluateArgs, lowercase: bool) -> Scorer {
@@ -49,7 +46,9 @@ fn of_run(args: &EvaluateArgs) -> Result<Scores> {
     let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
     let decoding = args.decoding.apply(&config.decoding)?;
     let pairs = dataset::pairs_of(&config.data, split, config.seed)?;
-    let hypotheses = translate_pairs(&loaded, &pairs, &decoding, "translating");
+    let examples = dataset::encode(&pairs, &loaded.tokenizers);
+    check_lengths(&loaded, examples.iter().map(|e| &e.target), |i, message| pair_fault(i, "target", message))?;
+    let hypotheses = translate_pairs(&loaded, &pairs, &decoding, "translating")?;
     if let Some(path) = &args.output {
         std::fs::write(path, hypotheses.join("\n") + "\n").map_err(Error::io(path))?;
     }
@@ -57,20 +56,33 @@ fn of_run(args: &EvaluateArgs) -> Result<Scores> {
     let sources: Vec<String> = pairs.iter().map(|pair| pair.source.clone()).collect();
     let lowercase = args.lowercase || loaded.tokenizers.config().is_lowercase();
     let mut scores = scorer(args, lowercase).score(&hypotheses, &references, Some(&sources))?;
-    let sums = validate(&loaded.model, &dataset::encode(&pairs, &loaded.tokenizers), decoding.batch_tokens);
+    let sums = validate(&loaded.model, &examples, decoding.batch_tokens);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
     Ok(scores)
 }
 
+fn pair_fault(i: usize, side: &str, message: String) -> Error {
+    Error::message(format!("the {side} of pair {} {message}", i + 1))
+}
+
 /// The best translation of every source.
-pub(super) fn translate_pairs(loaded: &LoadedModel, pairs: &[Pair], config: &DecodingConfig, what: &str) -> Vec<String> {
+///
+/// # Errors
+/// If a source is longer than the model's positions reach.
+pub(super) fn translate_pairs(
+    loaded: &LoadedModel,
+    pairs: &[Pair],
+    config: &DecodingConfig,
+    what: &str,
+) -> Result<Vec<String>> {
     let sources: Vec<&str> = pairs.iter().map(|pair| pair.source.as_str()).collect();
     let requests: Vec<Request> =
         loaded.tokenizers.source().encode_batch(&sources).into_iter().map(Request::new).collect();
+    check_lengths(loaded, requests.iter().map(|r| &r.source), |i, message| pair_fault(i, "source", message))?;
     let bar = progress::bar(pairs.len() as u64, what);
     let found = decode(&loaded.model, &requests, config, loaded.config.seed, |n| bar.set_position(n as u64));
     bar.finish_and_clear();
-    found.iter().map(|hypotheses| loaded.tokenizers.target().decode(&hypotheses[0].tokens)).collect()
+    Ok(found.iter().map(|hypotheses| loaded.tokenizers.target().decode(&hypotheses[0].tokens)).collect())
 }
 
 fn table(scores: &Scores) -> String {

@@ -10,9 +10,11 @@ mod train;
 mod translate;
 
 use crate::backend::Backend;
-use crate::error::Result;
-use crate::training::Dashboard;
+use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
+use crate::training::{Dashboard, LoadedModel};
 use clap::{Args, Parser, Subcommand};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Train, run and score attention models, from the RNN encoder-decoder to the Transformer.
@@ -281,6 +283,33 @@ impl Cli {
             Command::Config(command) => config::run(command),
             Command::Completions(args) => completions::run(args),
         }
+    }
+}
+
+/// Writes results to standard output. `print!` would panic where the reader has gone.
+fn print(text: &str) -> Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(Error::io("standard output"))
+}
+
+/// Refuses sentences that the model's positions cannot number; `fault` is told which one and what is wrong with it.
+fn check_lengths<'a>(
+    loaded: &LoadedModel,
+    sentences: impl IntoIterator<Item = &'a Vec<u32>>,
+    fault: impl FnOnce(usize, String) -> Error,
+) -> Result<()> {
+    let Some(limit) = loaded.model.max_len() else { return Ok(()) };
+    // One more for the end symbol.
+    let mut lengths = sentences.into_iter().map(|sentence| sentence.len() + 1).enumerate();
+    match lengths.find(|(_, len)| *len > limit) {
+        Some((i, len)) => {
+            let message = format!(
+                "has {len} tokens with the end symbol, but the model's learned positions end at {limit}; split the line, \
+                 or train with model.positions.kind = \"sinusoidal\""
+            );
+            Err(fault(i, message))
+        }
+        None => Ok(()),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `lookback train`.
 
-use super::TrainArgs;
-use super::evaluate;
+use super::{TrainArgs, evaluate, print};
 use crate::config::{Config, QUICK_START};
 use crate::data::Split;
 use crate::error::{Error, Result};
@@ -21,7 +20,7 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
         run: run.clone(),
         dashboard: args.dashboard,
         init_from: args.init_from,
-        command: this_command(),
+        command: command_line(std::env::args().skip(1)),
     };
     if args.config.is_none() {
         let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
@@ -30,33 +29,35 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     let outcome = train(&config, &adapter, &options)?;
     eprintln!("{}", summary(&outcome));
     if outcome.stop == Stop::Interrupted {
-        return Err(Error::Interrupted(format!("interrupted and saved; to go on: {}", this_command())));
+        return Err(Error::Interrupted(format!("interrupted and saved; to go on: {}", command_to_go_on())));
     }
     let loaded = Run::open(&run)?.load_model(&adapter, |warning| eprintln!("warning: {warning}"))?;
     if config.data.task.is_some() {
         let pairs = dataset::pairs_of(&config.data, Split::Test, config.seed)?;
-        let found = evaluate::translate_pairs(&loaded, &pairs, &config.decoding, "testing");
+        let found = evaluate::translate_pairs(&loaded, &pairs, &config.decoding, "testing")?;
         let scores = Scorer::default().score(
             &found,
             &pairs.iter().map(|pair| pair.target.clone()).collect::<Vec<_>>(),
             None,
         )?;
-        println!("held-out test: {:.2} % of {} sequences right", 100.0 * scores.metrics.sequence_accuracy, pairs.len());
+        let accuracy = 100.0 * scores.metrics.sequence_accuracy;
+        print(&format!("held-out test: {accuracy:.2} % of {} sequences right\n", pairs.len()))?;
         for (pair, translation) in pairs.iter().zip(&found).take(N_SHOWN) {
             let verdict = if *translation == pair.target { "right" } else { "wrong" };
-            println!("  {}  ->  {translation}  ({verdict})", pair.source);
+            print(&format!("  {}  ->  {translation}  ({verdict})\n", pair.source))?;
         }
     } else {
         let pairs = dataset::pairs_of(&config.data, Split::Valid, config.seed)?;
         let shown: Vec<_> = pairs.into_iter().take(N_SHOWN).collect();
-        for (pair, translation) in shown.iter().zip(evaluate::translate_pairs(&loaded, &shown, &config.decoding, "translating")) {
-            println!("  {}  ->  {translation}", pair.source);
+        let found = evaluate::translate_pairs(&loaded, &shown, &config.decoding, "translating")?;
+        for (pair, translation) in shown.iter().zip(found) {
+            print(&format!("  {}  ->  {translation}\n", pair.source))?;
         }
     }
-    println!("the run is in {}", run.display());
-    println!("  translate   echo 'TEXT' | lookback translate --run {}", run.display());
-    println!("  evaluate    lookback evaluate --run {}", run.display());
-    Ok(())
+    let run = run.display();
+    print(&format!(
+        "the run is in {run}\n  translate   echo 'TEXT' | lookback translate --run {run}\n  evaluate    lookback evaluate --run {run}\n"
+    ))
 }
 
 fn default_run(config: Option<&Path>) -> PathBuf {
@@ -64,13 +65,27 @@ fn default_run(config: Option<&Path>) -> PathBuf {
     Path::new("runs").join(name)
 }
 
-/// The command line, as a shell would read it again.
-fn this_command() -> String {
+/// The command that goes on with this run: the same one, but a run that has begun has its parameters.
+fn command_to_go_on() -> String {
+    let mut words = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(word) = arguments.next() {
+        match word.as_str() {
+            "--init-from" => drop(arguments.next()),
+            _ if word.starts_with("--init-from=") => {}
+            _ => words.push(word),
+        }
+    }
+    command_line(words)
+}
+
+/// A command line, as a shell would read it again.
+fn command_line(arguments: impl IntoIterator<Item = String>) -> String {
     let quoted = |word: String| {
         let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_./=,:@%+".contains(c));
         if is_plain && !word.is_empty() { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
     };
-    let words: Vec<String> = std::iter::once("lookback".into()).chain(std::env::args().skip(1).map(quoted)).collect();
+    let words: Vec<String> = std::iter::once("lookback".into()).chain(arguments.into_iter().map(quoted)).collect();
     words.join(" ")
 }
 

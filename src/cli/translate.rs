@@ -1,12 +1,10 @@
 //! `lookback translate`.
 
-use super::TranslateArgs;
-use super::progress;
+use super::{TranslateArgs, check_lengths, progress};
 use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{Hypothesis, Request, decode, score_targets};
 use crate::error::{Error, Result};
-use crate::models::Seq2Seq;
 use crate::training::{LoadedModel, Run};
 use serde_json::json;
 use std::fs::File;
@@ -19,12 +17,12 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
     let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
     let lines = read_lines(&args.input)?;
     if let Some(targets) = &args.targets {
-        return score(&args, &loaded, &lines, &read_lines(targets)?);
+        return score(&args, &loaded, &lines, targets);
     }
     let config = args.decoding.apply(&loaded.config.decoding)?;
     let mut requests: Vec<Request> =
         lines.iter().map(|line| Request::new(loaded.tokenizers.source().encode(line.trim()))).collect();
-    check_lengths(&loaded, &requests, &args.input)?;
+    check_lengths(&loaded, requests.iter().map(|r| &r.source), |i, message| Error::line(&args.input, i + 1, message))?;
     if let Some(path) = &args.prefixes {
         let prefixes = read_lines(path)?;
         if prefixes.len() != lines.len() {
@@ -34,6 +32,7 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
         for (request, prefix) in requests.iter_mut().zip(&prefixes) {
             request.prefix = loaded.tokenizers.target().encode(prefix.trim());
         }
+        check_lengths(&loaded, requests.iter().map(|r| &r.prefix), |i, message| Error::line(path, i + 1, message))?;
     }
     let bar = progress::bar(lines.len() as u64, "translating");
     let seed = args.decoding.seed.unwrap_or(loaded.config.seed);
@@ -92,40 +91,27 @@ fn write_line(
     Ok(())
 }
 
-/// Refuses sources that the model's positions cannot number.
-fn check_lengths(loaded: &LoadedModel, requests: &[Request], input: &Path) -> Result<()> {
-    let Some(limit) = loaded.model.max_len() else { return Ok(()) };
-    match requests.iter().position(|request| request.source.len() + 1 > limit) {
-        Some(i) => Err(Error::line(
-            input,
-            i + 1,
-            format!(
-                "has {} tokens with the end symbol, but the model's learned positions end at {limit}; split the line",
-                requests[i].source.len() + 1
-            ),
-        )),
-        None => Ok(()),
-    }
-}
-
 /// Prints what the model thinks of given targets.
-fn score(args: &TranslateArgs, loaded: &LoadedModel, sources: &[String], targets: &[String]) -> Result<()> {
+fn score(args: &TranslateArgs, loaded: &LoadedModel, sources: &[String], path: &Path) -> Result<()> {
+    let targets = read_lines(path)?;
     if sources.len() != targets.len() {
-        let message = format!("{} has {} lines, the targets have {}", args.input.display(), sources.len(), targets.len());
-        return Err(Error::message(message));
+        let message = format!("has {} lines where {} has {}", targets.len(), args.input.display(), sources.len());
+        return Err(Error::file(path, message));
     }
     let examples: Vec<Example> = sources
         .iter()
-        .zip(targets)
+        .zip(&targets)
         .map(|(source, target)| Example {
             source: loaded.tokenizers.source().encode(source.trim()),
             target: loaded.tokenizers.target().encode(target.trim()),
         })
         .collect();
+    check_lengths(loaded, examples.iter().map(|e| &e.source), |i, message| Error::line(&args.input, i + 1, message))?;
+    check_lengths(loaded, examples.iter().map(|e| &e.target), |i, message| Error::line(path, i + 1, message))?;
     let config = args.decoding.apply(&loaded.config.decoding)?;
     let scores = score_targets(&loaded.model, &examples, config.batch_tokens);
     let mut output = open(&args.output)?;
-    for ((source, target), scores) in sources.iter().zip(targets).zip(&scores) {
+    for ((source, target), scores) in sources.iter().zip(&targets).zip(&scores) {
         let sum: f64 = scores.iter().sum();
         let perplexity = (-sum / scores.len().max(1) as f64).exp();
         let written = if args.json {

@@ -67,7 +67,7 @@ pub struct Checkpoint {
 /// # Errors
 /// If the disk refuses, or a parameter is not finite; an older checkpoint is then untouched.
 pub fn save(folder: &Path, model: &Weights, optimizer: Option<&Adam>, state: &TrainingState) -> Result<()> {
-    if let Some((path, _)) = model.iter().find(|(_, weight)| weight.values.iter().any(|value| !value.is_finite())) {
+    if let Some(path) = not_finite(model) {
         return Err(Error::file(folder, format!("was not written: {path} has a value that is not finite")));
     }
     let parent = folder.parent().expect("a checkpoint lies in a folder");
@@ -138,7 +138,17 @@ pub fn load(folder: &Path) -> Result<Checkpoint> {
     } else {
         None
     };
-    Ok(Checkpoint { model: weights_of("model.safetensors")?, optimizer, state })
+    let model = weights_of("model.safetensors")?;
+    match not_finite(&model) {
+        Some(path) => Err(Error::file(folder.join("model.safetensors"), format!("has a value in {path} that is not finite"))),
+        None => Ok(Checkpoint { model, optimizer, state }),
+    }
+}
+
+/// The first parameter with a value that is not finite.
+fn not_finite(model: &Weights) -> Option<&str> {
+    let bad = model.iter().find(|(_, weight)| weight.values.iter().any(|value| !value.is_finite()));
+    bad.map(|(path, _)| path.as_str())
 }
 
 /// The name of the checkpoint after `update` updates.
@@ -155,6 +165,19 @@ pub fn list(folder: &Path) -> Vec<(u64, PathBuf)> {
         .collect();
     found.sort();
     found
+}
+
+/// Renames damaged checkpoints to `NNNNNN.damaged`, so that they neither count among those that are kept nor stand in the way
+/// of the ones that will be made in their place.
+pub fn set_aside(damaged: impl IntoIterator<Item = (u64, PathBuf)>) -> Result<()> {
+    for (_, folder) in damaged {
+        let aside = folder.with_extension("damaged");
+        if aside.exists() {
+            fs::remove_dir_all(&aside).map_err(Error::io(&aside))?;
+        }
+        fs::rename(&folder, &aside).map_err(Error::io(&folder))?;
+    }
+    Ok(())
 }
 
 /// Replaces a small text file, such as `best`, in one step.

@@ -30,11 +30,12 @@ pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
     if config.task.is_none() {
         (train, dropped) = config.filter.apply(train)?;
         for (split, files) in [("train", &config.train), ("valid", &config.valid), ("test", &config.test)] {
-            for path in files.iter().flat_map(|files| config.resolve(files).paths().into_iter().map(|p| p.to_path_buf()).collect::<Vec<_>>()) {
-                let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let Some(files) = files.as_ref().map(|files| config.resolve(files)) else { continue };
+            // By role, not by name: files may be renamed, and may not change sides.
+            for (role, path) in [("source", &files.source), ("target", &files.target), ("tsv", &files.tsv)] {
                 // A test file that is not there yet is no reason not to train.
-                if let Ok(hash) = sha256_of_file(&path) {
-                    sha256.insert(format!("{split}/{name}"), hash);
+                if let Some(Ok(hash)) = path.as_ref().map(sha256_of_file) {
+                    sha256.insert(format!("{split}/{role}"), hash);
                 }
             }
         }

@@ -101,12 +101,19 @@ impl Trainer {
         let mut state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
         let mut adam = Adam::new(config.training.optimizer.clone());
         let mut model = model;
+        let there = checkpoint::list(&run.join("checkpoints"));
         if let Some((folder, checkpoint)) = run.newest_checkpoint(|warning| eprintln!("warning: {warning}")) {
             model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?;
             if let Some((moments, updates)) = checkpoint.optimizer {
                 adam.restore(moments, updates, &adapter.device);
             }
             state = checkpoint.state;
+            checkpoint::set_aside(there.into_iter().filter(|(update, _)| *update > state.update))?;
+            // A kill between a checkpoint and its pointers leaves those behind.
+            write_pointers(run, &state)?;
+        } else if !there.is_empty() {
+            let message = "has no whole checkpoint left to go on from; give another --run to begin anew";
+            return Err(Error::file(run.join("checkpoints"), message));
         }
         cut_metrics(run, state.update)?;
         let progress = Progress {
@@ -189,6 +196,8 @@ impl Trainer {
                 bad_updates += 1;
                 if bad_updates >= MAX_BAD_UPDATES {
                     self.roll_back(&plan.1)?;
+                    // The file has been cut back, and so replaced.
+                    metrics = self.open_metrics()?;
                     bad_updates = 0;
                 }
                 continue;
@@ -210,10 +219,6 @@ impl Trainer {
                 self.validate(events, number, &mut metrics)?;
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndEpoch(number)));
                 self.save(true)?;
-                let patience = self.config.training.patience;
-                if patience > 0 && self.state.stalled >= patience {
-                    return Ok(Stop::Patience);
-                }
                 if !is_last {
                     self.open_stretch(events, number + 1);
                 }
@@ -236,6 +241,8 @@ impl Trainer {
             Some(Stop::Updates)
         } else if training.max_minutes.is_some_and(|minutes| self.seconds() >= 60.0 * minutes) {
             Some(Stop::Minutes)
+        } else if training.patience > 0 && self.state.stalled >= training.patience {
+            Some(Stop::Patience)
         } else {
             None
         }
@@ -310,7 +317,8 @@ impl Trainer {
         let rollbacks = self.state.rollbacks + 1;
         let checkpoint = self.run.newest_checkpoint(|_| ());
         let Some((folder, checkpoint)) = checkpoint.filter(|_| rollbacks <= MAX_ROLLBACKS) else {
-            let indices = plan.get(self.state.position.saturating_sub(1)).or(plan.last());
+            // At position 0 the epoch that `plan` is of has just ended.
+            let indices = self.state.position.checked_sub(1).map_or(plan.last(), |last| plan.get(last));
             let lines: Vec<String> = indices
                 .into_iter()
                 .flatten()
@@ -386,11 +394,14 @@ impl Trainer {
         Ok((Stats { score: Some(score), ..Stats::new(sums) }, translations))
     }
 
+    /// To nine decimals: with more digits serde_json does not read back what it wrote, and a resumed run would compare with
+    /// another number.
     fn criterion(&self, stats: &Stats) -> f64 {
-        match self.config.training.criterion {
+        let value = match self.config.training.criterion {
             Criterion::Loss => stats.loss,
             Criterion::Score => stats.score.unwrap_or(0.0),
-        }
+        };
+        (value * 1e9).round() / 1e9
     }
 
     fn is_better(&self, stats: &Stats) -> bool {
@@ -417,10 +428,7 @@ impl Trainer {
             self.state.validated.drain(..excess);
         }
         checkpoint::save(&folder, &weights::collect(&self.model.valid()), Some(&self.adam), &self.state)?;
-        checkpoint::write_pointer(&self.run.join("last"), &name)?;
-        if let Some(best) = &self.state.best_checkpoint {
-            checkpoint::write_pointer(&self.run.join("best"), best)?;
-        }
+        write_pointers(&self.run, &self.state)?;
         self.remove_old();
         Ok(())
     }
@@ -445,11 +453,16 @@ impl Trainer {
         if n < 2 || self.state.validated.len() < 2 {
             return Ok(());
         }
-        let names = self.state.validated.clone();
-        let sets: Vec<weights::Weights> = names
-            .iter()
-            .map(|name| checkpoint::load(&self.run.checkpoint(name)).map(|checkpoint| checkpoint.model))
-            .collect::<Result<_>>()?;
+        let mut sets = Vec::new();
+        for name in &self.state.validated {
+            match checkpoint::load(&self.run.checkpoint(name)) {
+                Ok(checkpoint) => sets.push(checkpoint.model),
+                Err(error) => eprintln!("warning: {error}; averaging without it"),
+            }
+        }
+        if sets.len() < 2 {
+            return Ok(());
+        }
         let mean = weights::average(&sets);
         let name = format!("averaged-{}", checkpoint::name_of(self.state.update));
         let folder = self.run.checkpoint(&name);
@@ -459,7 +472,7 @@ impl Trainer {
         let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
         let line = format!(
             "mean of {} checkpoints: loss {:.4}, score {:.2}: {verdict}",
-            names.len(),
+            sets.len(),
             stats.loss,
             stats.score.unwrap_or(0.0)
         );
@@ -499,6 +512,15 @@ impl Trainer {
             .map(|(pair, translation)| format!("source     {}\nreference  {}\nmodel      {translation}\n\n", pair.source, pair.target))
             .collect();
         std::fs::write(&path, text).map_err(Error::io(path))
+    }
+}
+
+/// Lets `last` and `best` name what `state` says.
+fn write_pointers(run: &Run, state: &TrainingState) -> Result<()> {
+    checkpoint::write_pointer(&run.join("last"), &checkpoint::name_of(state.update))?;
+    match &state.best_checkpoint {
+        Some(best) => checkpoint::write_pointer(&run.join("best"), best),
+        None => Ok(()),
     }
 }
 

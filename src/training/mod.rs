@@ -129,6 +129,11 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     say(format!("device   {} ({})", adapter.backend, adapter.name));
     let environment = resume::environment(config, adapter, options, &corpus, model.num_params());
     if is_new {
+        if options.init_from.is_some() {
+            // Only this command knows where the parameters came from; the run has to know it without.
+            let state = checkpoint::TrainingState { rate_factor: 1.0, ..Default::default() };
+            checkpoint::save(&run.checkpoint(&checkpoint::name_of(0)), &weights::collect(&model), None, &state)?;
+        }
         resume::begin(&run, config, &tokenizers, &environment)?;
     } else {
         resume::check_data(&run.environment()?, &environment)?;

@@ -12,11 +12,15 @@ use std::io::Write;
 use std::path::Path;
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
-const CHANGEABLE: [&str; 13] = [
+const CHANGEABLE: [&str; 17] = [
     "backend",
     "data.dir",
-    "data.train",
-    "data.valid",
+    "data.train.source",
+    "data.train.target",
+    "data.train.tsv",
+    "data.valid.source",
+    "data.valid.target",
+    "data.valid.tsv",
     "data.test",
     "decoding",
     "training.max_updates",

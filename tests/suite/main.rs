@@ -7,4 +7,7 @@
 #![recursion_limit = "256"]
 
 mod data;
+mod layers;
+mod models;
 mod scoring;
+mod support;
