@@ -123,9 +123,12 @@ fn gpus(backend: Backend, device_type: burn::tensor::DeviceType) -> Vec<Adapter>
         .into_vec()
         .into_iter()
         .map(|device| {
-            let name = format!("{:?}", device.as_dispatch());
+            let text = format!("{:?}", device.as_dispatch());
+            // `... WgpuDevice { kind: DiscreteGpu(0), .. }`: the kind is what sets the adapters of a machine apart.
+            let kind = text.split("kind: ").nth(1).and_then(|rest| rest.split([',', ' ', '}']).next());
+            let name = kind.unwrap_or(&text).to_string();
             // wgpu calls an adapter that the CPU emulates a `Cpu`; nothing else says it.
-            let is_software = backend != Backend::Cuda && name.contains("Cpu");
+            let is_software = backend != Backend::Cuda && name == "Cpu";
             Adapter { backend, name, is_software, device }
         })
         .collect();
@@ -163,6 +166,15 @@ pub struct Adapter {
 }
 
 impl Adapter {
+    /// The name that the device gives itself, where it has one. This opens the device.
+    pub fn own_name(&self) -> Option<String> {
+        #[cfg(any(feature = "wgpu", feature = "cuda"))]
+        if !self.backend.is_host() {
+            return self.device.identity().map(|identity| identity.name);
+        }
+        None
+    }
+
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     fn cpu(backend: Backend, device: Device) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());

@@ -25,7 +25,8 @@ pub(super) fn run(args: DevicesArgs) -> Result<()> {
         }
         for adapter in adapters {
             let software = if adapter.is_software { "  (emulated by the CPU)" } else { "" };
-            print(&format!("{:<8}  {}{software}\n", backend.name(), adapter.name))?;
+            let own = adapter.own_name().map(|name| format!(": {name}")).unwrap_or_default();
+            print(&format!("{:<8}  {}{own}{software}\n", backend.name(), adapter.name))?;
         }
     }
     match Backend::Auto.open() {

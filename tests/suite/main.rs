@@ -2,10 +2,12 @@
 //!
 //! | module | what belongs there |
 //! | --- | --- |
+//! | `dashboard` | burn-train's dashboard in a pseudo-terminal |
 //! | `data` | corpora, generated tasks, tokenizers, fetching |
 //! | `scoring` | scores against sacreBLEU's and by hand |
 #![recursion_limit = "256"]
 
+mod dashboard;
 mod data;
 mod layers;
 mod models;

@@ -1,0 +1,234 @@
+//! Training: exact resume, checkpoints, run folders. Here is what the modules share: a tiny experiment, the program, and
+//! what a run folder says.
+
+mod checkpoint;
+mod old_run;
+mod resume;
+mod run;
+mod stopping;
+
+use lookback::config::Config;
+use lookback::error::Result;
+use lookback::training::{Dashboard, Outcome, TrainOptions, train};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// An experiment of a second: copying up to five symbols. An epoch has six or seven micro-batches, so that 12 updates of
+/// two micro-batches end four epochs.
+const TINY: &str = r#"
+seed = 5
+backend = "flex"
+[data]
+task = { kind = "copy", n_symbols = 5, min_len = 1, max_len = 5 }
+n_train = 50
+n_valid = 7
+n_test = 3
+[tokenizer]
+kind = "word"
+shared = true
+[training]
+max_updates = 12
+batch_tokens = 40
+accumulation = 2
+learning_rate = 0.01
+warmup_updates = 3
+validate_every = 4
+save_every = 1
+keep_checkpoints = 100
+sample_size = 3
+score = "sequence-accuracy"
+"#;
+
+/// The Transformer of the tiny experiment, with dropout everywhere.
+pub const TRANSFORMER: &str = r#"
+[model]
+kind = "transformer"
+d_model = 16
+d_feed_forward = 24
+n_heads = 2
+n_encoder_layers = 1
+n_decoder_layers = 1
+dropout_rate = 0.2
+attention_dropout_rate = 0.1
+activation_dropout_rate = 0.1
+"#;
+
+/// Its Bahdanau RNN, with dropout.
+pub const BAHDANAU: &str = r#"
+[model]
+kind = "rnn"
+d_embedding = 8
+d_hidden = 12
+attention = { kind = "bahdanau", d_attention = 10 }
+readout = { kind = "deep-output", d_maxout = 6 }
+dropout_rate = 0.2
+"#;
+
+/// The text of the tiny experiment with the model `model`.
+pub fn tiny_text(model: &str) -> String {
+    format!("{TINY}{model}")
+}
+
+/// The tiny experiment with the model `model`.
+pub fn tiny(model: &str) -> Config {
+    toml::from_str(&tiny_text(model)).expect("the tiny config has the right keys")
+}
+
+/// A file `tiny.toml` in `dir`; the path.
+pub fn write_tiny(dir: &Path, model: &str) -> PathBuf {
+    let path = dir.join("tiny.toml");
+    std::fs::write(&path, tiny_text(model)).expect("the temporary folder can be written");
+    path
+}
+
+/// Trains in this process.
+pub fn train_in(run: &Path, config: &Config) -> Result<Outcome> {
+    train_from(run, config, None)
+}
+
+/// Trains in this process, from the parameters of another run.
+pub fn train_from(run: &Path, config: &Config, init_from: Option<&Path>) -> Result<Outcome> {
+    let options = TrainOptions {
+        run: run.to_path_buf(),
+        dashboard: Dashboard::None,
+        init_from: init_from.map(Path::to_path_buf),
+        command: "test".into(),
+    };
+    train(config, &config.backend.open()?, &options)
+}
+
+/// The program, about to run in `dir`.
+pub fn lookback(dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lookback"));
+    command.current_dir(dir).args(arguments);
+    command
+}
+
+/// What the program leaves behind.
+#[derive(Debug)]
+pub struct Finished {
+    /// The exit code; none after a signal.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl From<Output> for Finished {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+impl Finished {
+    /// The last line of standard error, without the program's name: what is wrong.
+    #[track_caller]
+    pub fn fault(&self) -> &str {
+        let line = self.stderr.lines().last().unwrap_or_default();
+        assert!(!line.contains("panicked") && !self.stderr.contains("RUST_BACKTRACE"), "a panic: {}", self.stderr);
+        line.strip_prefix("lookback: ").unwrap_or_else(|| panic!("no message of the program: {self:?}"))
+    }
+}
+
+/// Runs the program in `dir` to its end.
+pub fn finish(dir: &Path, arguments: &[&str]) -> Finished {
+    lookback(dir, arguments).output().expect("the program starts").into()
+}
+
+/// Runs the program and expects it to succeed; what it wrote to standard output.
+#[track_caller]
+pub fn succeed(dir: &Path, arguments: &[&str]) -> String {
+    let finished = finish(dir, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+/// Runs the program and expects it to fail with exit code 1; the message.
+#[track_caller]
+pub fn fail(dir: &Path, arguments: &[&str]) -> String {
+    let finished = finish(dir, arguments);
+    assert_eq!(finished.code, Some(1), "{arguments:?}: {}", finished.stderr);
+    assert_eq!(finished.stdout, "", "a failure writes nothing to standard output");
+    finished.fault().to_string()
+}
+
+/// Asserts that `text` has every one of `parts`.
+#[track_caller]
+pub fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is missing in:\n{text}");
+    }
+}
+
+/// A file of a run as text.
+#[track_caller]
+pub fn read(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref();
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Copies a folder.
+pub fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("the temporary folder can be written");
+    for entry in std::fs::read_dir(from).expect("the folder is there") {
+        let entry = entry.expect("the folder can be read");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("the temporary folder can be written");
+        }
+    }
+}
+
+/// The lines of `metrics.jsonl` without what depends on the clock and the machine.
+pub fn metrics(run: &Path) -> Vec<Value> {
+    let parse = |line: &str| {
+        let mut line: Value = serde_json::from_str(line).expect("each line is a JSON object");
+        for key in ["seconds", "tokens_per_second", "memory_mib"] {
+            line.as_object_mut().expect("an object").remove(key);
+        }
+        line
+    };
+    read(run.join("metrics.jsonl")).lines().map(parse).collect()
+}
+
+/// The numbers called `key` of the lines of one split, in order.
+pub fn numbers(run: &Path, split: &str, key: &str) -> Vec<f64> {
+    let lines = metrics(run).into_iter().filter(|line| line["split"] == split);
+    lines.map(|line| line[key].as_f64().unwrap_or_else(|| panic!("no {key} in {line}"))).collect()
+}
+
+/// The names in `checkpoints/`, sorted.
+pub fn checkpoints(run: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(run.join("checkpoints")).expect("a run has checkpoints");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Everything by which two finished runs may be told apart, apart from time: the bytes of model and optimizer, the state,
+/// the pointers, the metrics.
+#[track_caller]
+pub fn assert_same_end(expected: &Path, found: &Path, what: &str) {
+    assert_eq!(metrics(expected), metrics(found), "{what}: metrics.jsonl");
+    for pointer in ["best", "last"] {
+        assert_eq!(read(expected.join(pointer)), read(found.join(pointer)), "{what}: {pointer}");
+    }
+    let last = read(expected.join("last"));
+    let folders = [expected, found].map(|run| run.join("checkpoints").join(last.trim()));
+    for file in ["model.safetensors", "optimizer.safetensors", "optimizer.json"] {
+        let [ours, theirs] = folders.each_ref().map(|folder| std::fs::read(folder.join(file)).expect("a whole checkpoint"));
+        assert!(ours == theirs, "{what}: {file} differs");
+    }
+    let [ours, theirs] = folders.each_ref().map(|folder| {
+        let mut state: Value = serde_json::from_str(&read(folder.join("state.json"))).expect("a JSON object");
+        state.as_object_mut().expect("an object").remove("seconds");
+        state
+    });
+    assert_eq!(ours, theirs, "{what}: state.json");
+}
