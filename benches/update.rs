@@ -130,7 +130,7 @@ mod optimizer {
         let device = device("flex");
         let model = model(&transformer(), &device);
         let part = part(&device);
-        let mut adam: ::burn::optim::ModuleOptimizer = BurnAdamConfig::new().init().into();
+        let mut adam: ::burn::optim::ModuleOptimizer = BurnAdamConfig::new().init();
         bencher
             .with_inputs(|| -> GradientsParams { gradients(&model, &part).0 })
             .bench_local_values(|grads| adam.step(1e-4, model.clone(), grads));

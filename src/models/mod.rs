@@ -120,6 +120,8 @@ impl ModelConfig {
 }
 
 /// The memory of [`Model`].
+// One exists at a time.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Memory {
     /// Of a recurrent model.

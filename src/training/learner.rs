@@ -1,43 +1,33 @@
-//! The update loop, as a strategy of burn-train.
+//! The update loop.
 //!
-//! The loop owns model, optimizer, schedule, place in the data and checkpoints; burn's `Learner` only carries the model in.
+//! The loop owns model, optimizer, schedule, place in the data and checkpoints; [`super::strategy`] plugs it into burn-train.
 //! What burn's dashboard calls an epoch is the stretch between two validations.
 
 use super::checkpoint::{self, TrainingState};
-use super::config::{Criterion, ValidationScore};
+use super::config::Criterion;
 use super::dataset::{Corpus, encode};
 use super::loss::LossSums;
-use super::metrics::{Scalar, Stats};
+use super::metrics::Stats;
 use super::optimizer::{Adam, GradientSet};
-use super::renderer::{Dashboard, Progress};
+use super::record::{self, Record};
+use super::renderer::Progress;
 use super::run::Run;
 use super::schedule::ScheduleParameters;
-use super::{UpdatePart, gradients, resume, signal, validation};
+use super::{UpdatePart, gradients, resume, saving, signal, validation};
 use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::batch::{Batch, Example, plan_epoch};
 use crate::data::{Pair, Tokenizers};
 use crate::error::{Error, Result};
 use crate::models::{Model, ModelConfig, weights};
-use burn::data::dataloader::{DataLoader, DataLoaderIterator};
 use burn::module::Module;
-use burn::optim::ModuleOptimizer;
 use burn::tensor::Device;
-use burn::train::logger::MetricLogger;
-use burn::train::metric::store::{EpochSummary, MetricsUpdate, Split};
-use burn::train::metric::{MetricDefinition, NumericEntry};
-use burn::train::{
-    EventProcessorTraining, Interrupter, Learner, LearnerEvent, SupervisedLearningStrategy, SupervisedTraining,
-    SupervisedTrainingEventProcessor, TrainLoader, TrainingComponents, TrainingItem, TrainingStrategy, ValidLoader,
-};
-use std::io::Write;
+use burn::train::{EventProcessorTraining, Interrupter, LearnerEvent, SupervisedTrainingEventProcessor, TrainingItem};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Updates in a row without a finite gradient after which the last good checkpoint is taken up again.
-const MAX_BAD_UPDATES: u32 = 10;
-/// Rollbacks after which training gives up.
-const MAX_ROLLBACKS: u32 = 3;
+pub(super) const MAX_BAD_UPDATES: u32 = 10;
 
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,23 +57,23 @@ pub struct Outcome {
 
 /// Everything the loop owns.
 pub(super) struct Trainer {
-    config: Config,
-    run: Run,
-    is_host: bool,
-    device: Device,
-    tokenizers: Tokenizers,
-    train: Vec<Example>,
-    lengths: Vec<(usize, usize)>,
-    valid: Vec<Example>,
-    sample: Vec<Pair>,
-    model: Model,
-    adam: Adam,
-    state: TrainingState,
-    progress: Arc<Mutex<Progress>>,
+    pub(super) config: Config,
+    pub(super) run: Run,
+    pub(super) is_host: bool,
+    pub(super) device: Device,
+    pub(super) tokenizers: Tokenizers,
+    pub(super) train: Vec<Example>,
+    pub(super) lengths: Vec<(usize, usize)>,
+    pub(super) valid: Vec<Example>,
+    pub(super) sample: Vec<Pair>,
+    pub(super) model: Model,
+    pub(super) adam: Adam,
+    pub(super) state: TrainingState,
+    pub(super) progress: Arc<Mutex<Progress>>,
     /// Seconds before this process.
-    seconds_before: f64,
-    update_seconds: f64,
-    tokens: u64,
+    pub(super) seconds_before: f64,
+    pub(super) update_seconds: f64,
+    pub(super) tokens: u64,
 }
 
 impl Trainer {
@@ -110,12 +100,12 @@ impl Trainer {
             state = checkpoint.state;
             checkpoint::set_aside(there.into_iter().filter(|(update, _)| *update > state.update))?;
             // A kill between a checkpoint and its pointers leaves those behind.
-            write_pointers(run, &state)?;
+            saving::write_pointers(run, &state)?;
         } else if !there.is_empty() {
             let message = "has no whole checkpoint left to go on from; give another --run to begin anew";
             return Err(Error::file(run.join("checkpoints"), message));
         }
-        cut_metrics(run, state.update)?;
+        record::cut(run, state.update)?;
         let progress = Progress {
             update: state.update,
             start: state.update,
@@ -177,10 +167,10 @@ impl Trainer {
     }
 
     /// Updates until something says stop.
-    fn run(&mut self, events: &mut SupervisedTrainingEventProcessor<Model>, interrupter: &Interrupter) -> Result<Stop> {
+    pub(super) fn run(&mut self, events: &mut SupervisedTrainingEventProcessor<Model>, interrupter: &Interrupter) -> Result<Stop> {
         let mut plan = (self.state.epoch, self.plan(self.state.epoch));
         let mut bad_updates = 0;
-        let mut metrics = self.open_metrics()?;
+        let mut record = Record::open(&self.run)?;
         let stretch = |update: u64, every: u64| (update / every) as usize + 1;
         let every = self.config.training.validate_every;
         self.open_stretch(events, stretch(self.state.update, every));
@@ -197,13 +187,13 @@ impl Trainer {
                 if bad_updates >= MAX_BAD_UPDATES {
                     self.roll_back(&plan.1)?;
                     // The file has been cut back, and so replaced.
-                    metrics = self.open_metrics()?;
+                    record = Record::open(&self.run)?;
                     bad_updates = 0;
                 }
                 continue;
             };
             bad_updates = 0;
-            self.write_metrics(&mut metrics, "train", &stats)?;
+            record.write("train", &self.state, self.seconds(), &stats)?;
             let done = (self.state.update - 1) % every + 1;
             let item = TrainingItem {
                 lr: stats.learning_rate.map(Into::into),
@@ -216,7 +206,7 @@ impl Trainer {
             if self.state.update.is_multiple_of(every) || is_last {
                 let number = stretch(self.state.update - 1, every);
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndSplit(number)));
-                self.validate(events, number, &mut metrics)?;
+                self.validate(events, number, &mut record)?;
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndEpoch(number)));
                 self.save(true)?;
                 if !is_last {
@@ -252,7 +242,7 @@ impl Trainer {
         plan_epoch(&self.lengths, self.config.training.batch_tokens, self.config.seed, epoch)
     }
 
-    fn seconds(&self) -> f64 {
+    pub(super) fn seconds(&self) -> f64 {
         let progress = self.progress.lock().expect("no thread panics with the lock");
         self.seconds_before + progress.since.elapsed().as_secs_f64()
     }
@@ -312,62 +302,18 @@ impl Trainer {
         Batch::new(&examples, &self.device)
     }
 
-    /// Goes back to the newest whole checkpoint with half the learning rate.
-    fn roll_back(&mut self, plan: &[Vec<usize>]) -> Result<()> {
-        let rollbacks = self.state.rollbacks + 1;
-        let checkpoint = self.run.newest_checkpoint(|_| ());
-        let Some((folder, checkpoint)) = checkpoint.filter(|_| rollbacks <= MAX_ROLLBACKS) else {
-            // At position 0 the epoch that `plan` is of has just ended.
-            let indices = self.state.position.checked_sub(1).map_or(plan.last(), |last| plan.get(last));
-            let lines: Vec<String> = indices
-                .into_iter()
-                .flatten()
-                .map(|i| {
-                    let example = &self.train[*i];
-                    let source = self.tokenizers.source().decode(&example.source);
-                    format!("{source}\t{}", self.tokenizers.target().decode(&example.target))
-                })
-                .collect();
-            let path = self.run.join("diverged-batch.tsv");
-            std::fs::write(&path, lines.join("\n") + "\n").map_err(Error::io(&path))?;
-            return Err(Error::message(format!(
-                "training diverged: {MAX_BAD_UPDATES} gradients in a row were not finite after update {} and {} rollbacks; \
-                 the last batch is in {}; lower training.learning_rate or raise training.warmup_updates",
-                self.state.update,
-                self.state.rollbacks,
-                path.display()
-            )));
-        };
-        let message = format!(
-            "{MAX_BAD_UPDATES} gradients in a row were not finite: back to update {} with half the learning rate",
-            checkpoint.state.update
-        );
-        resume::log(&self.run, &message)?;
-        let model = self.model.clone().valid();
-        self.model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?.train();
-        if let Some((moments, updates)) = checkpoint.optimizer {
-            self.adam.restore(moments, updates, &self.device);
-        }
-        let skipped = self.state.skipped;
-        self.state = checkpoint.state;
-        self.state.skipped = skipped;
-        self.state.rate_factor *= 0.5;
-        self.state.rollbacks = rollbacks;
-        cut_metrics(&self.run, self.state.update)
-    }
-
     /// Loss and score on held-out pairs; notes whether they are the best so far.
     fn validate(
         &mut self,
         events: &mut SupervisedTrainingEventProcessor<Model>,
         number: usize,
-        metrics: &mut std::fs::File,
+        record: &mut Record,
     ) -> Result<()> {
         let _ = events.process_valid(LearnerEvent::StartSplit { epoch_number: number, total_items: 1 });
         let model = self.model.valid();
         let (stats, translations) = self.measure(&model)?;
-        self.write_metrics(metrics, "valid", &stats)?;
-        self.write_sample(&translations)?;
+        record.write("valid", &self.state, self.seconds(), &stats)?;
+        record.write_sample(self.state.update, &self.sample, &translations)?;
         if self.is_better(&stats) {
             self.state.best = Some(self.criterion(&stats));
             self.state.best_checkpoint = Some(checkpoint::name_of(self.state.update));
@@ -386,7 +332,7 @@ impl Trainer {
         Ok(())
     }
 
-    fn measure(&self, model: &Model) -> Result<(Stats, Vec<String>)> {
+    pub(super) fn measure(&self, model: &Model) -> Result<(Stats, Vec<String>)> {
         let training = &self.config.training;
         let sums = validation::validate(model, &self.valid, training.batch_tokens);
         let (score, translations) =
@@ -404,7 +350,7 @@ impl Trainer {
         (value * 1e9).round() / 1e9
     }
 
-    fn is_better(&self, stats: &Stats) -> bool {
+    pub(super) fn is_better(&self, stats: &Stats) -> bool {
         let value = self.criterion(stats);
         match (self.state.best, self.config.training.criterion) {
             (None, _) => value.is_finite(),
@@ -412,255 +358,4 @@ impl Trainer {
             (Some(best), Criterion::Score) => value > best,
         }
     }
-
-    /// Writes a checkpoint, moves the pointers, and removes what is no longer kept.
-    fn save(&mut self, is_validated: bool) -> Result<()> {
-        let name = checkpoint::name_of(self.state.update);
-        let folder = self.run.checkpoint(&name);
-        if folder.exists() && !is_validated {
-            return Ok(());
-        }
-        self.state.seconds = self.seconds();
-        if is_validated {
-            self.state.validated.push(name.clone());
-            let n_averaged = self.config.training.average_checkpoints;
-            let excess = self.state.validated.len().saturating_sub(n_averaged.max(1));
-            self.state.validated.drain(..excess);
-        }
-        checkpoint::save(&folder, &weights::collect(&self.model.valid()), Some(&self.adam), &self.state)?;
-        write_pointers(&self.run, &self.state)?;
-        self.remove_old();
-        Ok(())
-    }
-
-    fn remove_old(&self) {
-        let all = checkpoint::list(&self.run.join("checkpoints"));
-        let n_old = all.len().saturating_sub(self.config.training.keep_checkpoints);
-        for (update, folder) in &all[..n_old] {
-            let name = checkpoint::name_of(*update);
-            let is_best = self.state.best_checkpoint.as_deref() == Some(&name);
-            let is_averaged = self.config.training.average_checkpoints > 1 && self.state.validated.contains(&name);
-            if !is_best && !is_averaged {
-                // A folder that cannot be removed costs space, nothing else.
-                let _ = std::fs::remove_dir_all(folder);
-            }
-        }
-    }
-
-    /// Tries the mean of the last validated checkpoints, and marks it as the best if it is.
-    fn average(&mut self) -> Result<()> {
-        let n = self.config.training.average_checkpoints;
-        if n < 2 || self.state.validated.len() < 2 {
-            return Ok(());
-        }
-        let mut sets = Vec::new();
-        for name in &self.state.validated {
-            match checkpoint::load(&self.run.checkpoint(name)) {
-                Ok(checkpoint) => sets.push(checkpoint.model),
-                Err(error) => eprintln!("warning: {error}; averaging without it"),
-            }
-        }
-        if sets.len() < 2 {
-            return Ok(());
-        }
-        let mean = weights::average(&sets);
-        let name = format!("averaged-{}", checkpoint::name_of(self.state.update));
-        let folder = self.run.checkpoint(&name);
-        let model = weights::apply(self.model.valid(), &mean, &folder)?;
-        let (stats, _) = self.measure(&model)?;
-        let is_better = self.is_better(&stats);
-        let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
-        let line = format!(
-            "mean of {} checkpoints: loss {:.4}, score {:.2}: {verdict}",
-            sets.len(),
-            stats.loss,
-            stats.score.unwrap_or(0.0)
-        );
-        resume::log(&self.run, &line)?;
-        eprintln!("{line}");
-        if is_better {
-            checkpoint::save(&folder, &mean, None, &self.state)?;
-            checkpoint::write_pointer(&self.run.join("best"), &name)?;
-        }
-        Ok(())
-    }
-
-    fn open_metrics(&self) -> Result<std::fs::File> {
-        let path = self.run.join("metrics.jsonl");
-        std::fs::OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(path))
-    }
-
-    fn write_metrics(&self, file: &mut std::fs::File, split: &str, stats: &Stats) -> Result<()> {
-        let mut line = serde_json::json!({ "split": split, "update": self.state.update, "epoch": self.state.epoch });
-        let numbers = serde_json::to_value(stats).expect("stats are plain data");
-        let object = line.as_object_mut().expect("an object");
-        object.extend(numbers.as_object().expect("an object").clone());
-        object.insert("seconds".into(), self.seconds().into());
-        if let Some(bytes) = memory_in_use() {
-            object.insert("memory_mib".into(), (bytes >> 20).into());
-        }
-        writeln!(file, "{line}").map_err(Error::io(self.run.join("metrics.jsonl")))
-    }
-
-    fn write_sample(&self, translations: &[String]) -> Result<()> {
-        let name = format!("samples/{}.txt", checkpoint::name_of(self.state.update));
-        let path = self.run.join(&name);
-        let text: String = self
-            .sample
-            .iter()
-            .zip(translations)
-            .map(|(pair, translation)| format!("source     {}\nreference  {}\nmodel      {translation}\n\n", pair.source, pair.target))
-            .collect();
-        std::fs::write(&path, text).map_err(Error::io(path))
-    }
-}
-
-/// Lets `last` and `best` name what `state` says.
-fn write_pointers(run: &Run, state: &TrainingState) -> Result<()> {
-    checkpoint::write_pointer(&run.join("last"), &checkpoint::name_of(state.update))?;
-    match &state.best_checkpoint {
-        Some(best) => checkpoint::write_pointer(&run.join("best"), best),
-        None => Ok(()),
-    }
-}
-
-/// Removes the lines of updates after `update`, which will be made again.
-fn cut_metrics(run: &Run, update: u64) -> Result<()> {
-    let path = run.join("metrics.jsonl");
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
-    let is_kept = |line: &&str| {
-        serde_json::from_str::<serde_json::Value>(line).is_ok_and(|line| line["update"].as_u64().is_some_and(|u| u <= update))
-    };
-    let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
-    let temporary = path.with_extension("new");
-    std::fs::write(&temporary, kept).map_err(Error::io(&temporary))?;
-    std::fs::rename(&temporary, &path).map_err(Error::io(path))
-}
-
-/// The memory that this process has in use, where the system tells.
-fn memory_in_use() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * 4096)
-}
-
-/// The strategy that burn-train runs.
-struct Strategy {
-    trainer: Mutex<Trainer>,
-    outcome: Arc<Mutex<Option<Result<Stop>>>>,
-}
-
-impl SupervisedLearningStrategy<Model> for Strategy {
-    fn fit(
-        &self,
-        mut components: TrainingComponents<Model>,
-        learner: Learner<Model>,
-        _train: TrainLoader<Model>,
-        _valid: ValidLoader<Model>,
-        _starting_epoch: usize,
-    ) -> (Model, SupervisedTrainingEventProcessor<Model>) {
-        let mut trainer = self.trainer.lock().expect("the strategy runs once");
-        let result = trainer.run(&mut components.event_processor, &components.interrupter);
-        *self.outcome.lock().expect("the strategy runs once") = Some(result);
-        (learner.model(), components.event_processor)
-    }
-}
-
-/// The strategy brings its own data; burn-train wants loaders all the same.
-struct NoLoader;
-
-struct Nothing;
-
-impl<T> Iterator for EmptyIterator<T> {
-    type Item = Result<T, burn::data::dataset::DatasetError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        None
-    }
-}
-
-struct EmptyIterator<T>(std::marker::PhantomData<T>);
-
-impl<T> DataLoaderIterator<T> for EmptyIterator<T> {
-    fn progress(&self) -> burn::data::dataloader::Progress {
-        burn::data::dataloader::Progress::new(0, 0, None)
-    }
-}
-
-impl<T: Send + 'static> DataLoader<T> for NoLoader {
-    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<T> + 'a> {
-        Box::new(EmptyIterator(std::marker::PhantomData))
-    }
-
-    fn num_items(&self) -> usize {
-        0
-    }
-
-    fn to_device(&self, _device: &Device) -> Arc<dyn DataLoader<T>> {
-        Arc::new(Self)
-    }
-
-    fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<T>> {
-        Arc::new(Self)
-    }
-}
-
-/// `metrics.jsonl` is written by the loop, which knows how far to cut it back; burn-train's store keeps nothing on disk.
-impl MetricLogger for Nothing {
-    fn log(&mut self, _update: MetricsUpdate, _epoch: usize, _split: &Split) {}
-
-    fn read_numeric(&mut self, _name: &str, _epoch: usize, _split: &Split) -> Result<Vec<NumericEntry>, String> {
-        Ok(Vec::new())
-    }
-
-    fn log_metric_definition(&mut self, _definition: MetricDefinition) {}
-
-    fn log_epoch_summary(&mut self, _summary: EpochSummary) {}
-}
-
-/// Runs the loop under burn-train's dashboard.
-pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> {
-    let interrupter = Interrupter::new();
-    let training = &trainer.config.training;
-    let renderer = dashboard.renderer(&interrupter, &trainer.progress, training.log_every);
-    let score = match training.score {
-        ValidationScore::Bleu => "BLEU",
-        ValidationScore::SequenceAccuracy => "Sequence accuracy",
-    };
-    let n_stretches = training.max_updates.div_ceil(training.validate_every) as usize;
-    let model = trainer.model.clone();
-    let label = trainer.run.path().display().to_string();
-    let outcome = Arc::new(Mutex::new(None));
-    let run = trainer.run.clone();
-    let strategy = Arc::new(Strategy { trainer: Mutex::new(trainer), outcome: outcome.clone() });
-    let mut supervised = SupervisedTraining::new(run.path(), Arc::new(NoLoader), Arc::new(NoLoader))
-        .with_training_strategy(TrainingStrategy::Custom(strategy.clone()))
-        .with_application_logger(None)
-        .with_metric_logger(Nothing)
-        .with_interrupter(interrupter)
-        .renderer(renderer)
-        .num_epochs(n_stretches)
-        .label(&label);
-    for metric in Scalar::shared() {
-        supervised = supervised.metric_train_numeric(metric.clone()).metric_valid_numeric(metric);
-    }
-    for metric in Scalar::of_training() {
-        supervised = supervised.metric_train_numeric(metric);
-    }
-    supervised = supervised.metric_valid_numeric(Scalar::score(score));
-    // burn's learner wants an optimizer of burn's; this one is never used.
-    let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init().into();
-    let result = supervised.launch(Learner::new(model, idle, 0.0));
-    drop(result);
-    let stop = outcome.lock().expect("the strategy is done").take().unwrap_or_else(|| Err(Error::message("training did not run")))?;
-    let mut trainer = strategy.trainer.lock().expect("the strategy is done");
-    if stop != Stop::Interrupted {
-        trainer.average()?;
-    }
-    Ok(Outcome {
-        stop,
-        state: trainer.state.clone(),
-        update_seconds: trainer.update_seconds,
-        tokens: trainer.tokens,
-    })
 }

@@ -1,7 +1,7 @@
 //! Training: from data and a config to a run folder.
 //!
 //! [`train`] prepares the run and hands it to burn-train's `SupervisedTraining`, whose dashboard and metrics it uses, with the
-//! update loop of [`learner`] plugged in as a custom strategy: exact resume, clipping by the norm of all gradients, batches
+//! update loop of `learner` plugged in as a custom strategy: exact resume, clipping by the norm of all gradients, batches
 //! by tokens and the handling of divergence live in the loop.
 
 pub mod checkpoint;
@@ -11,11 +11,14 @@ mod learner;
 pub mod loss;
 mod metrics;
 pub mod optimizer;
+mod record;
 mod renderer;
 mod resume;
 pub mod run;
+mod saving;
 pub mod schedule;
 pub mod signal;
+mod strategy;
 mod validation;
 
 pub use config::{Criterion, TrainingConfig, ValidationScore};
@@ -145,7 +148,7 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     } else {
         say(format!("starting at update {}; the first updates compile kernels", trainer.update() + 1));
     }
-    learner::launch(trainer, options.dashboard)
+    strategy::launch(trainer, options.dashboard)
 }
 
 /// The tokenizers of the run: read if it has begun, taken from the run that is fine-tuned, or trained.

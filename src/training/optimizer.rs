@@ -34,6 +34,8 @@ impl Default for AdamConfig {
 }
 
 /// A flat tensor, on the host where that costs nothing.
+// A few hundred exist, each of which stands for thousands of numbers.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone)]
 enum Flat {
     Host(Vec<f32>),

@@ -8,8 +8,12 @@
 #![recursion_limit = "256"]
 
 mod dashboard;
+mod config;
+mod backends;
+mod decoding;
 mod data;
 mod layers;
 mod models;
 mod scoring;
 mod support;
+mod training;

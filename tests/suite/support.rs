@@ -113,11 +113,15 @@ pub fn golden_models(prefix: &str) -> Vec<&'static ModelCase> {
 impl ModelCase {
     /// The golden model on `device`, for inference.
     pub fn model(&self, device: &Device) -> Model {
-        let GoldenVocabularies { source, target, shared } = self.vocabularies;
-        let model =
-            self.config.init(Vocabularies { source, target, shared }, 1, device).expect("a golden config is valid");
+        let model = self.config.init(self.vocabularies(), 1, device).expect("a golden config is valid");
         let weights = closed_form_weights(&self.parameters, self.parameter_scale);
         apply(model, &weights, Path::new("the golden file")).unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+
+    /// The sizes of the vocabularies.
+    pub fn vocabularies(&self) -> Vocabularies {
+        let GoldenVocabularies { source, target, shared } = self.vocabularies;
+        Vocabularies { source, target, shared }
     }
 
     /// The positions of the logits that stand for real target words, row-major.

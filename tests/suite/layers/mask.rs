@@ -61,7 +61,7 @@ fn selecting_rows_reorders_repeats_and_drops_their_masks() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
     #[test]
     fn weights_are_those_of_the_sentence_without_its_padding(
         lengths in prop::collection::vec(0usize..=5, 1..4),

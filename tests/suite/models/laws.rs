@@ -1,1 +1,303 @@
-//! x
+//! The laws that every model keeps, checked with the weights of every golden case on every host backend.
+
+use crate::support::{
+    ModelCase, SAME_TOLERANCE, assert_close, golden, gradients_by_path, host_backends, largest, weighted_sum,
+};
+use burn::module::Module;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use lookback::data::PAD;
+use lookback::data::batch::Padded;
+use lookback::layers::Pass;
+use lookback::models::weights::to_vec;
+use lookback::models::{Memory, Model, Rows, Seq2Seq, State};
+
+/// A golden model on a device.
+struct Subject {
+    what: String,
+    case: &'static ModelCase,
+    model: Model,
+    device: Device,
+}
+
+fn subjects() -> impl Iterator<Item = Subject> {
+    host_backends().into_iter().flat_map(|adapter| {
+        golden().models.iter().map(move |case| Subject {
+            what: format!("{} on {}", case.name, adapter.backend),
+            model: case.model(&adapter.device),
+            device: adapter.device.clone(),
+            case,
+        })
+    })
+}
+
+impl Subject {
+    fn vocab_size(&self) -> usize {
+        self.case.logits_shape[2]
+    }
+
+    fn padded(&self, sentences: &[Vec<u32>], min_len: usize) -> Padded {
+        Padded::new(sentences, min_len, &self.device)
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded) -> Tensor<3> {
+        self.model.forward(source, target_input, &mut Pass::inference())
+    }
+
+    /// The logits of the case's batch.
+    fn whole(&self) -> Tensor<3> {
+        self.forward(&self.padded(&self.case.source, 0), &self.padded(&self.case.target_input, 0))
+    }
+
+    fn encode(&self) -> Memory {
+        self.model.encode(&self.padded(&self.case.source, 0), &mut Pass::inference())
+    }
+
+    /// The logits of every step when each row is given its own words.
+    fn steps(&self, memory: &Memory, n_beams: usize, words: &[Vec<u32>]) -> Vec<Tensor<2>> {
+        let mut state = self.model.start(memory, n_beams);
+        let columns = (0..longest(words)).map(|t| column(words, t, &self.device));
+        columns
+            .map(|previous| {
+                let (logits, next) = self.step(previous, state.clone(), memory);
+                state = next;
+                logits
+            })
+            .collect()
+    }
+
+    fn step(&self, previous: Tensor<1, Int>, state: State, memory: &Memory) -> (Tensor<2>, State) {
+        self.model.step(previous, state, memory, &mut Pass::inference())
+    }
+
+    /// Another batch of targets, as long as the case's.
+    fn other_words(&self) -> Vec<Vec<u32>> {
+        let other = |word: u32| if word == 1 { 1 } else { 3 + (word + 5) % 10 };
+        self.case.target_input.iter().map(|sentence| sentence.iter().map(|word| other(*word)).collect()).collect()
+    }
+}
+
+fn longest(words: &[Vec<u32>]) -> usize {
+    words.iter().map(Vec::len).max().expect("a batch has sentences")
+}
+
+/// Word `t` of every sentence.
+fn column(words: &[Vec<u32>], t: usize, device: &Device) -> Tensor<1, Int> {
+    indices(words.iter().map(|sentence| *sentence.get(t).unwrap_or(&PAD) as usize), device)
+}
+
+fn indices(values: impl IntoIterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
+    let len = values.len();
+    Tensor::from_data(TensorData::new(values, [len]), device)
+}
+
+/// The rows `chosen` of row-major `values`.
+fn pick<T: Copy>(values: &[T], width: usize, chosen: &[usize]) -> Vec<T> {
+    chosen.iter().flat_map(|row| values[row * width..(row + 1) * width].iter().copied()).collect()
+}
+
+#[test]
+fn stepping_is_the_same_as_the_whole_sentence_at_once() {
+    for subject in subjects() {
+        let steps = subject.steps(&subject.encode(), 1, &subject.case.target_input);
+        let steps = to_vec(Tensor::stack::<3>(steps, 1));
+        assert_close(&subject.what, &steps, &to_vec(subject.whole()), SAME_TOLERANCE);
+    }
+}
+
+#[test]
+fn a_sentence_in_a_batch_is_the_same_as_alone() {
+    for subject in subjects() {
+        let [_, target_len, vocab_size] = subject.case.logits_shape;
+        let whole = to_vec(subject.whole());
+        for (i, (source, target)) in subject.case.source.iter().zip(&subject.case.target_input).enumerate() {
+            let alone = subject.forward(
+                &subject.padded(std::slice::from_ref(source), 0),
+                &subject.padded(std::slice::from_ref(target), 0),
+            );
+            let batched = &whole[i * target_len * vocab_size..][..target.len() * vocab_size];
+            assert_close(&format!("{}: sentence {i}", subject.what), &to_vec(alone), batched, SAME_TOLERANCE);
+        }
+    }
+}
+
+#[test]
+fn the_width_of_the_padding_does_not_matter() {
+    // The learned tables of the golden cases end at 8.
+    const WIDE: usize = 8;
+    for subject in subjects() {
+        let case = subject.case;
+        let [batch, target_len, vocab_size] = case.logits_shape;
+        let source = subject.padded(&case.source, WIDE);
+        assert!(source.len() == WIDE && longest(&case.source) < WIDE);
+        let wide = subject.forward(&source, &subject.padded(&case.target_input, WIDE)).narrow(1, 0, target_len);
+        assert_close(&subject.what, &to_vec(wide), &to_vec(subject.whole()), SAME_TOLERANCE);
+        let memory = subject.model.encode(&source, &mut Pass::inference());
+        let steps = to_vec(Tensor::stack::<3>(subject.steps(&memory, 1, &case.target_input), 1));
+        assert_eq!(steps.len(), batch * target_len * vocab_size);
+        assert_close(&format!("{}, stepping", subject.what), &steps, &to_vec(subject.whole()), SAME_TOLERANCE);
+    }
+}
+
+#[test]
+fn the_words_in_the_padding_do_not_matter() {
+    for subject in subjects() {
+        let mut source = subject.padded(&subject.case.source, 8);
+        let expected = subject.forward(&source, &subject.padded(&subject.case.target_input, 0));
+        // Any word where padding was, the lengths as before.
+        let lengths = source.lengths.clone();
+        let ids: Vec<i32> = source.ids.clone().into_data().iter::<i32>().collect();
+        let ids = ids.iter().enumerate().map(|(i, id)| if i % 8 < lengths[i / 8] { *id } else { 3 + i as i32 % 7 });
+        source.ids = Tensor::from_data(TensorData::new(ids.collect::<Vec<i32>>(), [lengths.len(), 8]), &subject.device);
+        let found = subject.forward(&source, &subject.padded(&subject.case.target_input, 0));
+        assert_eq!(to_vec(found), to_vec(expected), "{}", subject.what);
+    }
+}
+
+#[test]
+fn the_future_does_not_matter() {
+    for subject in subjects() {
+        let [batch, target_len, vocab_size] = subject.case.logits_shape;
+        let source = subject.padded(&subject.case.source, 0);
+        let whole = to_vec(subject.whole());
+        let other = subject.other_words();
+        for t in 1..target_len {
+            let target = |row: usize| -> Vec<u32> {
+                let (kept, changed) = (&subject.case.target_input[row], &other[row]);
+                let word = |i: usize| if i < t { kept.get(i) } else { changed.get(i) };
+                (0..target_len).map(|i| *word(i).unwrap_or(&if i < t { PAD } else { 3 })).collect()
+            };
+            let targets: Vec<Vec<u32>> = (0..batch).map(target).collect();
+            let changed = to_vec(subject.forward(&source, &subject.padded(&targets, 0)));
+            let (mut past, mut future) = (0.0f32, 0.0f32);
+            for (i, (a, b)) in whole.iter().zip(&changed).enumerate() {
+                let side = if i / vocab_size % target_len < t { &mut past } else { &mut future };
+                *side = side.max((a - b).abs());
+            }
+            assert_eq!(past, 0.0, "{}: words from {t} on change what came before", subject.what);
+            assert!(future > 0.01, "{}: words from {t} on change nothing: {future}", subject.what);
+        }
+    }
+}
+
+#[test]
+fn the_source_matters() {
+    for subject in subjects() {
+        let swapped: Vec<_> = subject.case.source.iter().cloned().rev().collect();
+        let swapped =
+            to_vec(subject.forward(&subject.padded(&swapped, 0), &subject.padded(&subject.case.target_input, 0)));
+        let gaps: Vec<f64> = to_vec(subject.whole()).iter().zip(swapped).map(|(a, b)| (a - b) as f64).collect();
+        assert!(largest(&gaps) > 0.01, "{}: other sources change nothing", subject.what);
+    }
+}
+
+#[test]
+fn selected_rows_go_on_as_the_sentences_they_came_from() {
+    for subject in subjects() {
+        let (words, chosen) = (&subject.case.target_input, [2, 0, 0, 1]);
+        let rows = indices(chosen, &subject.device);
+        let memory = subject.encode();
+        let expected = subject.steps(&memory, 1, words);
+        for changed_at in 0..longest(words) {
+            let mut state = subject.model.start(&memory, 1);
+            for t in 0..changed_at {
+                state = subject.step(column(words, t, &subject.device), state, &memory).1;
+            }
+            let (memory, mut state) = (memory.select(&rows), state.select(&rows));
+            for (t, expected) in expected.iter().enumerate().skip(changed_at) {
+                let previous = column(words, t, &subject.device).select(0, rows.clone());
+                let (logits, next) = subject.step(previous, state, &memory);
+                state = next;
+                let expected = pick(&to_vec(expected.clone()), subject.vocab_size(), &chosen);
+                let what = format!("{}: selected before step {changed_at}, step {t}", subject.what);
+                assert_close(&what, &to_vec(logits), &expected, SAME_TOLERANCE);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_beams_of_a_sentence_are_rows_that_share_its_memory() {
+    for subject in subjects() {
+        let memory = subject.encode();
+        let (first, second) = (&subject.case.target_input, &subject.other_words());
+        let alone = [first, second].map(|words| subject.steps(&memory, 1, words));
+        let interleaved: Vec<Vec<u32>> = first.iter().zip(second).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
+        let beams = subject.steps(&memory, 2, &interleaved);
+        for (t, beams) in beams.into_iter().enumerate() {
+            let beams = to_vec(beams);
+            for (beam, alone) in alone.iter().enumerate() {
+                let chosen: Vec<usize> = (0..first.len()).map(|sentence| 2 * sentence + beam).collect();
+                let found = pick(&beams, subject.vocab_size(), &chosen);
+                let what = format!("{}: beam {beam}, step {t}", subject.what);
+                assert_close(&what, &found, &to_vec(alone[t].clone()), SAME_TOLERANCE);
+            }
+        }
+    }
+}
+
+#[test]
+fn beams_can_be_exchanged_within_their_sentences_without_touching_the_memory() {
+    for subject in subjects() {
+        let memory = subject.encode();
+        let (first, second) = (&subject.case.target_input, &subject.other_words());
+        let interleaved: Vec<Vec<u32>> = first.iter().zip(second).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
+        let expected = subject.steps(&memory, 2, &interleaved);
+        // Beam 1 of the first sentence takes over both rows; the other sentences exchange theirs.
+        let parents = [1, 1, 3, 2, 5, 4];
+        let mut state = subject.model.start(&memory, 2);
+        for t in 0..2 {
+            state = subject.step(column(&interleaved, t, &subject.device), state, &memory).1;
+        }
+        let rows = indices(parents, &subject.device);
+        let mut state = state.select(&rows);
+        for (t, expected) in expected.iter().enumerate().skip(2) {
+            let previous = column(&interleaved, t, &subject.device).select(0, rows.clone());
+            let (logits, next) = subject.step(previous, state, &memory);
+            state = next;
+            let expected = pick(&to_vec(expected.clone()), subject.vocab_size(), &parents);
+            assert_close(&format!("{}: step {t}", subject.what), &to_vec(logits), &expected, SAME_TOLERANCE);
+        }
+    }
+}
+
+/// The part of a packed bias that belongs to keys. A key's bias adds the same number to every score of a query, which the
+/// softmax does not see: its gradient is zero but for rounding.
+fn key_biases(path: &str, len: usize) -> std::ops::Range<usize> {
+    match path.rsplit_once("attention.") {
+        Some((_, "query_key_value.bias")) => len / 3..2 * len / 3,
+        Some((_, "key_value.bias")) => 0..len / 2,
+        _ => 0..0,
+    }
+}
+
+#[test]
+fn every_parameter_learns_but_the_biases_of_transformer_keys() {
+    // Rounding leaves less than this part of the largest element of the packed bias; what learns has more.
+    const ROUNDING: f64 = 1e-5;
+    for subject in subjects() {
+        let model = subject.model.clone().train();
+        let device = subject.device.clone().autodiff();
+        let [source, target] =
+            [&subject.case.source, &subject.case.target_input].map(|sentences| Padded::new(sentences, 0, &device));
+        let logits = model.forward(&source, &target, &mut Pass::training(1, 1, 1));
+        let gradients = gradients_by_path(&model, weighted_sum(logits).backward());
+        assert_eq!(gradients.len(), subject.case.parameters.len(), "{}: parameters with a gradient", subject.what);
+        for (path, gradient) in gradients {
+            let gradient: Vec<f64> = gradient.into_iter().map(f64::from).collect();
+            let keys = key_biases(&path, gradient.len());
+            let allowed = ROUNDING * largest(&gradient);
+            assert!(largest(&gradient) > 1e-4, "{}: {path} learns nothing", subject.what);
+            for (i, value) in gradient.iter().enumerate() {
+                let what = format!("{}: the gradient of {path}[{i}] is {value:e}", subject.what);
+                if keys.contains(&i) {
+                    assert!(value.abs() <= allowed, "{what}");
+                } else if path.ends_with("inner.bias") {
+                    // A rectified unit that no word of so small a batch turns on learns nothing.
+                } else if path.ends_with("bias") || path.ends_with("beta") || path.ends_with("gamma") {
+                    assert!(value.abs() > 0.0, "{what}");
+                }
+            }
+        }
+    }
+}

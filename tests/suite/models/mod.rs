@@ -1,4 +1,6 @@
 //! Models: against PyTorch forward and backward, and the laws that every model keeps.
 
+mod config;
 mod golden;
 mod laws;
+mod weights;

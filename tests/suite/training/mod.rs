@@ -2,7 +2,6 @@
 //! what a run folder says.
 
 mod checkpoint;
-mod old_run;
 mod resume;
 mod run;
 mod stopping;

@@ -1,0 +1,70 @@
+//! What a run writes down as it goes: `metrics.jsonl` and the translated samples.
+
+use super::checkpoint::{self, TrainingState};
+use super::metrics::Stats;
+use super::run::Run;
+use crate::data::Pair;
+use crate::error::{Error, Result};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
+/// The open `metrics.jsonl` of a run.
+pub(super) struct Record {
+    run: Run,
+    file: File,
+}
+
+impl Record {
+    /// Opens the file; new lines come after those that are there.
+    pub(super) fn open(run: &Run) -> Result<Self> {
+        let path = run.join("metrics.jsonl");
+        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(path))?;
+        Ok(Self { run: run.clone(), file })
+    }
+
+    /// Adds the line of an update or a validation.
+    pub(super) fn write(&mut self, split: &str, state: &TrainingState, seconds: f64, stats: &Stats) -> Result<()> {
+        let mut line = serde_json::json!({ "split": split, "update": state.update, "epoch": state.epoch });
+        let numbers = serde_json::to_value(stats).expect("stats are plain data");
+        let object = line.as_object_mut().expect("an object");
+        object.extend(numbers.as_object().expect("an object").clone());
+        object.insert("seconds".into(), seconds.into());
+        if let Some(bytes) = memory_in_use() {
+            object.insert("memory_mib".into(), (bytes >> 20).into());
+        }
+        writeln!(self.file, "{line}").map_err(Error::io(self.run.join("metrics.jsonl")))
+    }
+
+    /// Writes the translations of a validation beside their references.
+    pub(super) fn write_sample(&self, update: u64, sample: &[Pair], translations: &[String]) -> Result<()> {
+        let path = self.run.join(&format!("samples/{}.txt", checkpoint::name_of(update)));
+        let text: String = sample
+            .iter()
+            .zip(translations)
+            .map(|(pair, translation)| {
+                format!("source     {}\nreference  {}\nmodel      {translation}\n\n", pair.source, pair.target)
+            })
+            .collect();
+        std::fs::write(&path, text).map_err(Error::io(path))
+    }
+}
+
+/// Removes the lines of updates after `update`, which will be made again.
+pub(super) fn cut(run: &Run, update: u64) -> Result<()> {
+    let path = run.join("metrics.jsonl");
+    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
+    let is_kept = |line: &&str| {
+        serde_json::from_str::<serde_json::Value>(line).is_ok_and(|line| line["update"].as_u64().is_some_and(|u| u <= update))
+    };
+    let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
+    let temporary = path.with_extension("new");
+    std::fs::write(&temporary, kept).map_err(Error::io(&temporary))?;
+    std::fs::rename(&temporary, &path).map_err(Error::io(path))
+}
+
+/// The memory that this process has in use, where the system tells.
+fn memory_in_use() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}

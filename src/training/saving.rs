@@ -1,0 +1,139 @@
+//! Which checkpoints are written, kept, averaged and gone back to.
+
+use super::checkpoint::{self, TrainingState};
+use super::learner::{MAX_BAD_UPDATES, Trainer};
+use super::run::Run;
+use super::{record, resume};
+use crate::error::{Error, Result};
+use crate::models::weights;
+use burn::module::Module;
+
+/// Rollbacks after which training gives up.
+const MAX_ROLLBACKS: u32 = 3;
+
+impl Trainer {
+    /// Writes a checkpoint, moves the pointers, and removes what is no longer kept.
+    pub(super) fn save(&mut self, is_validated: bool) -> Result<()> {
+        let name = checkpoint::name_of(self.state.update);
+        let folder = self.run.checkpoint(&name);
+        if folder.exists() && !is_validated {
+            return Ok(());
+        }
+        self.state.seconds = self.seconds();
+        if is_validated {
+            self.state.validated.push(name.clone());
+            let n_averaged = self.config.training.average_checkpoints;
+            let excess = self.state.validated.len().saturating_sub(n_averaged.max(1));
+            self.state.validated.drain(..excess);
+        }
+        checkpoint::save(&folder, &weights::collect(&self.model.valid()), Some(&self.adam), &self.state)?;
+        write_pointers(&self.run, &self.state)?;
+        self.remove_old();
+        Ok(())
+    }
+
+    fn remove_old(&self) {
+        let all = checkpoint::list(&self.run.join("checkpoints"));
+        let n_old = all.len().saturating_sub(self.config.training.keep_checkpoints);
+        for (update, folder) in &all[..n_old] {
+            let name = checkpoint::name_of(*update);
+            let is_best = self.state.best_checkpoint.as_deref() == Some(&name);
+            let is_averaged = self.config.training.average_checkpoints > 1 && self.state.validated.contains(&name);
+            if !is_best && !is_averaged {
+                // A folder that cannot be removed costs space, nothing else.
+                let _ = std::fs::remove_dir_all(folder);
+            }
+        }
+    }
+
+    /// Tries the mean of the last validated checkpoints, and marks it as the best if it is.
+    pub(super) fn average(&mut self) -> Result<()> {
+        let n = self.config.training.average_checkpoints;
+        if n < 2 || self.state.validated.len() < 2 {
+            return Ok(());
+        }
+        let mut sets = Vec::new();
+        for name in &self.state.validated {
+            match checkpoint::load(&self.run.checkpoint(name)) {
+                Ok(checkpoint) => sets.push(checkpoint.model),
+                Err(error) => eprintln!("warning: {error}; averaging without it"),
+            }
+        }
+        if sets.len() < 2 {
+            return Ok(());
+        }
+        let mean = weights::average(&sets);
+        let name = format!("averaged-{}", checkpoint::name_of(self.state.update));
+        let folder = self.run.checkpoint(&name);
+        let model = weights::apply(self.model.valid(), &mean, &folder)?;
+        let (stats, _) = self.measure(&model)?;
+        let is_better = self.is_better(&stats);
+        let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
+        let line = format!(
+            "mean of {} checkpoints: loss {:.4}, score {:.2}: {verdict}",
+            sets.len(),
+            stats.loss,
+            stats.score.unwrap_or(0.0)
+        );
+        resume::log(&self.run, &line)?;
+        eprintln!("{line}");
+        if is_better {
+            checkpoint::save(&folder, &mean, None, &self.state)?;
+            checkpoint::write_pointer(&self.run.join("best"), &name)?;
+        }
+        Ok(())
+    }
+
+    /// Goes back to the newest whole checkpoint with half the learning rate.
+    pub(super) fn roll_back(&mut self, plan: &[Vec<usize>]) -> Result<()> {
+        let rollbacks = self.state.rollbacks + 1;
+        let checkpoint = self.run.newest_checkpoint(|_| ());
+        let Some((folder, checkpoint)) = checkpoint.filter(|_| rollbacks <= MAX_ROLLBACKS) else {
+            // At position 0 the epoch that `plan` is of has just ended.
+            let indices = self.state.position.checked_sub(1).map_or(plan.last(), |last| plan.get(last));
+            let lines: Vec<String> = indices
+                .into_iter()
+                .flatten()
+                .map(|i| {
+                    let example = &self.train[*i];
+                    let source = self.tokenizers.source().decode(&example.source);
+                    format!("{source}\t{}", self.tokenizers.target().decode(&example.target))
+                })
+                .collect();
+            let path = self.run.join("diverged-batch.tsv");
+            std::fs::write(&path, lines.join("\n") + "\n").map_err(Error::io(&path))?;
+            return Err(Error::message(format!(
+                "training diverged: {MAX_BAD_UPDATES} gradients in a row were not finite after update {} and {} rollbacks; \
+                 the last batch is in {}; lower training.learning_rate or raise training.warmup_updates",
+                self.state.update,
+                self.state.rollbacks,
+                path.display()
+            )));
+        };
+        let message = format!(
+            "{MAX_BAD_UPDATES} gradients in a row were not finite: back to update {} with half the learning rate",
+            checkpoint.state.update
+        );
+        resume::log(&self.run, &message)?;
+        let model = self.model.clone().valid();
+        self.model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?.train();
+        if let Some((moments, updates)) = checkpoint.optimizer {
+            self.adam.restore(moments, updates, &self.device);
+        }
+        let skipped = self.state.skipped;
+        self.state = checkpoint.state;
+        self.state.skipped = skipped;
+        self.state.rate_factor *= 0.5;
+        self.state.rollbacks = rollbacks;
+        record::cut(&self.run, self.state.update)
+    }
+}
+
+/// Lets `last` and `best` name what `state` says.
+pub(super) fn write_pointers(run: &Run, state: &TrainingState) -> Result<()> {
+    checkpoint::write_pointer(&run.join("last"), &checkpoint::name_of(state.update))?;
+    match &state.best_checkpoint {
+        Some(best) => checkpoint::write_pointer(&run.join("best"), best),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,140 @@
+//! The loop as a strategy of burn-train, whose dashboard and metrics it uses.
+
+use super::config::ValidationScore;
+use super::learner::{Outcome, Stop, Trainer};
+use super::metrics::Scalar;
+use super::renderer::Dashboard;
+use crate::error::{Error, Result};
+use crate::models::Model;
+use burn::data::dataloader::{DataLoader, DataLoaderIterator};
+use burn::optim::ModuleOptimizer;
+use burn::tensor::Device;
+use burn::train::logger::MetricLogger;
+use burn::train::metric::store::{EpochSummary, MetricsUpdate, Split};
+use burn::train::metric::{MetricDefinition, NumericEntry};
+use burn::train::{
+    Interrupter, Learner, SupervisedLearningStrategy, SupervisedTraining, SupervisedTrainingEventProcessor,
+    TrainLoader, TrainingComponents, TrainingStrategy, ValidLoader,
+};
+use std::sync::{Arc, Mutex};
+
+/// The strategy that burn-train runs.
+struct Strategy {
+    trainer: Mutex<Trainer>,
+    outcome: Arc<Mutex<Option<Result<Stop>>>>,
+}
+
+impl SupervisedLearningStrategy<Model> for Strategy {
+    fn fit(
+        &self,
+        mut components: TrainingComponents<Model>,
+        learner: Learner<Model>,
+        _train: TrainLoader<Model>,
+        _valid: ValidLoader<Model>,
+        _starting_epoch: usize,
+    ) -> (Model, SupervisedTrainingEventProcessor<Model>) {
+        let mut trainer = self.trainer.lock().expect("the strategy runs once");
+        let result = trainer.run(&mut components.event_processor, &components.interrupter);
+        *self.outcome.lock().expect("the strategy runs once") = Some(result);
+        (learner.model(), components.event_processor)
+    }
+}
+
+/// The strategy brings its own data; burn-train wants loaders all the same.
+struct NoLoader;
+
+struct Nothing;
+
+impl<T> Iterator for EmptyIterator<T> {
+    type Item = Result<T, burn::data::dataset::DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        None
+    }
+}
+
+struct EmptyIterator<T>(std::marker::PhantomData<T>);
+
+impl<T> DataLoaderIterator<T> for EmptyIterator<T> {
+    fn progress(&self) -> burn::data::dataloader::Progress {
+        burn::data::dataloader::Progress::new(0, 0, None)
+    }
+}
+
+impl<T: Send + 'static> DataLoader<T> for NoLoader {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<T> + 'a> {
+        Box::new(EmptyIterator(std::marker::PhantomData))
+    }
+
+    fn num_items(&self) -> usize {
+        0
+    }
+
+    fn to_device(&self, _device: &Device) -> Arc<dyn DataLoader<T>> {
+        Arc::new(Self)
+    }
+
+    fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<T>> {
+        Arc::new(Self)
+    }
+}
+
+/// `metrics.jsonl` is written by the loop, which knows how far to cut it back; burn-train's store keeps nothing on disk.
+impl MetricLogger for Nothing {
+    fn log(&mut self, _update: MetricsUpdate, _epoch: usize, _split: &Split) {}
+
+    fn read_numeric(&mut self, _name: &str, _epoch: usize, _split: &Split) -> Result<Vec<NumericEntry>, String> {
+        Ok(Vec::new())
+    }
+
+    fn log_metric_definition(&mut self, _definition: MetricDefinition) {}
+
+    fn log_epoch_summary(&mut self, _summary: EpochSummary) {}
+}
+
+/// Runs the loop under burn-train's dashboard.
+pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> {
+    let interrupter = Interrupter::new();
+    let training = &trainer.config.training;
+    let renderer = dashboard.renderer(&interrupter, &trainer.progress, training.log_every);
+    let score = match training.score {
+        ValidationScore::Bleu => "BLEU",
+        ValidationScore::SequenceAccuracy => "Sequence accuracy",
+    };
+    let n_stretches = training.max_updates.div_ceil(training.validate_every) as usize;
+    let model = trainer.model.clone();
+    let label = trainer.run.path().display().to_string();
+    let outcome = Arc::new(Mutex::new(None));
+    let run = trainer.run.clone();
+    let strategy = Arc::new(Strategy { trainer: Mutex::new(trainer), outcome: outcome.clone() });
+    let mut supervised = SupervisedTraining::new(run.path(), Arc::new(NoLoader), Arc::new(NoLoader))
+        .with_training_strategy(TrainingStrategy::Custom(strategy.clone()))
+        .with_application_logger(None)
+        .with_metric_logger(Nothing)
+        .with_interrupter(interrupter)
+        .renderer(renderer)
+        .num_epochs(n_stretches)
+        .label(&label);
+    for metric in Scalar::shared() {
+        supervised = supervised.metric_train_numeric(metric.clone()).metric_valid_numeric(metric);
+    }
+    for metric in Scalar::of_training() {
+        supervised = supervised.metric_train_numeric(metric);
+    }
+    supervised = supervised.metric_valid_numeric(Scalar::score(score));
+    // burn's learner wants an optimizer of burn's; this one is never used.
+    let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init();
+    let result = supervised.launch(Learner::new(model, idle, 0.0));
+    drop(result);
+    let stop = outcome.lock().expect("the strategy is done").take().unwrap_or_else(|| Err(Error::message("training did not run")))?;
+    let mut trainer = strategy.trainer.lock().expect("the strategy is done");
+    if stop != Stop::Interrupted {
+        trainer.average()?;
+    }
+    Ok(Outcome {
+        stop,
+        state: trainer.state.clone(),
+        update_seconds: trainer.update_seconds,
+        tokens: trainer.tokens,
+    })
+}

@@ -1,0 +1,159 @@
+//! Backends: the same model is the same on each, within the rounding of 32 bits.
+
+use crate::support::{GRADIENT_TOLERANCE, assert_close, closed_form_tensor, flex, gradients_by_path, wgpu};
+use burn::module::Module;
+use burn::tensor::Device;
+use lookback::backend::{Adapter, Backend};
+use lookback::data::batch::{Batch, Example};
+use lookback::decoding::{DecodingConfig, Request, decode};
+use lookback::layers::Pass;
+use lookback::layers::attention::AttentionConfig;
+use lookback::models::weights::to_vec;
+use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use lookback::training::loss::smoothed_cross_entropy;
+use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
+use lookback::training::{UpdatePart, gradients};
+use std::collections::BTreeMap;
+
+/// How far a GPU may be from flex, as a part of the largest element: its exponentials and its sums are others, and drivers
+/// may contract a product and a sum into one rounding.
+const GPU_TOLERANCE: f64 = 2e-4;
+
+/// One model of each kind, with sizes that fix the kernels which have to be compiled.
+fn models() -> [(&'static str, ModelConfig); 3] {
+    let rnn = RnnConfig { d_embedding: 8, d_hidden: 12, dropout_rate: 0.1, ..RnnConfig::default() };
+    let transformer = TransformerConfig {
+        d_model: 16,
+        d_feed_forward: 24,
+        n_encoder_layers: 1,
+        n_decoder_layers: 1,
+        dropout_rate: 0.1,
+        attention_dropout_rate: 0.1,
+        ..TransformerConfig::default()
+    };
+    let bahdanau = RnnConfig { attention: AttentionConfig::Bahdanau { d_attention: 10 }, ..rnn.clone() };
+    [
+        ("rnn", ModelConfig::Rnn(rnn)),
+        ("bahdanau", ModelConfig::Rnn(bahdanau)),
+        ("transformer", ModelConfig::Transformer(transformer)),
+    ]
+}
+
+fn init(config: &ModelConfig, device: &Device) -> Model {
+    let vocabularies = Vocabularies { source: 17, target: 19, shared: false };
+    config.init(vocabularies, 1, device).expect("the config can be used")
+}
+
+fn batch(device: &Device) -> Batch {
+    let examples = [
+        Example { source: vec![4, 9, 13, 6, 11], target: vec![5, 8, 7] },
+        Example { source: vec![7, 5], target: vec![18, 4, 6, 10, 12] },
+        Example { source: vec![], target: vec![4] },
+    ];
+    Batch::new(&examples.iter().collect::<Vec<_>>(), device)
+}
+
+/// Everything that a backend computes for a model: logits, the loss, gradients, the weights after one update.
+fn measure(config: &ModelConfig, adapter: &Adapter) -> BTreeMap<String, Vec<f32>> {
+    let model = init(config, &adapter.device);
+    let logits = model.forward_batch(&batch(&adapter.device), &mut Pass::inference());
+    let mut found = BTreeMap::from([("logits".to_string(), to_vec(logits))]);
+
+    let model = model.train();
+    let batch = batch(&adapter.device.clone().autodiff());
+    let n_total = batch.n_target_tokens();
+    let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0) };
+    let (grads, sums) = gradients(&model, &part);
+    assert_eq!(sums.n_tokens, n_total);
+    found.insert("loss".to_string(), vec![sums.smoothed as f32, sums.cross_entropy as f32, sums.n_correct as f32]);
+    let set = GradientSet::new(&model, grads, adapter.backend.is_host());
+    found.insert("norm".to_string(), vec![set.norm() as f32]);
+    for path in lookback::models::weights::collect(&model.valid()).into_keys() {
+        let gradient = set.get(&path).unwrap_or_else(|| panic!("{path} has no gradient on {}", adapter.backend));
+        found.insert(format!("gradient of {path}"), gradient);
+    }
+    // With a large epsilon an update is near the gradient itself; else Adam would blow up rounding to the sign of zero.
+    let mut adam = Adam::new(AdamConfig { epsilon: 1.0, ..AdamConfig::default() });
+    let updated = adam.step(model, set, 0.5, 1.0);
+    for (path, weight) in lookback::models::weights::collect(&updated.valid()) {
+        found.insert(format!("{path} after an update"), weight.values);
+    }
+    found
+}
+
+fn compare(adapter: &Adapter, tolerance: f64) {
+    for (name, config) in models() {
+        let expected = measure(&config, &Backend::Flex.open().expect("the tests are built with flex"));
+        let found = measure(&config, adapter);
+        assert_eq!(found.len(), expected.len());
+        for (what, expected) in &expected {
+            assert_close(&format!("{name} on {}: {what}", adapter.backend), &found[what], expected, tolerance);
+        }
+    }
+}
+
+#[test]
+fn ndarray_agrees_with_flex() {
+    compare(&Backend::Ndarray.open().expect("the tests are built with ndarray"), GRADIENT_TOLERANCE);
+}
+
+#[test]
+fn a_gpu_agrees_with_flex() {
+    let Some(adapter) = wgpu() else { return };
+    compare(&adapter, GPU_TOLERANCE);
+}
+
+#[test]
+fn a_gpu_writes_what_flex_writes() {
+    let Some(adapter) = wgpu() else { return };
+    let requests = [vec![4, 9, 13], vec![7], vec![], vec![5, 6, 16, 8]].map(Request::new);
+    for (name, config) in models() {
+        for beam_size in [1, 2] {
+            let decoding = DecodingConfig { beam_size, max_len_factor: 0.0, max_len_extra: 5, ..Default::default() };
+            let [found, expected] = [&adapter.device, &flex()]
+                .map(|device| decode(&init(&config, device), &requests, &decoding, 1, |_| ()));
+            for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+                assert_eq!(found.tokens, expected.tokens, "{name}, {beam_size} beams");
+                let gap = (found.log_probability - expected.log_probability).abs();
+                assert!(gap <= GPU_TOLERANCE * expected.log_probability.abs(), "{name}: {found:?}, {expected:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_loss_of_the_device_is_the_loss_of_the_host() {
+    let Some(adapter) = wgpu() else { return };
+    const TARGETS: [u32; 6] = [5, 0, 12, 2, 4, 0];
+    let measure = |device: &Device| {
+        let logits = closed_form_tensor::<3>("logits", [2, 3, 13], 16.0, device).require_grad();
+        let loss = smoothed_cross_entropy(logits.clone(), &TARGETS, 0.1, 4);
+        let gradient = to_vec(logits.grad(&loss.surrogate.backward()).expect("a leaf has a gradient"));
+        (loss.sums, gradient)
+    };
+    let (expected, expected_gradient) = measure(&flex().autodiff());
+    let (found, gradient) = measure(&adapter.device.clone().autodiff());
+    assert_eq!((found.n_correct, found.n_tokens), (expected.n_correct, expected.n_tokens));
+    let sums = [found.smoothed, found.cross_entropy];
+    assert_close("sums", &sums, &[expected.smoothed, expected.cross_entropy], GPU_TOLERANCE);
+    assert_close("gradient", &gradient, &expected_gradient, GPU_TOLERANCE);
+}
+
+#[test]
+fn two_runs_on_one_backend_are_equal_to_the_bit() {
+    for backend in [Backend::Flex, Backend::Ndarray] {
+        let adapter = backend.open().expect("the tests are built with it");
+        for (name, config) in models() {
+            assert_eq!(measure(&config, &adapter), measure(&config, &adapter), "{name} on {backend}");
+        }
+    }
+}
+
+#[test]
+fn host_backends_know_that_they_are() {
+    assert!(lookback::backend::is_host(&flex()) && lookback::backend::is_host(&flex().autodiff()));
+    let model = init(&models()[0].1, &flex()).train();
+    let batch = batch(&flex().autodiff());
+    let logits = model.forward_batch(&batch, &mut Pass::inference());
+    assert!(!gradients_by_path(&model, logits.sum().backward()).is_empty());
+}

@@ -1,0 +1,120 @@
+//! Configs: every shipped file trains, every mistake is named, `--set` reaches every key, every key means something.
+
+mod keys;
+mod mistakes;
+mod model;
+
+use crate::training::{BAHDANAU, TRANSFORMER, assert_says, finish, succeed, tiny, train_in, write_tiny};
+use lookback::backend::Backend;
+use lookback::config::{Config, QUICK_START};
+use lookback::data::{Split, TaskConfig};
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+fn shipped() -> Vec<PathBuf> {
+    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("config")).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 13 && files.iter().all(|path| path.extension().is_some_and(|e| e == "toml")), "{files:?}");
+    files
+}
+
+/// Both tiny configs with every optional key set, as files: the keys of all sections but the kinds of tasks and
+/// tokenizers.
+fn complete() -> Vec<Config> {
+    [TRANSFORMER, BAHDANAU]
+        .map(|model| {
+            let mut config = tiny(model);
+            config.training.max_minutes = Some(8.0);
+            config.decoding.sampling = Some(Default::default());
+            config.data.hold_out_per_mille = Some(100);
+            config.data.filter.max_len = Some(9);
+            config.data.filter.max_ratio = Some(3.0);
+            config
+        })
+        .to_vec()
+}
+
+/// Writes a small corpus at every path that `config` names, under `dir`.
+fn substitute_corpus(config: &mut Config, dir: &Path) {
+    config.data.dir = Some(dir.to_path_buf());
+    let task = TaskConfig::from_name("numbers").unwrap();
+    for (split, files) in [(Split::Train, &config.data.train), (Split::Valid, &config.data.valid), (Split::Test, &config.data.test)] {
+        let Some(files) = files.as_ref().map(|files| config.data.resolve(files)) else { continue };
+        let pairs = task.generate(split, 40, 1).unwrap();
+        let side = |pick: fn(&lookback::data::Pair) -> String| pairs.iter().map(|pair| pick(pair) + "\n").collect::<String>();
+        for (path, text) in [
+            (&files.source, side(|pair| pair.source.clone())),
+            (&files.target, side(|pair| pair.target.clone())),
+            (&files.tsv, side(|pair| format!("{}\t{}", pair.source, pair.target))),
+        ] {
+            path.iter().for_each(|path| fs::write(path, &text).unwrap());
+        }
+    }
+}
+
+#[test]
+fn every_shipped_config_is_valid_builds_its_model_and_makes_an_update() {
+    for path in shipped() {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let mut config = Config::load(Some(&path), &[]).unwrap_or_else(|error| panic!("{error}"));
+        let dir = TempDir::new().unwrap();
+        if config.data.task.is_none() {
+            substitute_corpus(&mut config, dir.path());
+        }
+        config.backend = Backend::Flex;
+        (config.data.n_train, config.data.n_valid, config.data.n_test) = (300, 3, 3);
+        config.training.batch_tokens = 60;
+        config.training.sample_size = 1;
+        config.training.max_updates = 1;
+        let run = dir.path().join("run");
+        let outcome = train_in(&run, &config).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(outcome.state.update, 1, "{name}");
+        assert!(outcome.state.best.is_some_and(f64::is_finite), "{name}");
+    }
+}
+
+#[test]
+fn a_shipped_config_says_what_its_data_and_its_command_are() {
+    for path in shipped() {
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(text.starts_with("# "), "{name} begins with what it is");
+        if name != "quick-start.toml" {
+            assert!(text.contains(&format!("lookback train config/{name}")), "{name} gives its command");
+        }
+        assert!(name == "quick-start.toml" || text.lines().count() < 60, "{name} lists only what it chooses");
+    }
+}
+
+#[test]
+fn the_quick_start_is_the_shipped_file_and_is_used_without_a_config() {
+    let file = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("config/quick-start.toml")).unwrap();
+    assert_eq!(QUICK_START, file);
+    assert_eq!(Config::load(None, &[]).unwrap(), toml::from_str(&file).unwrap());
+}
+
+#[test]
+fn a_resolved_config_reads_back_as_itself() {
+    for path in shipped() {
+        let config = Config::load(Some(&path), &[]).unwrap();
+        let again: Config = toml::from_str(&config.to_toml()).unwrap();
+        assert_eq!(again, config, "{}", path.display());
+        assert_eq!(again.to_toml(), config.to_toml());
+    }
+}
+
+#[test]
+fn config_show_prints_the_resolved_config_and_check_says_that_it_is_right() {
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), BAHDANAU);
+    let shown = succeed(dir.path(), &["config", "show", "tiny.toml", "--set", "seed=8"]);
+    assert_eq!(toml::from_str::<Config>(&shown).unwrap(), Config { seed: 8, ..tiny(BAHDANAU) });
+    assert_says(&shown, &["label_smoothing = 0.1", "beam_size = 1"]);
+    assert_says(&succeed(dir.path(), &["config", "check", "tiny.toml"]), &["tiny.toml: every key and value is right"]);
+    assert_eq!(toml::from_str::<Config>(&succeed(dir.path(), &["config", "show"])).unwrap(), Config::load(None, &[]).unwrap());
+    let finished = finish(dir.path(), &["config", "check", "tiny.toml", "--set", "model.d_hiden=3"]);
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
+    assert_says(finished.fault(), &["tiny.toml: ", "`d_hiden`", "did you mean `d_hidden`?"]);
+}

@@ -1,0 +1,137 @@
+//! Mistakes in configs: what is said of them.
+
+use crate::training::{BAHDANAU, TRANSFORMER, assert_says, write_tiny};
+use lookback::config::Config;
+use std::fs;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// What is said of a config with this text; one line.
+#[track_caller]
+fn fault(text: &str) -> String {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("my.toml");
+    fs::write(&path, text).unwrap();
+    let message = Config::load(Some(&path), &[]).unwrap_err().to_string();
+    assert_eq!(message.lines().count(), 1, "{message:?}");
+    message.replace(&format!("{}/", dir.path().display()), "")
+}
+
+/// Sections, a misspelt line in them, the misspelt word, the nearest right one and another that is allowed.
+const MISSPELT: [(&str, &str, &str, &str, &str); 17] = [
+    ("", "sead = 2", "sead", "seed", "backend"),
+    ("[dat]", "n_train = 2", "dat", "data", "model"),
+    ("[data]", "n_trian = 2", "n_trian", "n_train", "hold_out_per_mille"),
+    ("[data.task]\nkind = \"copy\"", "n_symbol = 2", "n_symbol", "n_symbols", "max_len"),
+    ("[data.train]", "sorce = \"x\"", "sorce", "source", "ignore_extra_columns"),
+    ("[data.filter]", "max_lenght = 2", "max_lenght", "max_len", "max_ratio"),
+    ("[tokenizer]\nkind = \"bpe\"", "vocabsize = 2", "vocabsize", "vocab_size", "lowercase"),
+    ("[tokenizer]", "kind = \"wrod\"", "wrod", "word", "unigram"),
+    ("[model]\nkind = \"transformer\"", "d_modle = 2", "d_modle", "d_model", "tied_embeddings"),
+    ("[model.positions]\nkind = \"learned\"", "max_length = 2", "max_length", "max_len", "max_len"),
+    ("[model]\nkind = \"rnn\"", "hidden = 2", "hidden", "d_hidden", "reverse_source"),
+    ("[model]\nkind = \"rnn\"", "attention = { kind = \"bahdanou\" }", "bahdanou", "bahdanau", "none"),
+    ("[model]\nkind = \"rnn\"", "cell = \"gro\"", "gro", "gru", "lstm"),
+    ("[training]", "max_update = 2", "max_update", "max_updates", "patience"),
+    ("[training.optimizer]", "beta1 = 0.9", "beta1", "beta_1", "epsilon"),
+    ("[decoding]", "beamsize = 2", "beamsize", "beam_size", "length_penalty"),
+    ("[decoding.sampling]", "temprature = 2.0", "temprature", "temperature", "top_k"),
+];
+
+#[test]
+fn a_misspelt_word_in_any_section_names_line_word_allowed_ones_and_the_nearest() {
+    for (section, line, wrong, nearest, other) in MISSPELT {
+        let model = if section.starts_with("[model.") { "[model]\nkind = \"transformer\"\n" } else { "" };
+        let text = format!("# a comment that mentions {wrong}\n{model}{section}\n{line}\n");
+        let place = text.lines().position(|l| !l.starts_with('#') && l.contains(wrong)).unwrap() + 1;
+        let message = fault(&text);
+        let expected = [format!("my.toml:{place}: "), format!("`{wrong}`"), format!("`{nearest}`"), format!("`{other}`")];
+        assert_says(&message, &expected.each_ref().map(String::as_str));
+        // Of a single allowed word the reader needs not be told which is the nearest.
+        assert_says(&message, &[&format!("did you mean `{nearest}`?")]);
+    }
+}
+
+#[test]
+fn a_value_of_the_wrong_type_names_line_and_type() {
+    for (text, parts) in [
+        ("\nseed = \"one\"\n", ["my.toml:2: ", "invalid type: string \"one\", expected u64"]),
+        ("[training]\nmax_updates = -1\n", ["my.toml:2: ", "invalid value: integer `-1`, expected u64"]),
+        ("[training]\n\nlearning_rate = \"fast\"\n", ["my.toml:3: ", "expected f64"]),
+        ("model = 3\n", ["my.toml:1: ", "expected internally tagged enum ModelConfig"]),
+        ("seed = 1\nseed = 2\n", ["my.toml:2: ", "duplicate key"]),
+        ("[training\n", ["my.toml:1: ", "unclosed table"]),
+    ] {
+        assert_says(&fault(text), &parts);
+    }
+}
+
+#[test]
+fn a_missing_config_is_named() {
+    let message = Config::load(Some(Path::new("nowhere/my.toml")), &[]).unwrap_err().to_string();
+    assert_says(&message, &["nowhere/my.toml: No such file"]);
+}
+
+/// Values that break a rule: the key, the value, and a part of what is said.
+const RULES: [(&str, &str, &str); 24] = [
+    ("data.n_valid", "0", "must be at least 1, got 0"),
+    ("data.task.n_symbols", "1", "must lie in 2..="),
+    ("data.task.max_len", "0", "must be at least min_len"),
+    ("tokenizer.max_size", "4", "must be at least 5"),
+    ("model.n_heads", "3", "must divide model.d_model, got 3 and 16"),
+    ("model.d_feed_forward", "0", "must be at least 1, got 0"),
+    ("model.dropout_rate", "1.0", "must be at least 0 and less than 1, got 1"),
+    ("model.attention_dropout_rate", "-0.1", "must be at least 0"),
+    ("model.activation_dropout_rate", "2.0", "must be at least 0"),
+    ("training.max_updates", "0", "must be at least 1, got 0"),
+    ("training.max_minutes", "0.0", "must be above 0, got 0"),
+    ("training.learning_rate", "0.0", "must be above 0, got 0"),
+    ("training.learning_rate", "inf", "must be above 0"),
+    ("training.label_smoothing", "1.0", "must be at least 0 and below 1, got 1"),
+    ("training.clip_norm", "-1.0", "must be at least 0, got -1"),
+    ("training.clip_norm", "nan", "must be at least 0, got NaN"),
+    ("training.final_fraction", "1.5", "must be between 0 and 1, got 1.5"),
+    ("training.optimizer.beta_2", "1.0", "must be at least 0 and below 1, got 1"),
+    ("training.optimizer.epsilon", "0.0", "must be above 0, got 0"),
+    ("training.keep_checkpoints", "0", "must be at least 1, got 0"),
+    ("decoding.n_best", "2", "must be at most decoding.beam_size, got 2 and 1"),
+    ("decoding.max_len_factor", "-1.0", "must be at least 0, got -1"),
+    ("decoding.sampling.temperature", "0.0", "must be above 0, got 0"),
+    ("decoding.sampling.top_p", "1.5", "must be above 0 and at most 1, got 1.5"),
+];
+
+#[test]
+fn a_value_that_breaks_a_rule_names_key_value_and_rule() {
+    let dir = TempDir::new().unwrap();
+    let path = write_tiny(dir.path(), TRANSFORMER);
+    for (key, value, part) in RULES {
+        let message = Config::load(Some(&path), &[format!("{key}={value}")]).unwrap_err().to_string();
+        assert_says(&message, &[&format!("{key}: "), part]);
+    }
+    let learned = ["model.positions.kind=learned".into(), "model.positions.max_len=0".into()];
+    assert_says(&Config::load(Some(&path), &learned).unwrap_err().to_string(), &["model.positions.max_len: must be at least 1"]);
+    let path = write_tiny(dir.path(), BAHDANAU);
+    for (key, value, part) in [
+        ("model.attention.d_attention", "0", "must be at least 1, got 0"),
+        ("model.readout.d_maxout", "0", "must be at least 1, got 0"),
+        ("model.context", "initial", "attention makes a new context at every step"),
+    ] {
+        let message = Config::load(Some(&path), &[format!("{key}={value}")]).unwrap_err().to_string();
+        assert_says(&message, &[&format!("{key}: "), part]);
+    }
+}
+
+#[test]
+fn data_that_is_missing_or_twofold_is_refused() {
+    let task = "task = { kind = \"copy\" }\n";
+    let files = |split: &str| format!("{split} = {{ tsv = \"x\" }}\n");
+    for (data, parts) in [
+        (String::new(), ["data: ", "data.task.kind, or data.train"]),
+        (format!("{task}{}", files("train")), ["data: ", "has both a task and training files"]),
+        (files("train"), ["data.valid: ", "hold_out_per_mille"]),
+        (format!("hold_out_per_mille = 0\n{}", files("train")), ["data.hold_out_per_mille: ", "between 1 and 400, got 0"]),
+        (format!("train = {{ source = \"x\" }}\n{}", files("valid")), ["data.train: ", "target is missing"]),
+    ] {
+        assert_says(&fault(&format!("[data]\n{data}")), &parts);
+    }
+}

@@ -1,0 +1,113 @@
+//! Model configs that cannot be used, and what is said about them.
+
+use crate::support::flex;
+use lookback::layers::attention::AttentionConfig;
+use lookback::layers::position::PositionConfig;
+use lookback::models::readout::ReadoutConfig;
+use lookback::models::rnn::{Bridge, ContextUse};
+use lookback::models::transformer::TiedEmbeddings;
+use lookback::models::{ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+
+const SEPARATE: Vocabularies = Vocabularies { source: 11, target: 13, shared: false };
+
+#[track_caller]
+fn refused(config: ModelConfig, message: &str) {
+    let error = config.validate().expect_err("the config cannot be used").to_string();
+    assert_eq!(error, message);
+    // What is not valid cannot be made either.
+    assert_eq!(config.init(SEPARATE, 1, &flex()).expect_err("it cannot be made").to_string(), message);
+}
+
+fn transformer(change: impl FnOnce(&mut TransformerConfig)) -> ModelConfig {
+    let mut config = TransformerConfig::default();
+    change(&mut config);
+    ModelConfig::Transformer(config)
+}
+
+fn rnn(change: impl FnOnce(&mut RnnConfig)) -> ModelConfig {
+    let mut config = RnnConfig::default();
+    change(&mut config);
+    ModelConfig::Rnn(config)
+}
+
+#[test]
+fn the_defaults_can_be_used() {
+    assert!(transformer(|_| ()).validate().is_ok() && rnn(|_| ()).validate().is_ok());
+}
+
+#[test]
+fn heads_must_divide_the_width() {
+    let config = transformer(|c| (c.d_model, c.n_heads) = (10, 4));
+    refused(config, "model.n_heads: must divide model.d_model, got 4 and 10");
+}
+
+#[test]
+fn sizes_of_zero_are_refused() {
+    refused(transformer(|c| c.d_model = 0), "model.d_model: must be at least 1, got 0");
+    refused(transformer(|c| c.d_feed_forward = 0), "model.d_feed_forward: must be at least 1, got 0");
+    refused(transformer(|c| c.n_heads = 0), "model.n_heads: must be at least 1, got 0");
+    refused(transformer(|c| c.n_encoder_layers = 0), "model.n_encoder_layers: must be at least 1, got 0");
+    refused(transformer(|c| c.n_decoder_layers = 0), "model.n_decoder_layers: must be at least 1, got 0");
+    let learned = transformer(|c| c.positions = PositionConfig::Learned { max_len: 0 });
+    refused(learned, "model.positions.max_len: must be at least 1, got 0");
+    refused(rnn(|c| c.d_embedding = 0), "model.d_embedding: must be at least 1, got 0");
+    refused(rnn(|c| c.d_hidden = 0), "model.d_hidden: must be at least 1, got 0");
+    refused(rnn(|c| c.n_layers = 0), "model.n_layers: must be at least 1, got 0");
+    let bahdanau = rnn(|c| c.attention = AttentionConfig::Bahdanau { d_attention: 0 });
+    refused(bahdanau, "model.attention.d_attention: must be at least 1, got 0");
+    let deep = rnn(|c| c.readout = ReadoutConfig::DeepOutput { d_maxout: 0 });
+    refused(deep, "model.readout.d_maxout: must be at least 1, got 0");
+}
+
+#[test]
+fn a_rate_is_a_probability_below_one() {
+    let rule = "must be at least 0 and less than 1, got";
+    refused(transformer(|c| c.dropout_rate = 1.0), &format!("model.dropout_rate: {rule} 1"));
+    refused(transformer(|c| c.attention_dropout_rate = -0.1), &format!("model.attention_dropout_rate: {rule} -0.1"));
+    refused(transformer(|c| c.activation_dropout_rate = 2.0), &format!("model.activation_dropout_rate: {rule} 2"));
+    refused(rnn(|c| c.dropout_rate = f64::NAN), &format!("model.dropout_rate: {rule} NaN"));
+}
+
+#[test]
+fn an_initial_context_needs_a_bridge_and_no_attention() {
+    let initial = |change: fn(&mut RnnConfig)| {
+        rnn(|c| {
+            c.context = ContextUse::Initial;
+            change(c);
+        })
+    };
+    assert!(initial(|_| ()).validate().is_ok());
+    refused(
+        initial(|c| c.bridge = Bridge::Zeros),
+        "model.context: \"initial\" cannot be used here: the decoder would see nothing of the source",
+    );
+    refused(
+        initial(|c| c.attention = AttentionConfig::Bahdanau { d_attention: 3 }),
+        "model.context: \"initial\" cannot be used here: attention makes a new context at every step",
+    );
+}
+
+#[test]
+fn tying_everything_needs_a_shared_vocabulary() {
+    let config = transformer(|c| (c.d_model, c.tied_embeddings) = (8, TiedEmbeddings::All));
+    assert!(config.validate().is_ok(), "before the vocabularies are known nothing is wrong");
+    let error = config.init(SEPARATE, 1, &flex()).expect_err("two vocabularies").to_string();
+    let message = "model.tied_embeddings: \"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \
+                   \"target-output\"";
+    assert_eq!(error, message);
+    assert!(config.init(Vocabularies { shared: true, source: 13, target: 13 }, 1, &flex()).is_ok());
+}
+
+#[test]
+fn misspelt_keys_and_kinds_are_refused() {
+    for (text, hint) in [
+        (r#"{"kind": "rnn", "d_hiden": 3}"#, "d_hiden"),
+        (r#"{"kind": "transformer", "n_head": 3}"#, "n_head"),
+        (r#"{"kind": "rnn", "attention": {"kind": "bahdanau", "d_attention": 3, "d_attn": 4}}"#, "d_attn"),
+        (r#"{"kind": "rnn", "attention": {"kind": "luong"}}"#, "luong"),
+        (r#"{"kind": "convolution"}"#, "convolution"),
+    ] {
+        let error = serde_json::from_str::<ModelConfig>(text).expect_err(text).to_string();
+        assert!(error.contains(hint), "{text}: {error}");
+    }
+}
