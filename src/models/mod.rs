@@ -12,7 +12,7 @@ pub use rnn::{RnnConfig, RnnModel};
 pub use transformer::{TransformerConfig, TransformerModel};
 
 use crate::data::batch::{Batch, Padded};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor};
@@ -86,6 +86,14 @@ pub struct Vocabularies {
     pub target: usize,
     /// Whether both sides use the same one.
     pub shared: bool,
+}
+
+/// A probability of dropping.
+fn check_rate(key: &str, rate: f64) -> Result<()> {
+    if (0.0..1.0).contains(&rate) {
+        return Ok(());
+    }
+    Err(Error::config(format!("model.{key}"), format!("must be at least 0 and less than 1, got {rate}")))
 }
 
 /// A model of either family.

@@ -8,6 +8,7 @@
 #![recursion_limit = "256"]
 
 mod dashboard;
+mod cli;
 mod config;
 mod backends;
 mod decoding;

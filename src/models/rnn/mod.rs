@@ -1,144 +1,21 @@
 //! The recurrent encoder-decoder, with one fixed context vector or with attention.
 
-use super::readout::{Output, Readout, ReadoutConfig};
-use super::transformer::check_rate;
+mod config;
+
+pub use config::{Bridge, ContextUse, Directions, OutputKind, RnnConfig};
+
+use super::readout::{Output, Readout};
 use super::{Rows, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
-use crate::error::{Error, Result};
-use crate::layers::attention::{Attention, AttentionConfig, AttentionMemory};
+use crate::error::Result;
+use crate::layers::attention::{Attention, AttentionMemory};
 use crate::layers::recurrent::{Cell, CellKind, CellState, Encoded, RecurrentEncoder, unbind_steps};
 use crate::layers::{Init, Mask, Pass};
 use burn::module::Module;
 use burn::nn::{Embedding, Linear};
 use burn::tensor::{Device, Int, Tensor};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// The directions in which the encoder reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Directions {
-    /// From the first word to the last.
-    Forward,
-    /// From both ends, states side by side.
-    Both,
-}
-
-/// How a fixed context reaches the decoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ContextUse {
-    /// It enters the decoder at every step (Cho 2014).
-    EveryStep,
-    /// It is the initial state (Sutskever 2014); a readout that reads the context still sees it.
-    Initial,
-}
-
-/// Where the decoder's initial state comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bridge {
-    /// Zeros.
-    Zeros,
-    /// `tanh(W h + b)` of the encoder's last states, layer by layer.
-    Learned,
-}
-
-/// The last product of the decoder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum OutputKind {
-    /// The readout, projected to the width of an embedding, times every target embedding.
-    Similarity,
-    /// A matrix of its own.
-    Projection,
-}
-
-/// `[model]` with `kind = "rnn"`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct RnnConfig {
-    /// The recurrent cell of encoder and decoder.
-    pub cell: CellKind,
-    /// Width of the word vectors.
-    pub d_embedding: usize,
-    /// Width of the state in each layer and direction.
-    pub d_hidden: usize,
-    /// Layers of the encoder and of the decoder.
-    pub n_layers: usize,
-    /// The directions in which the encoder reads.
-    pub directions: Directions,
-    /// Feed the source backwards, as Sutskever 2014.
-    pub reverse_source: bool,
-    /// The attention mechanism.
-    pub attention: AttentionConfig,
-    /// How a fixed context reaches the decoder; with attention always "every-step".
-    pub context: ContextUse,
-    /// Where the decoder's initial state comes from.
-    pub bridge: Bridge,
-    /// What is made of the state before the last product.
-    pub readout: ReadoutConfig,
-    /// The last product.
-    pub output: OutputKind,
-    /// Probability of dropping an element of an embedding, between layers and of the readout.
-    pub dropout_rate: f64,
-}
-
-impl Default for RnnConfig {
-    fn default() -> Self {
-        Self {
-            cell: CellKind::Gru,
-            d_embedding: 256,
-            d_hidden: 512,
-            n_layers: 1,
-            directions: Directions::Both,
-            reverse_source: false,
-            attention: AttentionConfig::None,
-            context: ContextUse::EveryStep,
-            bridge: Bridge::Learned,
-            readout: ReadoutConfig::DeepOutput { d_maxout: 256 },
-            output: OutputKind::Similarity,
-            dropout_rate: 0.2,
-        }
-    }
-}
 
 impl RnnConfig {
-    /// Checks the values against each other.
-    pub fn validate(&self) -> Result<()> {
-        for (key, value) in
-            [("d_embedding", self.d_embedding), ("d_hidden", self.d_hidden), ("n_layers", self.n_layers)]
-        {
-            if value == 0 {
-                return Err(Error::config(format!("model.{key}"), "must be at least 1, got 0"));
-            }
-        }
-        if let AttentionConfig::Bahdanau { d_attention: 0 } = self.attention {
-            return Err(Error::config("model.attention.d_attention", "must be at least 1, got 0"));
-        }
-        if let ReadoutConfig::DeepOutput { d_maxout: 0 } = self.readout {
-            return Err(Error::config("model.readout.d_maxout", "must be at least 1, got 0"));
-        }
-        if self.context == ContextUse::Initial {
-            let reason = match (&self.attention, self.bridge) {
-                (AttentionConfig::None, Bridge::Learned) => None,
-                (AttentionConfig::None, Bridge::Zeros) => Some("the decoder would see nothing of the source"),
-                _ => Some("attention makes a new context at every step"),
-            };
-            if let Some(reason) = reason {
-                return Err(Error::config("model.context", format!("\"initial\" cannot be used here: {reason}")));
-            }
-        }
-        check_rate("dropout_rate", self.dropout_rate)
-    }
-
-    fn n_directions(&self) -> usize {
-        match self.directions {
-            Directions::Forward => 1,
-            Directions::Both => 2,
-        }
-    }
-
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<RnnModel> {
         let d = self.d_hidden;

@@ -1,0 +1,111 @@
+//! `[model]` with `kind = "transformer"`.
+
+use crate::error::{Error, Result};
+use crate::layers::feed_forward::Activation;
+use crate::layers::position::PositionConfig;
+use crate::models::check_rate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where layer normalization stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormPosition {
+    /// `x + f(norm(x))`, and one norm after the last layer (Xiong et al. 2020): trains without a warm-up.
+    Pre,
+    /// `norm(x + f(x))`, as in Vaswani 2017.
+    Post,
+}
+
+/// Which tables share their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TiedEmbeddings {
+    /// None.
+    None,
+    /// The target embedding and the output projection.
+    TargetOutput,
+    /// Source embedding, target embedding and output projection; needs a shared vocabulary.
+    All,
+}
+
+/// `[model]` with `kind = "transformer"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TransformerConfig {
+    /// Width of the vectors between layers.
+    pub d_model: usize,
+    /// Width inside the feed-forward networks.
+    pub d_feed_forward: usize,
+    /// Attention heads; they divide `d_model`.
+    pub n_heads: usize,
+    /// Encoder layers.
+    pub n_encoder_layers: usize,
+    /// Decoder layers.
+    pub n_decoder_layers: usize,
+    /// Probability of dropping an element of an embedding or of a sublayer's output.
+    pub dropout_rate: f64,
+    /// Probability of dropping an attention weight.
+    pub attention_dropout_rate: f64,
+    /// Probability of dropping an element inside a feed-forward network.
+    pub activation_dropout_rate: f64,
+    /// Where layer normalization stands.
+    pub norm_position: NormPosition,
+    /// The non-linearity of the feed-forward networks.
+    pub activation: Activation,
+    /// The position scheme of both sides.
+    pub positions: PositionConfig,
+    /// Which tables share their numbers.
+    pub tied_embeddings: TiedEmbeddings,
+}
+
+impl Default for TransformerConfig {
+    fn default() -> Self {
+        Self {
+            d_model: 256,
+            d_feed_forward: 1024,
+            n_heads: 4,
+            n_encoder_layers: 3,
+            n_decoder_layers: 3,
+            dropout_rate: 0.1,
+            attention_dropout_rate: 0.0,
+            activation_dropout_rate: 0.0,
+            norm_position: NormPosition::Pre,
+            activation: Activation::Relu,
+            positions: PositionConfig::Sinusoidal,
+            tied_embeddings: TiedEmbeddings::None,
+        }
+    }
+}
+
+impl TransformerConfig {
+    /// Checks the values against each other.
+    pub fn validate(&self) -> Result<()> {
+        for (key, value) in [
+            ("d_model", self.d_model),
+            ("d_feed_forward", self.d_feed_forward),
+            ("n_heads", self.n_heads),
+            ("n_encoder_layers", self.n_encoder_layers),
+            ("n_decoder_layers", self.n_decoder_layers),
+        ] {
+            if value == 0 {
+                return Err(Error::config(format!("model.{key}"), "must be at least 1, got 0"));
+            }
+        }
+        if !self.d_model.is_multiple_of(self.n_heads) {
+            let message = format!("must divide model.d_model, got {} and {}", self.n_heads, self.d_model);
+            return Err(Error::config("model.n_heads", message));
+        }
+        for (key, rate) in [
+            ("dropout_rate", self.dropout_rate),
+            ("attention_dropout_rate", self.attention_dropout_rate),
+            ("activation_dropout_rate", self.activation_dropout_rate),
+        ] {
+            check_rate(key, rate)?;
+        }
+        if self.positions.max_len() == Some(0) {
+            return Err(Error::config("model.positions.max_len", "must be at least 1, got 0"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! The Transformer encoder-decoder.
+
+mod config;
+mod layer;
+
+pub use config::{NormPosition, TiedEmbeddings, TransformerConfig};
+
+use super::readout::Output;
+use super::{Rows, Seq2Seq, Vocabularies};
+use crate::data::batch::Padded;
+use crate::error::{Error, Result};
+use crate::layers::attention::multi_head::KeyValue;
+use crate::layers::position::Position;
+use crate::layers::{Init, Mask, Pass};
+use burn::module::Module;
+use burn::nn::{Embedding, LayerNorm};
+use burn::tensor::{Device, Int, Tensor};
+use layer::{DecoderLayer, EncoderLayer};
+
+impl TransformerConfig {
+    /// Makes the model.
+    pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<TransformerModel> {
+        if self.tied_embeddings == TiedEmbeddings::All && !vocabularies.shared {
+            let message = "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"";
+            return Err(Error::config("model.tied_embeddings", message));
+        }
+        let all_tied = self.tied_embeddings == TiedEmbeddings::All;
+        let output = match self.tied_embeddings {
+            TiedEmbeddings::None => Output::projection(self.d_model, vocabularies.target, init),
+            _ => Output::tied(),
+        };
+        let has_final_norm = self.norm_position == NormPosition::Pre;
+        let norm = || has_final_norm.then(|| init.layer_norm(self.d_model));
+        Ok(TransformerModel {
+            source_embedding: (!all_tied).then(|| init.embedding(vocabularies.source, self.d_model)),
+            target_embedding: init.embedding(vocabularies.target, self.d_model),
+            position: self.positions.init(self.d_model, init),
+            encoder: (0..self.n_encoder_layers).map(|_| EncoderLayer::new(self, init)).collect(),
+            encoder_norm: norm(),
+            decoder: (0..self.n_decoder_layers).map(|_| DecoderLayer::new(self, init)).collect(),
+            decoder_norm: norm(),
+            output,
+            d_model: self.d_model,
+            dropout_rate: self.dropout_rate,
+            max_len: self.positions.max_len(),
+        })
+    }
+}
+
+/// A Transformer encoder-decoder.
+///
+/// # Reference
+/// Vaswani et al., Attention Is All You Need, 2017. Embeddings are scaled by the square root of `d_model` (section 3.4).
+#[derive(Module, Debug)]
+pub struct TransformerModel {
+    source_embedding: Option<Embedding>,
+    target_embedding: Embedding,
+    position: Position,
+    encoder: Vec<EncoderLayer>,
+    encoder_norm: Option<LayerNorm>,
+    decoder: Vec<DecoderLayer>,
+    decoder_norm: Option<LayerNorm>,
+    output: Output,
+    #[module(skip)]
+    d_model: usize,
+    #[module(skip)]
+    dropout_rate: f64,
+    #[module(skip)]
+    max_len: Option<usize>,
+}
+
+/// The sources as the decoder's layers see them.
+#[derive(Clone, Debug)]
+pub struct TransformerMemory {
+    layers: Vec<KeyValue>,
+    mask: Mask,
+}
+
+/// Keys and values of the target so far, for each layer.
+#[derive(Clone, Debug)]
+pub struct TransformerState {
+    layers: Vec<Option<KeyValue>>,
+    len: usize,
+}
+
+impl Rows for TransformerMemory {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        let layers = self.layers.iter().map(|layer| layer.select(rows)).collect();
+        Self { layers, mask: self.mask.select(rows) }
+    }
+}
+
+impl Rows for TransformerState {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        let layers = self.layers.iter().map(|layer| layer.as_ref().map(|layer| layer.select(rows))).collect();
+        Self { layers, len: self.len }
+    }
+}
+
+impl TransformerModel {
+    fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>, offset: usize, pass: &mut Pass) -> Tensor<3> {
+        let scaled = embedding.forward(ids).mul_scalar((self.d_model as f64).sqrt());
+        pass.dropout(self.position.forward(scaled, offset), self.dropout_rate)
+    }
+
+    fn logits(&self, x: Tensor<3>) -> Tensor<3> {
+        let x = normalized(&self.decoder_norm, x);
+        self.output.forward(x, &self.target_embedding)
+    }
+}
+
+fn normalized(norm: &Option<LayerNorm>, x: Tensor<3>) -> Tensor<3> {
+    match norm {
+        Some(norm) => norm.forward(x),
+        None => x,
+    }
+}
+
+impl Seq2Seq for TransformerModel {
+    type Memory = TransformerMemory;
+    type State = TransformerState;
+
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> TransformerMemory {
+        let mask = Mask::padding(&source.lengths, source.len(), &source.ids.device());
+        let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
+        let mut x = self.embed(embedding, source.ids.clone(), 0, pass);
+        for (i, layer) in self.encoder.iter().enumerate() {
+            x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, pass));
+        }
+        let x = normalized(&self.encoder_norm, x);
+        let layers = self.decoder.iter().map(|layer| layer.cross_attention.prepare(x.clone())).collect();
+        TransformerMemory { layers, mask }
+    }
+
+    fn start(&self, _memory: &TransformerMemory, _n_beams: usize) -> TransformerState {
+        TransformerState { layers: vec![None; self.decoder.len()], len: 0 }
+    }
+
+    fn step(
+        &self,
+        previous: Tensor<1, Int>,
+        mut state: TransformerState,
+        memory: &TransformerMemory,
+        pass: &mut Pass,
+    ) -> (Tensor<2>, TransformerState) {
+        let mut x = self.embed(&self.target_embedding, previous.unsqueeze_dim(1), state.len, pass);
+        for (i, layer) in self.decoder.iter().enumerate() {
+            x = pass.scoped(format_args!("decoder.{i}"), |pass| {
+                let x = layer.self_residual.around(x, pass, |x, pass| {
+                    let cache = &mut state.layers[i];
+                    pass.scoped("self_attention", |pass| layer.self_attention.step(x, cache, pass))
+                });
+                layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
+            });
+        }
+        state.len += 1;
+        (self.logits(x).squeeze_dim(1), state)
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        let memory = self.encode(source, pass);
+        // Padding follows the real tokens, so whoever may not see the future does not see padding either.
+        let causal = Mask::causal(target_input.len(), &target_input.ids.device());
+        let mut x = self.embed(&self.target_embedding, target_input.ids.clone(), 0, pass);
+        for (i, layer) in self.decoder.iter().enumerate() {
+            x = pass.scoped(format_args!("decoder.{i}"), |pass| {
+                let x = layer.self_residual.around(x, pass, |x, pass| {
+                    pass.scoped("self_attention", |pass| layer.self_attention.forward(x, &causal, pass))
+                });
+                layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
+            });
+        }
+        self.logits(x)
+    }
+
+    fn max_len(&self) -> Option<usize> {
+        self.max_len
+    }
+
+    fn device(&self) -> Device {
+        self.target_embedding.weight.val().device()
+    }
+}

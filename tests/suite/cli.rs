@@ -1,0 +1,189 @@
+//! The program: results on standard output, everything else on standard error, exit codes, and what bad input gets.
+
+mod bad_input;
+mod evaluate;
+mod generate;
+mod translate;
+
+use crate::training::{BAHDANAU, TRANSFORMER, assert_says, finish, lookback, read, succeed, write_tiny};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+/// A folder with the run `run`: a small Transformer that copies up to five symbols well, though not always. It is trained
+/// once for all tests, which must not write into it.
+static TRAINED: LazyLock<TempDir> = LazyLock::new(|| {
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), &TRANSFORMER.replace("dropout_rate = 0.2", "dropout_rate = 0.0"));
+    let settings = ["data.n_train=400", "training.max_updates=150", "training.batch_tokens=200", "training.validate_every=150",
+        "training.save_every=150", "training.accumulation=1"];
+    let mut arguments = vec!["train", "tiny.toml", "--run", "run"];
+    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    succeed(dir.path(), &arguments);
+    dir
+});
+
+/// The folder of the trained run.
+fn trained() -> &'static Path {
+    TRAINED.path()
+}
+
+/// The program in the folder of the trained run, with `input` on standard input; what it writes to standard output.
+#[track_caller]
+fn pipe(arguments: &[&str], input: &str) -> String {
+    let mut child = lookback(trained(), arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let finished = crate::training::Finished::from(child.wait_with_output().unwrap());
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+#[test]
+fn a_new_model_is_trained_translates_and_is_scored() {
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), BAHDANAU);
+    let finished = finish(dir.path(), &["train", "tiny.toml", "--set", "training.max_updates=2"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    // Standard output: the result, examples, and where it is. Standard error: the rest.
+    assert_says(&finished.stdout, &["held-out test: ", " % of 3 sequences right", "  ->  ", "the run is in runs/tiny"]);
+    assert_says(&finished.stderr, &["data     50 training pairs", "tokens   9 source", "model    ", "device   flex", "update      1/2", "all updates made: 2 updates"]);
+    for line in finished.stdout.lines() {
+        assert!(!finished.stderr.contains(line), "{line:?} stands in both");
+    }
+    std::fs::write(dir.path().join("in"), "a b\nc\n").unwrap();
+    let translated = finish(dir.path(), &["translate", "--run", "runs/tiny", "--input", "in"]);
+    assert_eq!((translated.code, translated.stdout.lines().count()), (Some(0), 2), "{}", translated.stderr);
+    let scored = finish(dir.path(), &["evaluate", "--run", "runs/tiny"]);
+    assert_eq!((scored.code, scored.stderr.as_str()), (Some(0), ""));
+    assert_says(&scored.stdout, &["sentences                 3", "BLEU", "chrF", "sequence accuracy", "perplexity", "source length"]);
+}
+
+#[test]
+fn without_a_config_the_quick_start_runs() {
+    let dir = TempDir::new().unwrap();
+    let finished = finish(dir.path(), &["train", "--set", "training.max_updates=1", "--set", "data.n_train=50",
+        "--set", "data.n_valid=2", "--set", "data.n_test=2", "--set", "training.batch_tokens=100"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_says(&finished.stderr, &["The quick start: a small Transformer learns to write sequences of letters backwards."]);
+    assert_says(&finished.stdout, &["the run is in runs/quick-start", "lookback translate --run runs/quick-start"]);
+    assert!(dir.path().join("runs/quick-start/config.toml").is_file());
+}
+
+#[test]
+fn a_silent_dashboard_shows_no_updates() {
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), BAHDANAU);
+    let arguments = ["train", "tiny.toml", "--set", "training.max_updates=2", "--dashboard", "none"];
+    let finished = finish(dir.path(), &arguments);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(!finished.stderr.contains("update "), "{}", finished.stderr);
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2_and_says_what_is_allowed() {
+    let dir = TempDir::new().unwrap();
+    for (arguments, parts) in [
+        (&["train", "--backend", "tpu"][..], &["unknown backend \"tpu\"; there are auto, flex, ndarray, wgpu, vulkan, metal, cuda"][..]),
+        (&["train", "--dashboard", "loud"], &["unknown dashboard \"loud\"; there are auto, tui, plain, none"]),
+        (&["trian"], &["unrecognized subcommand 'trian'", "train"]),
+        (&["translate"], &["--run <RUN>"]),
+        (&["translate", "--run", "x", "--beem", "3"], &["unexpected argument '--beem'", "--beam"]),
+        (&["translate", "--run", "x", "--top-k", "3"], &["--sample"]),
+        (&["translate", "--run", "x", "--targets", "y", "--n-best", "2"], &["--targets", "--n-best"]),
+        (&["evaluate"], &["--run <RUN>"]),
+        (&["evaluate", "--run", "x", "--hypotheses", "y", "--references", "z"], &["cannot be used with"]),
+        (&["evaluate", "--hypotheses", "y"], &["--references <REFERENCES>"]),
+        (&["data", "generate", "copy"], &["--out <OUT>"]),
+        (&[], &["Usage: lookback"]),
+    ] {
+        let finished = finish(dir.path(), arguments);
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert_says(&finished.stderr, parts);
+    }
+}
+
+#[test]
+fn help_has_examples_and_the_version_is_the_crate_s() {
+    let dir = TempDir::new().unwrap();
+    for command in [&["--help"][..], &["train", "--help"], &["translate", "--help"], &["evaluate", "--help"],
+        &["data", "generate", "--help"], &["data", "fetch", "--help"]] {
+        assert_says(&succeed(dir.path(), command), &["Example", "lookback "]);
+    }
+    assert_eq!(succeed(dir.path(), &["--version"]), format!("lookback {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn completions_for_every_shell_name_every_command() {
+    let dir = TempDir::new().unwrap();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = succeed(dir.path(), &["completions", shell]);
+        assert_says(&script, &["lookback", "train", "translate", "evaluate", "devices", "init-from"]);
+    }
+}
+
+#[test]
+fn devices_lists_every_backend_and_what_auto_is() {
+    let dir = TempDir::new().unwrap();
+    let text = succeed(dir.path(), &["devices"]);
+    let has = |backend: &str| text.lines().any(|line| line.starts_with(&format!("{backend:<8}  ")));
+    assert!(["flex", "ndarray", "wgpu", "vulkan", "metal", "cuda"].into_iter().all(has), "{text}");
+    assert_says(&text, &["flex      CPU, ", "auto      is "]);
+    if cfg!(not(feature = "cuda")) {
+        assert_says(&text, &["cuda      not in this build; build with --features cuda"]);
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let long = "a b c\n".repeat(30_000);
+    std::fs::write(trained().join("long"), &long).unwrap();
+    std::fs::write(trained().join("empty"), "\n".repeat(200_000)).unwrap();
+    for arguments in [
+        &["config", "schema"][..],
+        &["config", "show"],
+        &["completions", "zsh"],
+        &["data", "list"],
+        &["translate", "--run", "run", "--input", "empty"],
+        &["evaluate", "--hypotheses", "long", "--references", "long"],
+    ] {
+        let mut child = lookback(trained(), arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // Nobody reads: the pipe breaks at the first write, or when it is full.
+        drop(child.stdout.take());
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_run_folder_has_the_files_that_are_promised() {
+    let run = trained().join("run");
+    for file in ["config.toml", "tokenizer.json", "environment.json", "metrics.jsonl", "best", "last", "samples/000150.txt"] {
+        assert!(run.join(file).is_file(), "{file} is missing");
+    }
+    let name = read(run.join("last"));
+    let checkpoint = run.join("checkpoints").join(name.trim());
+    for file in ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"] {
+        assert!(checkpoint.join(file).is_file(), "{file} is missing");
+    }
+    let environment: serde_json::Value = serde_json::from_str(&read(run.join("environment.json"))).unwrap();
+    assert_eq!(environment["backend"], "flex");
+    assert_eq!(environment["version"], env!("CARGO_PKG_VERSION"));
+    assert_says(environment["command"].as_str().unwrap(), &["lookback train tiny.toml --run run --set data.n_train=400"]);
+    assert_says(&read(run.join("samples/000150.txt")), &["source     ", "reference  ", "model      "]);
+    let lines = read(run.join("metrics.jsonl"));
+    for line in lines.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        for key in ["split", "update", "epoch", "loss", "perplexity", "token_accuracy", "tokens", "seconds"] {
+            assert!(!line[key].is_null(), "{key} is missing in {line}");
+        }
+    }
+    assert_eq!(lines.lines().count(), 151);
+}

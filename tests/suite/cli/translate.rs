@@ -1,0 +1,176 @@
+//! `translate`.
+
+use super::{pipe, trained};
+use crate::training::{BAHDANAU, assert_says, copy_folder, finish, read, succeed, write_tiny};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use tempfile::TempDir;
+
+const TRANSLATE: [&str; 3] = ["translate", "--run", "run"];
+
+fn with<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    [&TRANSLATE[..], arguments].concat()
+}
+
+/// Lines of several lengths, blank ones among them.
+const INPUT: &str = "a b c d\n\nc\n   \ne d c b a\nb b\n\n";
+
+#[test]
+fn blank_lines_stay_and_the_order_is_kept() {
+    let all = pipe(&TRANSLATE, INPUT);
+    assert_eq!(all.lines().count(), 7);
+    for (source, target) in INPUT.lines().zip(all.lines()) {
+        assert_eq!(source.trim().is_empty(), target.is_empty(), "{source:?} gives {target:?}");
+        if !target.is_empty() {
+            // Each alone gives the same as among the others.
+            assert_eq!(pipe(&TRANSLATE, &format!("{source}\n")), format!("{target}\n"));
+        }
+    }
+    assert_eq!(pipe(&TRANSLATE, ""), "");
+    let right = INPUT.lines().zip(all.lines()).filter(|(source, target)| source.trim() == *target).count();
+    assert!(right >= 5, "the model copies short lines:\n{all}");
+}
+
+#[test]
+fn standard_input_files_and_gzip_give_the_same() {
+    let dir = TempDir::new().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let expected = pipe(&TRANSLATE, INPUT);
+    assert_eq!(pipe(&with(&["--input", "-", "--output", "-"]), INPUT), expected);
+    fs::write(at("in"), INPUT).unwrap();
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(INPUT.as_bytes()).unwrap();
+    fs::write(at("in.gz"), gzip.finish().unwrap()).unwrap();
+    for input in ["in", "in.gz"] {
+        let finished = finish(trained(), &with(&["--input", &at(input)]));
+        assert_eq!((finished.code, &finished.stdout, finished.stderr.as_str()), (Some(0), &expected, ""));
+    }
+    assert_eq!(succeed(trained(), &with(&["--input", &at("in"), "--output", &at("out")])), "");
+    assert_eq!(read(at("out")), expected);
+}
+
+#[test]
+fn n_best_lines_have_number_text_and_score_best_first() {
+    let text = pipe(&with(&["--beam", "4", "--n-best", "3"]), "a b c\n\nd\n");
+    let mut previous: Option<(usize, f64)> = None;
+    let mut counts = [0; 3];
+    for line in text.lines() {
+        let [number, target, score] = line.split(" ||| ").collect::<Vec<_>>()[..] else { panic!("{line:?}") };
+        let (number, score): (usize, f64) = (number.parse().unwrap(), score.parse().unwrap());
+        counts[number] += 1;
+        assert_eq!(target.is_empty(), number == 1, "{line}");
+        if let Some((before, better)) = previous {
+            assert!(number > before || number == before && score <= better, "out of order:\n{text}");
+        }
+        previous = Some((number, score));
+    }
+    assert_eq!(counts, [3, 1, 3], "three for each sentence, one for the blank line:\n{text}");
+    let best: Vec<&str> = text.lines().filter(|line| line.starts_with("0 ")).collect();
+    assert_eq!(best[0].split(" ||| ").nth(1).unwrap(), pipe(&with(&["--beam", "4"]), "a b c\n").trim_end());
+}
+
+#[test]
+fn json_lines_carry_text_scores_and_tokens() {
+    let text = pipe(&with(&["--json", "--beam", "3", "--n-best", "2"]), "a b c\n\n");
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!((&lines[0]["source"], &lines[1]["source"]), (&"a b c".into(), &"".into()));
+    assert_eq!(lines[0]["hypotheses"].as_array().unwrap().len(), 2);
+    for hypothesis in lines[0]["hypotheses"].as_array().unwrap() {
+        let tokens: Vec<&str> = hypothesis["tokens"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
+        assert_eq!(tokens.join(" "), hypothesis["text"].as_str().unwrap());
+        let log_probability = hypothesis["log_probability"].as_f64().unwrap();
+        let penalty = (6.0 + tokens.len() as f64) / 6.0;
+        assert!((hypothesis["score"].as_f64().unwrap() - log_probability / penalty).abs() < 1e-9, "{hypothesis}");
+        let perplexity = (-log_probability / (tokens.len() + 1) as f64).exp();
+        assert!((hypothesis["perplexity"].as_f64().unwrap() - perplexity).abs() < 1e-9, "{hypothesis}");
+        assert_eq!(hypothesis["complete"], true);
+    }
+}
+
+#[test]
+fn forced_targets_get_the_scores_that_decoding_reports() {
+    let dir = TempDir::new().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let sources = "a b c d\nc\ne d c b a\n";
+    fs::write(at("in"), sources).unwrap();
+    let decoded = succeed(trained(), &with(&["--json", "--beam", "3", "--input", &at("in")]));
+    let best: Vec<Value> =
+        decoded.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["hypotheses"][0].clone()).collect();
+    let targets: String = best.iter().map(|h| format!("{}\n", h["text"].as_str().unwrap())).collect();
+    fs::write(at("targets"), targets).unwrap();
+    let forced = with(&["--input", &at("in"), "--targets", &at("targets")]).iter().map(|s| s.to_string()).collect::<Vec<_>>();
+    let forced: Vec<&str> = forced.iter().map(String::as_str).collect();
+    let plain = succeed(trained(), &forced);
+    let json = succeed(trained(), &[&forced[..], &["--json"]].concat());
+    assert_eq!(plain.lines().count(), 3);
+    for ((plain, json), best) in plain.lines().zip(json.lines()).zip(best) {
+        let json: Value = serde_json::from_str(json).unwrap();
+        let (sum, perplexity) = plain.split_once('\t').unwrap();
+        let expected = best["log_probability"].as_f64().unwrap();
+        // 32-bit numbers, one step at a time and all at once; printed with six and four decimals.
+        assert!((sum.parse::<f64>().unwrap() - expected).abs() < 1e-4, "{plain}, decoding says {best}");
+        assert!((json["log_probability"].as_f64().unwrap() - expected).abs() < 1e-4, "{json}, decoding says {best}");
+        assert!((perplexity.parse::<f64>().unwrap() - best["perplexity"].as_f64().unwrap()).abs() < 2e-4, "{plain}, {best}");
+        let parts: Vec<f64> = json["token_log_probabilities"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).collect();
+        assert_eq!(parts.len(), best["tokens"].as_array().unwrap().len() + 1, "one for each token and the end");
+        assert!((parts.iter().sum::<f64>() - json["log_probability"].as_f64().unwrap()).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn a_prefix_begins_the_target_and_a_blank_one_is_none() {
+    let dir = TempDir::new().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    fs::write(at("prefixes"), "e e\n\n").unwrap();
+    for beam in ["1", "3"] {
+        let text = pipe(&with(&["--beam", beam, "--prefixes", &at("prefixes")]), "a b c\na b c\n");
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("e e"), "{text}");
+        assert_eq!(lines[1], pipe(&with(&["--beam", beam]), "a b c\n").trim_end());
+    }
+}
+
+#[test]
+fn sampling_is_repeatable_by_seed() {
+    let source = "a b c d e\n".repeat(20);
+    let sample = |seed: &str| pipe(&with(&["--sample", "--temperature", "2.5", "--seed", seed]), &source);
+    assert_eq!(sample("1"), sample("1"));
+    assert_ne!(sample("1"), sample("2"));
+    assert_eq!(pipe(&with(&["--sample", "--top-k", "1"]), INPUT), pipe(&TRANSLATE, INPUT), "of one word the likeliest");
+}
+
+#[test]
+fn what_is_cut_at_the_length_cap_is_counted() {
+    let dir = TempDir::new().unwrap();
+    let path = write_tiny(dir.path(), BAHDANAU);
+    let text = format!("{}\n[decoding]\nmax_len_extra = 0\n", read(&path));
+    fs::write(&path, text).unwrap();
+    succeed(dir.path(), &["train", "tiny.toml", "--run", "run", "--set", "training.max_updates=1"]);
+    fs::write(dir.path().join("in"), "a b c\n\nb\n").unwrap();
+    let finished = finish(dir.path(), &with(&["--input", "in", "--max-len-factor", "1"]));
+    assert_eq!((finished.code, finished.stdout.lines().count()), (Some(0), 3), "{}", finished.stderr);
+    let cut = "were cut at the length cap of 1 tokens for each source token and 0 more; raise --max-len-factor";
+    assert_says(&finished.stderr, &["warning: 2 of 3 translations", cut]);
+}
+
+#[test]
+fn a_run_that_was_moved_translates_the_same_also_on_another_backend() {
+    let dir = TempDir::new().unwrap();
+    copy_folder(&trained().join("run"), &dir.path().join("elsewhere"));
+    fs::write(dir.path().join("in"), INPUT).unwrap();
+    let expected = pipe(&TRANSLATE, INPUT);
+    for backend in ["flex", "ndarray"] {
+        let arguments = ["translate", "--run", "elsewhere", "--input", "in", "--backend", backend];
+        assert_eq!(succeed(dir.path(), &arguments), expected, "{backend}");
+    }
+    // What training needs and translating does not.
+    for name in ["environment.json", "metrics.jsonl", "last", "samples"] {
+        let path = dir.path().join("elsewhere").join(name);
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+    assert_eq!(succeed(dir.path(), &["translate", "--run", "elsewhere", "--input", "in"]), expected);
+}
