@@ -54,7 +54,7 @@ impl Default for Config {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataConfig {
-    /// A generated task; without it, `train`, `valid` and `test` name files.
+    /// A generated task; without it, `train`, `valid` and `test` name files. With it, `valid` and `test` still may.
     pub task: Option<TaskConfig>,
     /// Training pairs to generate.
     pub n_train: usize,
@@ -107,6 +107,11 @@ impl DataConfig {
     }
 
     fn validate(&self) -> Result<()> {
+        for (key, files) in [("train", &self.train), ("valid", &self.valid), ("test", &self.test)] {
+            if let Some(files) = files {
+                files.validate(&format!("data.{key}"))?;
+            }
+        }
         match (&self.task, &self.train) {
             (Some(_), Some(_)) => {
                 Err(Error::config("data", "has both a task and training files; leave one of data.task and data.train out"))
@@ -120,14 +125,17 @@ impl DataConfig {
                         return Err(Error::config(format!("data.{key}"), "must be at least 1, got 0"));
                     }
                 }
+                for (key, is_set) in
+                    [("hold_out_per_mille", self.hold_out_per_mille.is_some()), ("filter", self.filter != LengthFilter::default())]
+                {
+                    if is_set {
+                        let message = "is for training files; a task's lengths and splits are its own";
+                        return Err(Error::config(format!("data.{key}"), message));
+                    }
+                }
                 task.validate()
             }
             (None, Some(_)) => {
-                for (key, files) in [("train", &self.train), ("valid", &self.valid), ("test", &self.test)] {
-                    if let Some(files) = files {
-                        files.validate(&format!("data.{key}"))?;
-                    }
-                }
                 match self.hold_out_per_mille {
                     None if self.valid.is_none() => Err(Error::config(
                         "data.valid",
@@ -211,12 +219,13 @@ impl Fault {
     fn at(self, path: &Path, text: &str) -> Error {
         let quoted: Vec<&str> = self.message.split('`').skip(1).step_by(2).collect();
         let mut message = self.message.replace('\n', " ");
-        let mut line = self.span.map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+        let mut line = self.span.map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
         if let Some((wrong, allowed)) = quoted.split_first() {
-            // Inside a tagged section the reader has lost the place; the misspelt word finds it again.
+            // Inside a tagged section the reader knows only where the section begins; the misspelt word finds the place.
             let places: Vec<usize> =
                 text.lines().enumerate().filter(|(_, line)| mentions(line, wrong)).map(|(i, _)| i + 1).collect();
-            line = places.iter().copied().rfind(|place| line.is_none_or(|line| line == *place)).or(places.last().copied()).or(line);
+            let after = line.and_then(|line| places.iter().find(|place| **place >= line));
+            line = after.or(places.last()).copied().or(line);
             let nearest = allowed.iter().max_by(|a, b| {
                 strsim::jaro_winkler(wrong, a).total_cmp(&strsim::jaro_winkler(wrong, b))
             });

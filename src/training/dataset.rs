@@ -52,24 +52,19 @@ pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
     Ok(Corpus { train, valid, dropped, sha256 })
 }
 
-/// The pairs of one split, unfiltered.
+/// The pairs of one split, unfiltered. Where there is a task, validation and test files that are named come before it.
 ///
 /// # Errors
 /// If the config names no data for that split.
 pub fn pairs_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Pair>> {
-    if let Some(task) = &config.task {
-        let n = match split {
-            Split::Train => config.n_train,
-            Split::Valid => config.n_valid,
-            Split::Test => config.n_test,
-        };
-        return task.generate(split, n, seed);
-    }
-    let files: Option<&SplitFiles> = match split {
-        Split::Train => config.train.as_ref(),
-        Split::Valid => config.valid.as_ref(),
-        Split::Test => config.test.as_ref(),
+    let (files, n_generated): (Option<&SplitFiles>, usize) = match split {
+        Split::Train => (config.train.as_ref(), config.n_train),
+        Split::Valid => (config.valid.as_ref(), config.n_valid),
+        Split::Test => (config.test.as_ref(), config.n_test),
     };
+    if let (Some(task), None) = (&config.task, files) {
+        return task.generate(split, n_generated, seed);
+    }
     let train = || config.train.as_ref().ok_or_else(|| Error::config("data.train", "is missing"));
     match (files, config.hold_out_per_mille) {
         (Some(files), None) => read_pairs(&config.resolve(files)),

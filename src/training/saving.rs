@@ -2,6 +2,7 @@
 
 use super::checkpoint::{self, TrainingState};
 use super::learner::{MAX_BAD_UPDATES, Trainer};
+use super::optimizer::Adam;
 use super::run::Run;
 use super::{record, resume};
 use crate::error::{Error, Result};
@@ -117,14 +118,14 @@ impl Trainer {
         resume::log(&self.run, &message)?;
         let model = self.model.clone().valid();
         self.model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?.train();
+        // What came from another run has no optimizer's state yet.
+        self.adam = Adam::new(self.config.training.optimizer.clone());
         if let Some((moments, updates)) = checkpoint.optimizer {
             self.adam.restore(moments, updates, &self.device);
         }
-        let skipped = self.state.skipped;
-        self.state = checkpoint.state;
-        self.state.skipped = skipped;
-        self.state.rate_factor *= 0.5;
-        self.state.rollbacks = rollbacks;
+        // The checkpoint knows nothing of what has happened since: a second rollback to it halves the rate once more.
+        let TrainingState { skipped, rate_factor, .. } = self.state;
+        self.state = TrainingState { skipped, rate_factor: 0.5 * rate_factor, rollbacks, ..checkpoint.state };
         record::cut(&self.run, self.state.update)
     }
 }

@@ -7,7 +7,7 @@ mod model;
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, finish, succeed, tiny, train_in, write_tiny};
 use lookback::backend::Backend;
 use lookback::config::{Config, QUICK_START};
-use lookback::data::{Split, TaskConfig};
+use lookback::data::{Split, SplitFiles, TaskConfig};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -20,17 +20,22 @@ fn shipped() -> Vec<PathBuf> {
     files
 }
 
-/// Both tiny configs with every optional key set, as files: the keys of all sections but the kinds of tasks and
-/// tokenizers.
+/// Both tiny configs with every optional key set, one with a task and one with files.
 fn complete() -> Vec<Config> {
     [TRANSFORMER, BAHDANAU]
         .map(|model| {
             let mut config = tiny(model);
             config.training.max_minutes = Some(8.0);
             config.decoding.sampling = Some(Default::default());
-            config.data.hold_out_per_mille = Some(100);
-            config.data.filter.max_len = Some(9);
-            config.data.filter.max_ratio = Some(3.0);
+            config.data.dir = Some("some/where".into());
+            config.data.test = Some(SplitFiles::parallel("test.src", "test.tgt"));
+            if model == BAHDANAU {
+                config.data.task = None;
+                config.data.train = Some(SplitFiles::tsv("train.tsv"));
+                config.data.hold_out_per_mille = Some(100);
+                config.data.filter.max_len = Some(9);
+                config.data.filter.max_ratio = Some(3.0);
+            }
             config
         })
         .to_vec()

@@ -2,18 +2,24 @@
 //!
 //! | module | what belongs there |
 //! | --- | --- |
+//! | `backends` | backends against each other, a GPU included where there is one |
 //! | `dashboard` | burn-train's dashboard in a pseudo-terminal |
 //! | `data` | corpora, generated tasks, tokenizers, fetching |
+//! | `decoding` | searches and samples of a model whose probabilities are known |
+//! | `layers` | layers, the loss, Adam and learning rates against PyTorch and by hand |
+//! | `models` | models against PyTorch, and the laws that every model keeps |
 //! | `scoring` | scores against sacreBLEU's and by hand |
+//! | `support` | golden values, closed-form weights, tolerances, backends: what several modules need |
 #![recursion_limit = "256"]
 
-mod dashboard;
+mod backends;
 mod cli;
 mod config;
-mod backends;
-mod decoding;
+mod dashboard;
 mod data;
+mod decoding;
 mod layers;
+mod learning;
 mod models;
 mod scoring;
 mod support;

@@ -97,7 +97,7 @@ fn bad_training_data_is_named() {
         assert!(!dir.path().join("runs/my/config.toml").exists(), "a run that could not begin has not begun");
     }
     config("train = { tsv = \"good\" }\nvalid = { tsv = \"good\" }\nfilter = { min_len = 3 }");
-    assert_says(&fail(dir.path(), &["train", "my.toml"]), &["data.filter"]);
+    assert_says(&fail(dir.path(), &["train", "my.toml"]), &["no training pairs are left after filtering", "2 too short"]);
     config("train = { tsv = \"good\" }\nvalid = { tsv = \"good\" }\n[tokenizer]\nkind = \"word\"\nmin_count = 9");
     assert_says(&fail(dir.path(), &["train", "my.toml"]), &["tokenizer: ", "nothing but special tokens", "min_count = 9"]);
     config("train = { tsv = \"good\" }\nvalid = { tsv = \"good\" }");
@@ -146,10 +146,11 @@ fn learned_positions_refuse_what_is_too_long_wherever_it_comes_from() {
         let what = "has 7 tokens with the end symbol, but the model's learned positions end at 6; split the line";
         assert_says(finished.fault(), &[place, what, "sinusoidal"]);
     }
-    write("pairs", "a\ta\na b c d e a\ta\n");
-    let test = ["evaluate", "--run", "run", "--set", "data.test.tsv=pairs"];
-    let message = fail(dir.path(), &test);
-    assert_says(&message, &["data"]);
+    for (pairs, place) in [("a\ta\na b c d e a\ta\n", "the source of pair 2 has 7 tokens"), ("a\ta b c d e a\n", "the target of pair 1 has 7")] {
+        write("pairs", pairs);
+        let message = fail(dir.path(), &["evaluate", "--run", "run", "--set", "data.test.tsv=pairs"]);
+        assert_says(&message, &[place, "learned positions end at 6"]);
+    }
 }
 
 #[test]

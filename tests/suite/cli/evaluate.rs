@@ -45,6 +45,16 @@ fn the_validation_loss_is_the_one_that_training_saw() {
 }
 
 #[test]
+fn a_file_takes_the_place_of_a_task_s_test_pairs() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("pairs.tsv");
+    fs::write(&path, "a b\ta b\nc\tc\nd e\tno way\nb\tb\n").unwrap();
+    let setting = format!("data.test.tsv={}", path.display());
+    let scores: Value = serde_json::from_str(&succeed(trained(), &["evaluate", "--run", "run", "--json", "--set", &setting])).unwrap();
+    assert_eq!((&scores["sentences"], &scores["sequence_accuracy"]), (&4.into(), &0.75.into()));
+}
+
+#[test]
 fn the_hypotheses_are_written_where_asked_and_score_the_same_as_files() {
     let dir = TempDir::new().unwrap();
     let hypotheses = dir.path().join("hypotheses");

@@ -23,8 +23,8 @@ fn leaves(prefix: &str, table: &toml::Table, found: &mut BTreeMap<String, toml::
 /// Another value of the same type that no rule refuses here.
 fn another(key: &str, value: &toml::Value) -> Vec<String> {
     match value {
-        toml::Value::Integer(n) => [n * 2, n + 1, n - 1].map(|n| n.to_string()).to_vec(),
-        toml::Value::Float(x) => vec![format!("{:?}", x / 2.0), format!("{:?}", x + 0.25)],
+        toml::Value::Integer(n) => [n * 2, n + 1, n - 1].iter().filter(|m| *m != n).map(i64::to_string).collect(),
+        toml::Value::Float(x) => [x / 2.0, x + 0.25].iter().filter(|y| *y != x).map(|y| format!("{y:?}")).collect(),
         toml::Value::Boolean(is_so) => vec![(!is_so).to_string()],
         toml::Value::String(_) => match key.rsplit('.').next().unwrap() {
             "backend" => vec!["ndarray".into()],
@@ -40,6 +40,7 @@ fn another(key: &str, value: &toml::Value) -> Vec<String> {
             "schedule" => vec!["cosine".into()],
             "score" => vec!["bleu".into()],
             "criterion" => vec!["score".into()],
+            "dir" | "source" | "target" | "tsv" => vec!["another/path".into()],
             _ => panic!("{key} is new: give it another value here"),
         },
         _ => panic!("{key} = {value}: what else can it be?"),
@@ -96,7 +97,7 @@ fn set_reads_numbers_words_tables_and_unset_keys_and_refuses_the_rest() {
         ("seed", &["--set seed: write key.path=value, as in --set"]),
         ("=3", &["the key is empty"]),
         ("training.=3", &["the key is empty"]),
-        ("seed.more=3", &["`seed` is a value, not a section"]),
+        ("backend.more=3", &["`backend` is a value, not a section"]),
         ("seed=many", &["expected u64"]),
         ("model.n_heads=5", &["model.n_heads: must divide model.d_model"]),
     ] {

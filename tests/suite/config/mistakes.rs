@@ -53,6 +53,15 @@ fn a_misspelt_word_in_any_section_names_line_word_allowed_ones_and_the_nearest()
 }
 
 #[test]
+fn a_misspelt_word_that_is_right_elsewhere_is_found_in_its_own_section() {
+    for (model, place) in [("[model]\nkind = \"rnn\"\npatience = 2\n", 3), ("[decoding]\npatience = 2\n", 2)] {
+        let training = "[training]\npatience = 4\n";
+        assert_says(&fault(&format!("{model}{training}")), &[&format!("my.toml:{place}: unknown field `patience`")]);
+        assert_says(&fault(&format!("{training}{model}")), &[&format!("my.toml:{}: unknown field `patience`", place + 2)]);
+    }
+}
+
+#[test]
 fn a_value_of_the_wrong_type_names_line_and_type() {
     for (text, parts) in [
         ("\nseed = \"one\"\n", ["my.toml:2: ", "invalid type: string \"one\", expected u64"]),
@@ -129,6 +138,9 @@ fn data_that_is_missing_or_twofold_is_refused() {
         (String::new(), ["data: ", "data.task.kind, or data.train"]),
         (format!("{task}{}", files("train")), ["data: ", "has both a task and training files"]),
         (files("train"), ["data.valid: ", "hold_out_per_mille"]),
+        (format!("{task}hold_out_per_mille = 9"), ["data.hold_out_per_mille: ", "is for training files"]),
+        (format!("{task}filter = {{ max_len = 9 }}"), ["data.filter: ", "is for training files"]),
+        (format!("{task}test = {{}}"), ["data.test: ", "no file; give source and target"]),
         (format!("hold_out_per_mille = 0\n{}", files("train")), ["data.hold_out_per_mille: ", "between 1 and 400, got 0"]),
         (format!("train = {{ source = \"x\" }}\n{}", files("valid")), ["data.train: ", "target is missing"]),
     ] {

@@ -2,6 +2,7 @@
 
 use super::mock::{Mock, WORDS};
 use super::{TOLERANCE, assert_same, config, decode_all, decode_one, requests};
+use crate::support::random_cases;
 use lookback::decoding::{DecodingConfig, Request};
 use proptest::prelude::*;
 
@@ -57,6 +58,23 @@ fn the_length_penalty_decides_between_short_and_long() {
         let found = decode_one(&mock, &Request::new(vec![3]), &config);
         assert_eq!(found[0].tokens, expected, "penalty {length_penalty}");
     }
+}
+
+#[test]
+fn a_search_goes_on_while_a_long_target_can_still_win() {
+    // The end at once: ln 0.4, and ln 0.2 for the word 3, which in 8 tokens comes to -4.45 over a penalty of 10.
+    let table: [(&[u32], [f32; 4]); 2] = [(&[], [0.6, 0.3, 0.05, 0.05]), (&[3; 7], [1.0, 1e-9, 1e-9, 1e-9])];
+    let mock = Mock::given(&table).otherwise([1e-9, 1.0, 1e-9, 1e-9]);
+    let config = DecodingConfig { beam_size: 2, length_penalty: 3.0, ..config(8) };
+    assert_eq!(decode_one(&mock, &Request::new(vec![3]), &config)[0].tokens, [3; 7]);
+}
+
+#[test]
+fn a_search_that_prefers_short_targets_still_waits_for_the_next_word() {
+    // The end at once: ln 0.033 = -3.4. After the word 3, ln 0.33, it comes to -1.5 over 0.73; at the cap, over 0.2.
+    let mock = Mock::given(&[(&[], [0.05, 0.5, 0.03, 0.02])]).otherwise([1.0, 1e-9, 1e-9, 1e-9]);
+    let config = DecodingConfig { beam_size: 2, length_penalty: -2.0, ..config(8) };
+    assert_eq!(decode_one(&mock, &Request::new(vec![3]), &config)[0].tokens, [3]);
 }
 
 #[test]
@@ -142,19 +160,20 @@ fn a_model_is_never_asked_for_more_than_it_can_take() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+    #![proptest_config(random_cases(200))]
     #[test]
     fn stopping_early_loses_nothing(
         seed in 0u64..1_000_000,
         source in prop::collection::vec(3u32..6, 1..4),
         beam_size in 2usize..8,
         share in 0.0f64..1.0,
-        length_penalty in -1.5f64..2.0,
+        length_penalty in -3.0f64..3.0,
         cap in 1usize..7,
+        sharpness in 1.0f64..6.0,
     ) {
         let n_best = 1 + (share * (beam_size - 1) as f64).round() as usize;
         let config = DecodingConfig { beam_size, n_best, length_penalty, ..config(cap) };
-        let mock = Mock::drawn(seed);
+        let mock = Mock::drawn(seed).sharpened(sharpness);
         let expected = mock.simple_beam(&source, &config, cap);
         assert_same("with and without a stop rule", &decode_one(&mock, &Request::new(source), &config), &expected);
     }

@@ -25,13 +25,15 @@ pub struct Mock {
     table: HashMap<Vec<u32>, Row>,
     /// The logits after every target so far that the table leaves out; without them they are drawn.
     otherwise: Option<Row>,
+    /// What drawn logits of words and of the end are multiplied with.
+    sharpness: f64,
     max_len: Option<usize>,
 }
 
 impl Mock {
     /// Every logit drawn between -3 and 3.
     pub fn drawn(seed: u64) -> Self {
-        Self { seed, table: HashMap::new(), otherwise: None, max_len: None }
+        Self { seed, table: HashMap::new(), otherwise: None, sharpness: 1.0, max_len: None }
     }
 
     /// The probabilities of the end and of the words 3, 4 and 5 after each target so far, whatever the source.
@@ -43,6 +45,11 @@ impl Mock {
     /// The same model with these probabilities after every target that the table leaves out.
     pub fn otherwise(self, p: [f32; 4]) -> Self {
         Self { otherwise: Some(row(p)), ..self }
+    }
+
+    /// The same model with drawn logits so far apart that some words are almost certain and lengthen a target for nothing.
+    pub fn sharpened(self, sharpness: f64) -> Self {
+        Self { sharpness, ..self }
     }
 
     /// The same model, which takes no more than `max_len` tokens.
@@ -59,7 +66,10 @@ impl Mock {
         name.push("to".to_string());
         name.extend(prefix.iter().map(u32::to_string));
         let mut rng = stream(self.seed, &name.join(" "), 0);
-        std::array::from_fn(|_| (6.0 * rng.unit() - 3.0) as f32)
+        std::array::from_fn(|word| {
+            let logit = 6.0 * rng.unit() - 3.0;
+            (if word < EOS as usize { logit } else { self.sharpness * logit }) as f32
+        })
     }
 
     /// The log-probabilities after `prefix`.

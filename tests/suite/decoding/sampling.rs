@@ -107,6 +107,16 @@ fn draws_differ_from_each_other_and_come_likeliest_first() {
 }
 
 #[test]
+fn every_step_has_a_number_of_its_own() {
+    let mock = Mock::given(&[]).otherwise([1e-9, 0.5, 0.5, 1e-9]);
+    let requests = vec![Request::new(vec![3]); DRAWS];
+    let found = decode_all(&mock, &requests, &sampled(SamplingConfig::default(), 1, 2));
+    let n_equal = found.iter().filter(|list| list[0].tokens[0] == list[0].tokens[1]).count() as f64;
+    // A half, within five standard deviations.
+    assert!((n_equal - DRAWS as f64 / 2.0).abs() < 2.5 * (DRAWS as f64).sqrt(), "{n_equal} of {DRAWS} words repeated");
+}
+
+#[test]
 fn the_second_word_depends_on_the_first() {
     // After 3 comes 4, after 4 comes 3; the state of each row must follow its own words.
     let certain = |word: usize| std::array::from_fn(|i| if i == word { 1.0 } else { 1e-9 });

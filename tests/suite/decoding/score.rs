@@ -29,7 +29,6 @@ fn forced_scores_are_the_log_probabilities_that_decoding_reports() {
                     .iter()
                     .zip(found)
                     .flat_map(|(source, list)| list.into_iter().map(|hypothesis| (*source, hypothesis)))
-                    // A target of seven words and its end would be one position beyond the learned tables.
                     .collect();
                 let examples: Vec<Example> = pairs.iter().map(|(source, h)| example(source, &h.tokens)).collect();
                 for ((source, hypothesis), scores) in pairs.iter().zip(score_targets(&model, &examples, 64)) {

@@ -224,6 +224,9 @@ fn dropout_follows_the_softmax() {
     let context = scaled_dot_product_attention(zeros, key, value, &Mask::none(), 0.5, &mut Pass::training(1, 1, 1));
     let context = to_vec(context);
     assert!(context.iter().all(|value| [0.0, 1.0, 2.0].contains(value)), "{context:?}");
+    // A weight is dropped for all of its value, and for its own query alone.
+    assert!(context.chunks(5).all(|row| row.iter().all(|value| *value == row[0])), "{context:?}");
+    assert!(context.chunks(35).any(|head| head.iter().any(|value| *value != head[0])), "{context:?}");
     for seen in [0.0, 1.0, 2.0] {
         assert!(context.contains(&seen), "42 pairs of draws without the sum {seen}: one in 10^5");
     }

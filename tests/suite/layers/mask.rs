@@ -1,6 +1,6 @@
 //! Masks: true means hidden.
 
-use crate::support::{flex, host_backends, tensor};
+use crate::support::{flex, host_backends, random_cases, tensor};
 use burn::tensor::{Int, Tensor};
 use lookback::layers::Mask;
 use lookback::layers::mask::HIDDEN;
@@ -61,7 +61,7 @@ fn selecting_rows_reorders_repeats_and_drops_their_masks() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(random_cases(64))]
     #[test]
     fn weights_are_those_of_the_sentence_without_its_padding(
         lengths in prop::collection::vec(0usize..=5, 1..4),

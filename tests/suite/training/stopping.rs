@@ -103,6 +103,8 @@ fn training_ends_when_the_minutes_are_over_and_counts_those_before_an_interrupti
     let run = dir.path().join("run");
     let mut config = tiny(BAHDANAU);
     config.training.max_updates = 1_000_000;
+    // No checkpoint but those of validations and of the end.
+    config.training.save_every = 1_000_000;
     config.training.max_minutes = Some(0.5 / 60.0);
     let outcome = train_in(&run, &config).unwrap();
     assert_eq!(outcome.stop, Stop::Minutes);

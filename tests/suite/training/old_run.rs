@@ -1,0 +1,81 @@
+//! A stored run folder of format 1: what was trained once can be used and continued by every later version.
+
+use super::*;
+use lookback::training::{Run, Stop};
+use std::fs;
+use tempfile::TempDir;
+
+fn stored() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/run-v1")
+}
+
+/// A copy, since training writes into it.
+fn copied() -> (TempDir, PathBuf) {
+    let dir = TempDir::new().unwrap();
+    let run = dir.path().join("run");
+    copy_folder(&stored(), &run);
+    (dir, run)
+}
+
+#[test]
+fn an_old_run_translates_as_it_did() {
+    let (dir, run) = copied();
+    let arguments = ["translate", "--run", "run", "--input", "run/input.txt", "--json"];
+    let found: Vec<Value> =
+        succeed(dir.path(), &arguments).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let expected: Vec<Value> =
+        read(run.join("expected.jsonl")).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((found.len(), expected.len()), (6, 6));
+    for (found, expected) in found.iter().zip(&expected) {
+        let [ours, theirs] = [found, expected].map(|line| &line["hypotheses"][0]);
+        assert_eq!((&found["source"], &ours["tokens"], &ours["complete"]), (&expected["source"], &theirs["tokens"], &theirs["complete"]));
+        let [ours, theirs] = [ours, theirs].map(|h| h["log_probability"].as_f64().unwrap());
+        // Another processor adds 32-bit numbers in another order.
+        assert!((ours - theirs).abs() <= 1e-4 * theirs.abs(), "{found}, before {expected}");
+    }
+}
+
+#[test]
+fn an_old_run_goes_on() {
+    let (_dir, run) = copied();
+    let before = metrics(&run);
+    let mut config = Run::open(&run).unwrap().config().unwrap();
+    config.training.max_updates += 2;
+    let outcome = train_in(&run, &config).unwrap();
+    assert_eq!((outcome.stop, outcome.state.update), (Stop::Updates, 42));
+    let after = metrics(&run);
+    assert_eq!(after[..before.len()], before[..]);
+    assert_eq!(after.len(), before.len() + 3);
+    // Adam's moments and the place in the data have been taken up: nothing jumps.
+    let losses = numbers(&run, "valid", "loss");
+    let (last, next) = (losses[losses.len() - 2], losses[losses.len() - 1]);
+    assert!((next / last - 1.0).abs() < 0.1, "{last}, then {next}");
+}
+
+#[test]
+fn the_stored_run_is_small_and_is_text_and_safetensors() {
+    fn files(folder: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+    }
+    let files = files(&stored());
+    let size: u64 = files.iter().map(|path| path.metadata().unwrap().len()).sum();
+    assert!(size < 60_000, "{size} bytes");
+    for path in files.iter().filter(|path| path.extension().is_none_or(|extension| extension != "safetensors")) {
+        assert!(std::str::from_utf8(&fs::read(path).unwrap()).is_ok(), "{} is no text", path.display());
+    }
+    assert_says(&read(stored().join("README.md")), &["lookback train", "lookback translate"]);
+}
+
+#[test]
+fn a_checkpoint_of_a_newer_format_is_refused_and_not_misread() {
+    let (dir, run) = copied();
+    let name = read(run.join("last"));
+    let manifest = run.join("checkpoints").join(name.trim()).join("manifest.json");
+    let text = read(&manifest);
+    assert!(text.contains("\"format_version\": 1"), "{text}");
+    fs::write(&manifest, text.replace("\"format_version\": 1", "\"format_version\": 2")).unwrap();
+    let finished = finish(dir.path(), &["translate", "--run", "run", "--input", "run/input.txt"]);
+    assert_eq!(finished.code, Some(1));
+    assert_says(&finished.stderr, &["manifest.json: has format 2, written by a newer version; this one reads 1"]);
+}
