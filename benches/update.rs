@@ -32,7 +32,12 @@ fn main() {
 }
 
 fn device(backend: &str) -> Device {
-    backend.parse::<Backend>().and_then(|b| b.open().map_err(|e| e.to_string())).expect("a CPU backend").device.autodiff()
+    backend
+        .parse::<Backend>()
+        .and_then(|b| b.open().map_err(|e| e.to_string()))
+        .expect("a CPU backend")
+        .device
+        .autodiff()
 }
 
 fn activations(device: &Device) -> Tensor<3> {

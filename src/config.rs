@@ -113,9 +113,10 @@ impl DataConfig {
             }
         }
         match (&self.task, &self.train) {
-            (Some(_), Some(_)) => {
-                Err(Error::config("data", "has both a task and training files; leave one of data.task and data.train out"))
-            }
+            (Some(_), Some(_)) => Err(Error::config(
+                "data",
+                "has both a task and training files; leave one of data.task and data.train out",
+            )),
             (None, None) => {
                 Err(Error::config("data", "has nothing to learn: give data.task.kind, or data.train with its files"))
             }
@@ -125,9 +126,10 @@ impl DataConfig {
                         return Err(Error::config(format!("data.{key}"), "must be at least 1, got 0"));
                     }
                 }
-                for (key, is_set) in
-                    [("hold_out_per_mille", self.hold_out_per_mille.is_some()), ("filter", self.filter != LengthFilter::default())]
-                {
+                for (key, is_set) in [
+                    ("hold_out_per_mille", self.hold_out_per_mille.is_some()),
+                    ("filter", self.filter != LengthFilter::default()),
+                ] {
                     if is_set {
                         let message = "is for training files; a task's lengths and splits are its own";
                         return Err(Error::config(format!("data.{key}"), message));
@@ -135,18 +137,16 @@ impl DataConfig {
                 }
                 task.validate()
             }
-            (None, Some(_)) => {
-                match self.hold_out_per_mille {
-                    None if self.valid.is_none() => Err(Error::config(
-                        "data.valid",
-                        "is missing: name its files, or set data.hold_out_per_mille to hold out training pairs",
-                    )),
-                    Some(n) if n == 0 || n > 400 => {
-                        Err(Error::config("data.hold_out_per_mille", format!("must be between 1 and 400, got {n}")))
-                    }
-                    _ => self.filter.validate("data.filter"),
+            (None, Some(_)) => match self.hold_out_per_mille {
+                None if self.valid.is_none() => Err(Error::config(
+                    "data.valid",
+                    "is missing: name its files, or set data.hold_out_per_mille to hold out training pairs",
+                )),
+                Some(n) if n == 0 || n > 400 => {
+                    Err(Error::config("data.hold_out_per_mille", format!("must be between 1 and 400, got {n}")))
                 }
-            }
+                _ => self.filter.validate("data.filter"),
+            },
         }
     }
 }
@@ -226,9 +226,8 @@ impl Fault {
                 text.lines().enumerate().filter(|(_, line)| mentions(line, wrong)).map(|(i, _)| i + 1).collect();
             let after = line.and_then(|line| places.iter().find(|place| **place >= line));
             line = after.or(places.last()).copied().or(line);
-            let nearest = allowed.iter().max_by(|a, b| {
-                strsim::jaro_winkler(wrong, a).total_cmp(&strsim::jaro_winkler(wrong, b))
-            });
+            let nearest =
+                allowed.iter().max_by(|a, b| strsim::jaro_winkler(wrong, a).total_cmp(&strsim::jaro_winkler(wrong, b)));
             if let Some(nearest) = nearest.filter(|nearest| strsim::jaro_winkler(wrong, nearest) > 0.75) {
                 message.push_str(&format!("; did you mean `{nearest}`?"));
             }
@@ -241,7 +240,11 @@ impl Fault {
 }
 
 fn mentions(line: &str, word: &str) -> bool {
-    line.split('#').next().unwrap_or("").split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')).any(|w| w == word)
+    line.split('#')
+        .next()
+        .unwrap_or("")
+        .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
+        .any(|w| w == word)
 }
 
 /// Applies one `key.path=value`.
@@ -256,7 +259,8 @@ fn apply(table: &mut toml::Table, setting: &str) -> Result<(), String> {
         .and_then(|mut table| table.remove("value"))
         .unwrap_or_else(|| toml::Value::String(value.to_string()));
     let mut parts: Vec<&str> = key.split('.').collect();
-    let last = parts.pop().filter(|last| !last.is_empty()).ok_or_else(|| format!("--set {setting}: the key is empty"))?;
+    let last =
+        parts.pop().filter(|last| !last.is_empty()).ok_or_else(|| format!("--set {setting}: the key is empty"))?;
     let mut table = table;
     for part in parts {
         table = table

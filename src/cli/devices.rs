@@ -44,7 +44,9 @@ fn check() -> Result<()> {
     for (name, config) in models() {
         let expected = measure(&config, &reference)?;
         for backend in &Backend::ALL[1..] {
-            let Some(adapter) = backend.adapters().into_iter().next().filter(|_| *backend != Backend::Flex) else { continue };
+            let Some(adapter) = backend.adapters().into_iter().next().filter(|_| *backend != Backend::Flex) else {
+                continue;
+            };
             let found = measure(&config, &adapter)?;
             let loss = (found.0 - expected.0).abs() / expected.0.abs();
             let mut worst = (loss, "loss");

@@ -38,9 +38,10 @@ fn of_files(args: &EvaluateArgs) -> Result<Scores> {
 
 fn of_run(args: &EvaluateArgs) -> Result<Scores> {
     let run = Run::open(args.run.as_ref().expect("the caller has looked"))?;
-    let split = Split::ALL.into_iter().find(|split| split.name() == args.split).ok_or_else(|| {
-        Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split))
-    })?;
+    let split = Split::ALL
+        .into_iter()
+        .find(|split| split.name() == args.split)
+        .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
     let config = Config::load(Some(&run.join("config.toml")), &args.set)?;
     let backend = args.backend.unwrap_or(config.backend);
     let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;

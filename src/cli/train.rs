@@ -35,11 +35,8 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     if config.data.task.is_some() {
         let pairs = dataset::pairs_of(&config.data, Split::Test, config.seed)?;
         let found = evaluate::translate_pairs(&loaded, &pairs, &config.decoding, "testing")?;
-        let scores = Scorer::default().score(
-            &found,
-            &pairs.iter().map(|pair| pair.target.clone()).collect::<Vec<_>>(),
-            None,
-        )?;
+        let scores =
+            Scorer::default().score(&found, &pairs.iter().map(|pair| pair.target.clone()).collect::<Vec<_>>(), None)?;
         let accuracy = 100.0 * scores.metrics.sequence_accuracy;
         print(&format!("held-out test: {accuracy:.2} % of {} sequences right\n", pairs.len()))?;
         for (pair, translation) in pairs.iter().zip(&found).take(N_SHOWN) {
@@ -61,7 +58,8 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
 }
 
 fn default_run(config: Option<&Path>) -> PathBuf {
-    let name = config.and_then(Path::file_stem).map_or("quick-start".into(), |stem| stem.to_string_lossy().into_owned());
+    let name =
+        config.and_then(Path::file_stem).map_or("quick-start".into(), |stem| stem.to_string_lossy().into_owned());
     Path::new("runs").join(name)
 }
 

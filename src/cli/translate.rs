@@ -40,7 +40,8 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
     bar.finish_and_clear();
     let mut output = open(&args.output)?;
     for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {
-        write_line(&mut output, i, line, hypotheses, &loaded, args.json, config.n_best).map_err(Error::io(&args.output))?;
+        write_line(&mut output, i, line, hypotheses, &loaded, args.json, config.n_best)
+            .map_err(Error::io(&args.output))?;
     }
     output.flush().map_err(Error::io(&args.output))?;
     let cut = found.iter().filter(|hypotheses| !hypotheses[0].is_complete).count();

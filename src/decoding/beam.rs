@@ -21,7 +21,13 @@ impl Search {
     }
 
     /// Extends every open hypothesis by one word and keeps the best `beam_size`; gives back which beam each came from.
-    fn extend(&mut self, probabilities: &LogProbabilities, first_row: usize, step: usize, config: &DecodingConfig) -> Vec<usize> {
+    fn extend(
+        &mut self,
+        probabilities: &LogProbabilities,
+        first_row: usize,
+        step: usize,
+        config: &DecodingConfig,
+    ) -> Vec<usize> {
         let mut candidates: Vec<(usize, u32, f32)> = Vec::new();
         for beam in 0..self.open.len() {
             let row = first_row + beam;

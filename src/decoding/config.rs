@@ -77,7 +77,10 @@ impl DecodingConfig {
             return Err(Error::config("decoding.n_best", message));
         }
         if !self.length_penalty.is_finite() {
-            return Err(Error::config("decoding.length_penalty", format!("must be a number, got {}", self.length_penalty)));
+            return Err(Error::config(
+                "decoding.length_penalty",
+                format!("must be a number, got {}", self.length_penalty),
+            ));
         }
         if !(self.max_len_factor >= 0.0 && self.max_len_factor.is_finite()) {
             let message = format!("must be at least 0, got {}", self.max_len_factor);

@@ -44,10 +44,7 @@ impl Init {
     /// `n_packed` matrices that share one input lie side by side in the output axis; each is scaled as if it stood alone.
     pub fn linear(&self, d_input: usize, d_output: usize, n_packed: usize) -> Linear {
         let bound = (6.0 / (d_input + d_output / n_packed) as f64).sqrt();
-        Linear {
-            weight: self.uniform([d_input, d_output], bound),
-            bias: Some(self.constant([d_output], 0.0)),
-        }
+        Linear { weight: self.uniform([d_input, d_output], bound), bias: Some(self.constant([d_output], 0.0)) }
     }
 
     /// As [`Init::linear`], without a bias.

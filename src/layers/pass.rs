@@ -107,8 +107,7 @@ impl<'a> Pass<'a> {
         if rate == 0.0 {
             return input;
         }
-        let stream =
-            Stream::new(counter.seed, Purpose::Dropout, &[counter.update, counter.part, counter.calls]);
+        let stream = Stream::new(counter.seed, Purpose::Dropout, &[counter.update, counter.part, counter.calls]);
         counter.calls += 1;
         let shape = input.dims();
         let mask = TensorData::new(stream.dropout_mask(shape.iter().product(), rate), shape);

@@ -179,9 +179,7 @@ impl Seq2Seq for Model {
     fn start(&self, memory: &Memory, n_beams: usize) -> State {
         match (self, memory) {
             (Self::Rnn(model), Memory::Rnn(memory)) => State::Rnn(model.start(memory, n_beams)),
-            (Self::Transformer(model), Memory::Transformer(memory)) => {
-                State::Transformer(model.start(memory, n_beams))
-            }
+            (Self::Transformer(model), Memory::Transformer(memory)) => State::Transformer(model.start(memory, n_beams)),
             _ => unreachable!("a memory belongs to the model that made it"),
         }
     }

@@ -85,7 +85,14 @@ impl Readout {
     /// - state: `[batch, len, d_state]`
     /// - embedded: `[batch, len, d_embedding]`, the previous target words
     /// - context: `[batch, len, d_context]`
-    pub fn forward(&self, state: Tensor<3>, embedded: Tensor<3>, context: Tensor<3>, pass: &mut Pass, rate: f64) -> Tensor<3> {
+    pub fn forward(
+        &self,
+        state: Tensor<3>,
+        embedded: Tensor<3>,
+        context: Tensor<3>,
+        pass: &mut Pass,
+        rate: f64,
+    ) -> Tensor<3> {
         let read = match &self.deep {
             Some(deep) => {
                 let pairs = deep.forward(Tensor::cat(vec![state, embedded, context], 2));

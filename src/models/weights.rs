@@ -162,7 +162,8 @@ pub fn to_safetensors(weights: &Weights, metadata: HashMap<String, String>) -> R
         let view = TensorView::new(Dtype::F32, weight.shape.clone(), bytes).expect("the bytes match the shape");
         (path.as_str(), view)
     });
-    safetensors::serialize(views, Some(metadata)).map_err(|error| Error::message(format!("cannot write weights: {error}")))
+    safetensors::serialize(views, Some(metadata))
+        .map_err(|error| Error::message(format!("cannot write weights: {error}")))
 }
 
 /// Weights from the bytes of a safetensors file.

@@ -112,7 +112,10 @@ pub fn load(folder: &Path) -> Result<Checkpoint> {
     let manifest: Manifest = serde_json::from_slice(&bytes)
         .map_err(|error| Error::file(&path, format!("is damaged ({error}); delete {} and go on", folder.display())))?;
     if manifest.format_version > FORMAT_VERSION {
-        let message = format!("has format {}, written by a newer version; this one reads {FORMAT_VERSION}", manifest.format_version);
+        let message = format!(
+            "has format {}, written by a newer version; this one reads {FORMAT_VERSION}",
+            manifest.format_version
+        );
         return Err(Error::file(&path, message));
     }
     let read = |name: &str| -> Result<Vec<u8>> {
@@ -139,7 +142,9 @@ pub fn load(folder: &Path) -> Result<Checkpoint> {
     };
     let model = weights_of("model.safetensors")?;
     match not_finite(&model) {
-        Some(path) => Err(Error::file(folder.join("model.safetensors"), format!("has a value in {path} that is not finite"))),
+        Some(path) => {
+            Err(Error::file(folder.join("model.safetensors"), format!("has a value in {path} that is not finite")))
+        }
         None => Ok(Checkpoint { model, optimizer, state }),
     }
 }

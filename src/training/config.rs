@@ -117,13 +117,33 @@ impl TrainingConfig {
             }
         }
         let rules = [
-            ("learning_rate", self.learning_rate, self.learning_rate > 0.0 && self.learning_rate.is_finite(), "above 0"),
-            ("label_smoothing", self.label_smoothing, (0.0..1.0).contains(&self.label_smoothing), "at least 0 and below 1"),
+            (
+                "learning_rate",
+                self.learning_rate,
+                self.learning_rate > 0.0 && self.learning_rate.is_finite(),
+                "above 0",
+            ),
+            (
+                "label_smoothing",
+                self.label_smoothing,
+                (0.0..1.0).contains(&self.label_smoothing),
+                "at least 0 and below 1",
+            ),
             ("clip_norm", self.clip_norm, self.clip_norm >= 0.0, "at least 0"),
             ("final_fraction", self.final_fraction, (0.0..=1.0).contains(&self.final_fraction), "between 0 and 1"),
             ("max_minutes", self.max_minutes.unwrap_or(1.0), self.max_minutes.is_none_or(|m| m > 0.0), "above 0"),
-            ("optimizer.beta_1", self.optimizer.beta_1, (0.0..1.0).contains(&self.optimizer.beta_1), "at least 0 and below 1"),
-            ("optimizer.beta_2", self.optimizer.beta_2, (0.0..1.0).contains(&self.optimizer.beta_2), "at least 0 and below 1"),
+            (
+                "optimizer.beta_1",
+                self.optimizer.beta_1,
+                (0.0..1.0).contains(&self.optimizer.beta_1),
+                "at least 0 and below 1",
+            ),
+            (
+                "optimizer.beta_2",
+                self.optimizer.beta_2,
+                (0.0..1.0).contains(&self.optimizer.beta_2),
+                "at least 0 and below 1",
+            ),
             ("optimizer.epsilon", self.optimizer.epsilon, self.optimizer.epsilon > 0.0, "above 0"),
             ("optimizer.weight_decay", self.optimizer.weight_decay, self.optimizer.weight_decay >= 0.0, "at least 0"),
         ];

@@ -142,13 +142,16 @@ impl Trainer {
 
     fn check_lengths(&self) -> Result<()> {
         let Some(limit) = crate::models::Seq2Seq::max_len(&self.model) else { return Ok(()) };
-        let longest = self.train.iter().chain(&self.valid).map(|e| e.source.len().max(e.target.len()) + 1).max().unwrap_or(0);
+        let longest =
+            self.train.iter().chain(&self.valid).map(|e| e.source.len().max(e.target.len()) + 1).max().unwrap_or(0);
         if longest <= limit {
             return Ok(());
         }
         Err(Error::config(
             "model.positions.max_len",
-            format!("is {limit}, but the data has {longest} tokens in a sentence; raise it, filter with data.filter.max_len, or use \"sinusoidal\""),
+            format!(
+                "is {limit}, but the data has {longest} tokens in a sentence; raise it, filter with data.filter.max_len, or use \"sinusoidal\""
+            ),
         ))
     }
 
@@ -167,7 +170,11 @@ impl Trainer {
     }
 
     /// Updates until something says stop.
-    pub(super) fn run(&mut self, events: &mut SupervisedTrainingEventProcessor<Model>, interrupter: &Interrupter) -> Result<Stop> {
+    pub(super) fn run(
+        &mut self,
+        events: &mut SupervisedTrainingEventProcessor<Model>,
+        interrupter: &Interrupter,
+    ) -> Result<Stop> {
         let mut plan = (self.state.epoch, self.plan(self.state.epoch));
         let mut bad_updates = 0;
         let mut record = Record::open(&self.run)?;
@@ -259,7 +266,8 @@ impl Trainer {
         let mut total = GradientSet::default();
         for (i, batch) in batches.into_iter().enumerate() {
             let place = (self.state.epoch, (first + i) as u64);
-            let part = UpdatePart { batch, n_total, smoothing: training.label_smoothing, seed: self.config.seed, place };
+            let part =
+                UpdatePart { batch, n_total, smoothing: training.label_smoothing, seed: self.config.seed, place };
             let (grads, part_sums) = gradients(&self.model, &part);
             total.add(GradientSet::new(&self.model, grads, self.is_host));
             sums += part_sums;

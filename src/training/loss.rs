@@ -90,11 +90,7 @@ fn row_gradient(row: &mut [f32], target: usize, smoothing: f32, scale: f32) -> R
         *value = *value * factor - offset;
     }
     row[target] -= scale * (1.0 - smoothing);
-    Row {
-        smoothed: (1.0 - smoothing as f64) * cross_entropy + smoothing as f64 * mean,
-        cross_entropy,
-        is_correct,
-    }
+    Row { smoothed: (1.0 - smoothing as f64) * cross_entropy + smoothing as f64 * mean, cross_entropy, is_correct }
 }
 
 /// `e^x` for `x <= 0`, to about 1e-7 of itself, in a form that compilers turn into vector instructions.
@@ -103,7 +99,8 @@ fn exp(x: f32) -> f32 {
     let x = x.max(-87.0);
     let n = (x * std::f32::consts::LOG2_E + 12_582_912.0) - 12_582_912.0;
     let r = (x - n * 0.693_359_4) + n * 2.121_944_4e-4;
-    let p = 1.0 + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_54 + r * (0.008_333_95 + r * 0.001_394_4)))));
+    let p =
+        1.0 + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_54 + r * (0.008_333_95 + r * 0.001_394_4)))));
     p * f32::from_bits(((n as i32 + 127) << 23) as u32)
 }
 

@@ -168,7 +168,10 @@ fn tokenizers(
             if tokenizers.config() != &config.tokenizer {
                 return Err(Error::config(
                     "tokenizer",
-                    format!("differs from that of {}; a model can only be fine-tuned with its own tokenizer", from.display()),
+                    format!(
+                        "differs from that of {}; a model can only be fine-tuned with its own tokenizer",
+                        from.display()
+                    ),
                 ));
             }
             Ok(tokenizers)

@@ -246,7 +246,9 @@ impl ModuleMapper for Updater<'_> {
         let step = self.step;
         let config = &self.adam.config;
         let moments = self.adam.moments.entry(path).or_insert_with(|| match &gradient {
-            Flat::Host(g) => Moments { first: Flat::Host(vec![0.0; g.len()]), second: Flat::Host(vec![0.0; g.len()]), shape },
+            Flat::Host(g) => {
+                Moments { first: Flat::Host(vec![0.0; g.len()]), second: Flat::Host(vec![0.0; g.len()]), shape }
+            }
             Flat::Device(g) => {
                 Moments { first: Flat::Device(g.zeros_like()), second: Flat::Device(g.zeros_like()), shape }
             }

@@ -54,7 +54,8 @@ pub(super) fn cut(run: &Run, update: u64) -> Result<()> {
     let path = run.join("metrics.jsonl");
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
     let is_kept = |line: &&str| {
-        serde_json::from_str::<serde_json::Value>(line).is_ok_and(|line| line["update"].as_u64().is_some_and(|u| u <= update))
+        serde_json::from_str::<serde_json::Value>(line)
+            .is_ok_and(|line| line["update"].as_u64().is_some_and(|u| u <= update))
     };
     let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
     let temporary = path.with_extension("new");

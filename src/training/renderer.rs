@@ -199,11 +199,15 @@ impl TrainingProgressLogger for PlainRenderer {
 
     fn update_split(&mut self, _items_processed: usize) {
         let progress = self.progress.lock().expect("no thread panics with the lock");
-        if self.is_silent || self.is_valid || !progress.update.is_multiple_of(self.log_every) && progress.update != progress.start + 1 {
+        if self.is_silent
+            || self.is_valid
+            || !progress.update.is_multiple_of(self.log_every) && progress.update != progress.start + 1
+        {
             return;
         }
         let done = (progress.update - progress.start).max(1) as f64;
-        let left = progress.total.saturating_sub(progress.update) as f64 * progress.since.elapsed().as_secs_f64() / done;
+        let left =
+            progress.total.saturating_sub(progress.update) as f64 * progress.since.elapsed().as_secs_f64() / done;
         let mut means: HashMap<String, f64> =
             self.train.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64)).collect();
         if let Some(loss) = means.get("Loss").copied() {

@@ -34,8 +34,7 @@ const CHANGEABLE: [&str; 17] = [
 
 /// Refuses a config that would make another experiment of a run that has begun.
 pub(super) fn check_config(old: &Config, new: &Config) -> Result<()> {
-    let is_changeable =
-        |key: &str| CHANGEABLE.iter().any(|free| key == *free || key.starts_with(&format!("{free}.")));
+    let is_changeable = |key: &str| CHANGEABLE.iter().any(|free| key == *free || key.starts_with(&format!("{free}.")));
     match differences(old, new).into_iter().find(|(key, _, _)| !is_changeable(key)) {
         Some((key, old, new)) => Err(Error::config(
             key,
@@ -97,7 +96,13 @@ pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment
     }
     let old = run.environment()?;
     if old.device != environment.device || old.version != environment.version {
-        log(run, &format!("continued by version {} on {} ({})", environment.version, environment.backend, environment.device))?;
+        log(
+            run,
+            &format!(
+                "continued by version {} on {} ({})",
+                environment.version, environment.backend, environment.device
+            ),
+        )?;
     }
     write_environment(run, environment)?;
     write(&run.join("config.toml"), &config.to_toml())

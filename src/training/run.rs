@@ -58,7 +58,10 @@ impl Run {
         }
         for file in ["config.toml", "tokenizer.json"] {
             if !path.join(file).is_file() {
-                return Err(Error::file(path, format!("has no {file}, so it is no run folder that `lookback train` wrote")));
+                return Err(Error::file(
+                    path,
+                    format!("has no {file}, so it is no run folder that `lookback train` wrote"),
+                ));
             }
         }
         Ok(run)

@@ -17,10 +17,10 @@ impl Trainer {
     pub(super) fn save(&mut self, is_validated: bool) -> Result<()> {
         let name = checkpoint::name_of(self.state.update);
         let folder = self.run.checkpoint(&name);
+        self.state.seconds = self.seconds();
         if folder.exists() && !is_validated {
             return Ok(());
         }
-        self.state.seconds = self.seconds();
         if is_validated {
             self.state.validated.push(name.clone());
             let n_averaged = self.config.training.average_checkpoints;

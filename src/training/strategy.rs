@@ -126,15 +126,14 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init();
     let result = supervised.launch(Learner::new(model, idle, 0.0));
     drop(result);
-    let stop = outcome.lock().expect("the strategy is done").take().unwrap_or_else(|| Err(Error::message("training did not run")))?;
+    let stop = outcome
+        .lock()
+        .expect("the strategy is done")
+        .take()
+        .unwrap_or_else(|| Err(Error::message("training did not run")))?;
     let mut trainer = strategy.trainer.lock().expect("the strategy is done");
     if stop != Stop::Interrupted {
         trainer.average()?;
     }
-    Ok(Outcome {
-        stop,
-        state: trainer.state.clone(),
-        update_seconds: trainer.update_seconds,
-        tokens: trainer.tokens,
-    })
+    Ok(Outcome { stop, state: trainer.state.clone(), update_seconds: trainer.update_seconds, tokens: trainer.tokens })
 }

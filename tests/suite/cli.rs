@@ -17,8 +17,14 @@ use tempfile::TempDir;
 static TRAINED: LazyLock<TempDir> = LazyLock::new(|| {
     let dir = TempDir::new().unwrap();
     write_tiny(dir.path(), &TRANSFORMER.replace("dropout_rate = 0.2", "dropout_rate = 0.0"));
-    let settings = ["data.n_train=400", "training.max_updates=150", "training.batch_tokens=200", "training.validate_every=150",
-        "training.save_every=150", "training.accumulation=1"];
+    let settings = [
+        "data.n_train=400",
+        "training.max_updates=150",
+        "training.batch_tokens=200",
+        "training.validate_every=150",
+        "training.save_every=150",
+        "training.accumulation=1",
+    ];
     let mut arguments = vec!["train", "tiny.toml", "--run", "run"];
     settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
     succeed(dir.path(), &arguments);
@@ -53,7 +59,17 @@ fn a_new_model_is_trained_translates_and_is_scored() {
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     // Standard output: the result, examples, and where it is. Standard error: the rest.
     assert_says(&finished.stdout, &["held-out test: ", " % of 3 sequences right", "  ->  ", "the run is in runs/tiny"]);
-    assert_says(&finished.stderr, &["data     50 training pairs", "tokens   9 source", "model    ", "device   flex", "update      1/2", "all updates made: 2 updates"]);
+    assert_says(
+        &finished.stderr,
+        &[
+            "data     50 training pairs",
+            "tokens   9 source",
+            "model    ",
+            "device   flex",
+            "update      1/2",
+            "all updates made: 2 updates",
+        ],
+    );
     for line in finished.stdout.lines() {
         assert!(!finished.stderr.contains(line), "{line:?} stands in both");
     }
@@ -62,16 +78,36 @@ fn a_new_model_is_trained_translates_and_is_scored() {
     assert_eq!((translated.code, translated.stdout.lines().count()), (Some(0), 2), "{}", translated.stderr);
     let scored = finish(dir.path(), &["evaluate", "--run", "runs/tiny"]);
     assert_eq!((scored.code, scored.stderr.as_str()), (Some(0), ""));
-    assert_says(&scored.stdout, &["sentences                 3", "BLEU", "chrF", "sequence accuracy", "perplexity", "source length"]);
+    assert_says(
+        &scored.stdout,
+        &["sentences                 3", "BLEU", "chrF", "sequence accuracy", "perplexity", "source length"],
+    );
 }
 
 #[test]
 fn without_a_config_the_quick_start_runs() {
     let dir = TempDir::new().unwrap();
-    let finished = finish(dir.path(), &["train", "--set", "training.max_updates=1", "--set", "data.n_train=50",
-        "--set", "data.n_valid=2", "--set", "data.n_test=2", "--set", "training.batch_tokens=100"]);
+    let finished = finish(
+        dir.path(),
+        &[
+            "train",
+            "--set",
+            "training.max_updates=1",
+            "--set",
+            "data.n_train=50",
+            "--set",
+            "data.n_valid=2",
+            "--set",
+            "data.n_test=2",
+            "--set",
+            "training.batch_tokens=100",
+        ],
+    );
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    assert_says(&finished.stderr, &["The quick start: a small Transformer learns to write sequences of letters backwards."]);
+    assert_says(
+        &finished.stderr,
+        &["The quick start: a small Transformer learns to write sequences of letters backwards."],
+    );
     assert_says(&finished.stdout, &["the run is in runs/quick-start", "lookback translate --run runs/quick-start"]);
     assert!(dir.path().join("runs/quick-start/config.toml").is_file());
 }
@@ -90,7 +126,10 @@ fn a_silent_dashboard_shows_no_updates() {
 fn wrong_usage_is_exit_code_2_and_says_what_is_allowed() {
     let dir = TempDir::new().unwrap();
     for (arguments, parts) in [
-        (&["train", "--backend", "tpu"][..], &["unknown backend \"tpu\"; there are auto, flex, ndarray, wgpu, vulkan, metal, cuda"][..]),
+        (
+            &["train", "--backend", "tpu"][..],
+            &["unknown backend \"tpu\"; there are auto, flex, ndarray, wgpu, vulkan, metal, cuda"][..],
+        ),
         (&["train", "--dashboard", "loud"], &["unknown dashboard \"loud\"; there are auto, tui, plain, none"]),
         (&["trian"], &["unrecognized subcommand 'trian'", "train"]),
         (&["translate"], &["--run <RUN>"]),
@@ -112,8 +151,14 @@ fn wrong_usage_is_exit_code_2_and_says_what_is_allowed() {
 #[test]
 fn help_has_examples_and_the_version_is_the_crate_s() {
     let dir = TempDir::new().unwrap();
-    for command in [&["--help"][..], &["train", "--help"], &["translate", "--help"], &["evaluate", "--help"],
-        &["data", "generate", "--help"], &["data", "fetch", "--help"]] {
+    for command in [
+        &["--help"][..],
+        &["train", "--help"],
+        &["translate", "--help"],
+        &["evaluate", "--help"],
+        &["data", "generate", "--help"],
+        &["data", "fetch", "--help"],
+    ] {
         assert_says(&succeed(dir.path(), command), &["Example", "lookback "]);
     }
     assert_eq!(succeed(dir.path(), &["--version"]), format!("lookback {}\n", env!("CARGO_PKG_VERSION")));
@@ -165,7 +210,9 @@ fn a_reader_that_goes_away_is_no_failure() {
 #[test]
 fn the_run_folder_has_the_files_that_are_promised() {
     let run = trained().join("run");
-    for file in ["config.toml", "tokenizer.json", "environment.json", "metrics.jsonl", "best", "last", "samples/000150.txt"] {
+    for file in
+        ["config.toml", "tokenizer.json", "environment.json", "metrics.jsonl", "best", "last", "samples/000150.txt"]
+    {
         assert!(run.join(file).is_file(), "{file} is missing");
     }
     let name = read(run.join("last"));
@@ -176,7 +223,10 @@ fn the_run_folder_has_the_files_that_are_promised() {
     let environment: serde_json::Value = serde_json::from_str(&read(run.join("environment.json"))).unwrap();
     assert_eq!(environment["backend"], "flex");
     assert_eq!(environment["version"], env!("CARGO_PKG_VERSION"));
-    assert_says(environment["command"].as_str().unwrap(), &["lookback train tiny.toml --run run --set data.n_train=400"]);
+    assert_says(
+        environment["command"].as_str().unwrap(),
+        &["lookback train tiny.toml --run run --set data.n_train=400"],
+    );
     assert_says(&read(run.join("samples/000150.txt")), &["source     ", "reference  ", "model      "]);
     let lines = read(run.join("metrics.jsonl"));
     for line in lines.lines() {

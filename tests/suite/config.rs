@@ -45,10 +45,13 @@ fn complete() -> Vec<Config> {
 fn substitute_corpus(config: &mut Config, dir: &Path) {
     config.data.dir = Some(dir.to_path_buf());
     let task = TaskConfig::from_name("numbers").unwrap();
-    for (split, files) in [(Split::Train, &config.data.train), (Split::Valid, &config.data.valid), (Split::Test, &config.data.test)] {
+    for (split, files) in
+        [(Split::Train, &config.data.train), (Split::Valid, &config.data.valid), (Split::Test, &config.data.test)]
+    {
         let Some(files) = files.as_ref().map(|files| config.data.resolve(files)) else { continue };
         let pairs = task.generate(split, 40, 1).unwrap();
-        let side = |pick: fn(&lookback::data::Pair) -> String| pairs.iter().map(|pair| pick(pair) + "\n").collect::<String>();
+        let side =
+            |pick: fn(&lookback::data::Pair) -> String| pairs.iter().map(|pair| pick(pair) + "\n").collect::<String>();
         for (path, text) in [
             (&files.source, side(|pair| pair.source.clone())),
             (&files.target, side(|pair| pair.target.clone())),
@@ -118,7 +121,10 @@ fn config_show_prints_the_resolved_config_and_check_says_that_it_is_right() {
     assert_eq!(toml::from_str::<Config>(&shown).unwrap(), Config { seed: 8, ..tiny(BAHDANAU) });
     assert_says(&shown, &["label_smoothing = 0.1", "beam_size = 1"]);
     assert_says(&succeed(dir.path(), &["config", "check", "tiny.toml"]), &["tiny.toml: every key and value is right"]);
-    assert_eq!(toml::from_str::<Config>(&succeed(dir.path(), &["config", "show"])).unwrap(), Config::load(None, &[]).unwrap());
+    assert_eq!(
+        toml::from_str::<Config>(&succeed(dir.path(), &["config", "show"])).unwrap(),
+        Config::load(None, &[]).unwrap()
+    );
     let finished = finish(dir.path(), &["config", "check", "tiny.toml", "--set", "model.d_hiden=3"]);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
     assert_says(finished.fault(), &["tiny.toml: ", "`d_hiden`", "did you mean `d_hidden`?"]);

@@ -81,7 +81,8 @@ fn accuracy(model: &str, kind: &str, min_len: usize, max_len: usize, updates: u6
     let adapter = config.backend.open().unwrap();
     let loaded = Run::open(dir.path()).unwrap().load_model(&adapter, |warning| panic!("{warning}")).unwrap();
     let pairs = task(min_len).generate(Split::Test, 400, config.seed).unwrap();
-    let requests: Vec<Request> = pairs.iter().map(|p| Request::new(loaded.tokenizers.source().encode(&p.source))).collect();
+    let requests: Vec<Request> =
+        pairs.iter().map(|p| Request::new(loaded.tokenizers.source().encode(&p.source))).collect();
     let found = decode(&loaded.model, &requests, &DecodingConfig::default(), 1, |_| ());
     let is_right = |(pair, hypotheses): (&lookback::data::Pair, &Vec<lookback::decoding::Hypothesis>)| {
         sequence_matches(&loaded.tokenizers.target().decode(&hypotheses[0].tokens), &pair.target).numerator

@@ -3,13 +3,17 @@
 //! | module | what belongs there |
 //! | --- | --- |
 //! | `backends` | backends against each other, a GPU included where there is one |
+//! | `cli` | the program: results, exit codes, bad input |
+//! | `config` | configs: shipped files, mistakes, every key |
 //! | `dashboard` | burn-train's dashboard in a pseudo-terminal |
 //! | `data` | corpora, generated tasks, tokenizers, fetching |
 //! | `decoding` | searches and samples of a model whose probabilities are known |
 //! | `layers` | layers, the loss, Adam and learning rates against PyTorch and by hand |
+//! | `learning` | small models learn small tasks; about a minute |
 //! | `models` | models against PyTorch, and the laws that every model keeps |
 //! | `scoring` | scores against sacreBLEU's and by hand |
 //! | `support` | golden values, closed-form weights, tolerances, backends: what several modules need |
+//! | `training` | exact resume, checkpoints, run folders, why training ends |
 #![recursion_limit = "256"]
 
 mod backends;

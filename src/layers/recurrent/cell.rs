@@ -134,7 +134,8 @@ impl Cell {
             CellKind::Vanilla => CellState { hidden: (projected + recurrent).tanh(), memory: None },
             CellKind::Gru => {
                 let bias = self.candidate_bias.as_ref().expect("a GRU has a candidate bias").val();
-                let gates = activation::sigmoid(projected.clone().narrow(1, 0, 2 * d) + recurrent.clone().narrow(1, 0, 2 * d));
+                let gates =
+                    activation::sigmoid(projected.clone().narrow(1, 0, 2 * d) + recurrent.clone().narrow(1, 0, 2 * d));
                 let reset = gates.clone().narrow(1, 0, d);
                 let update = gates.narrow(1, d, d);
                 let inner = recurrent.narrow(1, 2 * d, d) + bias.unsqueeze();

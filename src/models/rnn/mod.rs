@@ -133,7 +133,9 @@ impl Rows for RnnState {
 impl RnnModel {
     fn start_states(&self, encoded: &Encoded) -> Vec<CellState> {
         let finals = |layer: &[CellState], memory: bool| {
-            let parts = layer.iter().map(|state| if memory { state.memory.clone().expect("LSTM") } else { state.hidden.clone() });
+            let parts = layer
+                .iter()
+                .map(|state| if memory { state.memory.clone().expect("LSTM") } else { state.hidden.clone() });
             Tensor::cat(parts.collect(), 1)
         };
         if self.bridge.is_empty() {

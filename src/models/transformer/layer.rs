@@ -66,9 +66,9 @@ impl EncoderLayer {
     }
 
     pub(super) fn forward(&self, x: Tensor<3>, mask: &Mask, pass: &mut Pass) -> Tensor<3> {
-        let x = self.attention_residual.around(x, pass, |x, pass| {
-            pass.scoped("self_attention", |pass| self.attention.forward(x, mask, pass))
-        });
+        let x = self
+            .attention_residual
+            .around(x, pass, |x, pass| pass.scoped("self_attention", |pass| self.attention.forward(x, mask, pass)));
         self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass))
     }
 }
@@ -103,7 +103,13 @@ impl DecoderLayer {
     }
 
     /// The sublayers after self-attention, which are the same for a whole sentence and for one step.
-    pub(super) fn after_self_attention(&self, x: Tensor<3>, memory: &KeyValue, mask: &Mask, pass: &mut Pass) -> Tensor<3> {
+    pub(super) fn after_self_attention(
+        &self,
+        x: Tensor<3>,
+        memory: &KeyValue,
+        mask: &Mask,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
         let [rows, len, d] = x.dims();
         // The beams of a sentence are queries of one attention: the memory is never repeated.
         let batch = memory.key.dims()[0];

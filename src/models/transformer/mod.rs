@@ -21,7 +21,8 @@ impl TransformerConfig {
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<TransformerModel> {
         if self.tied_embeddings == TiedEmbeddings::All && !vocabularies.shared {
-            let message = "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"";
+            let message =
+                "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"";
             return Err(Error::config("model.tied_embeddings", message));
         }
         let all_tied = self.tied_embeddings == TiedEmbeddings::All;

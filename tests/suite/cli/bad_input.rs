@@ -21,7 +21,10 @@ fn a_folder_that_is_no_run_says_so() {
         assert_says(&on("half"), &["half: has no tokenizer.json"]);
     }
     fs::copy(trained().join("run/tokenizer.json"), dir.path().join("half/tokenizer.json")).unwrap();
-    assert_says(&fail(dir.path(), &["translate", "--run", "half", "--input", "in"]), &["half: has no whole checkpoint; train it first"]);
+    assert_says(
+        &fail(dir.path(), &["translate", "--run", "half", "--input", "in"]),
+        &["half: has no whole checkpoint; train it first"],
+    );
 }
 
 #[test]
@@ -40,11 +43,16 @@ fn a_damaged_file_of_a_run_is_named() {
 
 #[test]
 fn a_backend_that_was_not_compiled_in_lists_those_that_were() {
-    let Some(missing) = [("cuda", cfg!(feature = "cuda")), ("metal", cfg!(feature = "metal"))].iter().find(|(_, is_in)| !is_in) else {
+    let Some(missing) =
+        [("cuda", cfg!(feature = "cuda")), ("metal", cfg!(feature = "metal"))].iter().find(|(_, is_in)| !is_in)
+    else {
         return;
     };
     let message = fail(trained(), &["translate", "--run", "run", "--backend", missing.0]);
-    assert_says(&message, &[&format!("backend \"{}\" is not in this build, which has auto, flex, ndarray", missing.0), "--features"]);
+    assert_says(
+        &message,
+        &[&format!("backend \"{}\" is not in this build, which has auto, flex, ndarray", missing.0), "--features"],
+    );
 }
 
 #[test]
@@ -63,7 +71,10 @@ fn malformed_text_names_file_and_line() {
         let message = fail(dir.path(), &["translate", "--run", run, "--input", "in", flag, "three"]);
         assert_says(&message, &["three: has 3 lines where in has 2"]);
     }
-    assert_says(&fail(dir.path(), &["translate", "--run", run, "--input", "in", "--output", "no/out"]), &["no/out: No such file"]);
+    assert_says(
+        &fail(dir.path(), &["translate", "--run", run, "--input", "in", "--output", "no/out"]),
+        &["no/out: No such file"],
+    );
     for (flags, part) in [
         (&["--beam", "0"][..], "decoding.beam_size: must be at least 1, got 0"),
         (&["--beam", "2", "--n-best", "3"], "decoding.n_best: must be at most decoding.beam_size, got 3 and 2"),
@@ -97,12 +108,21 @@ fn bad_training_data_is_named() {
         assert!(!dir.path().join("runs/my/config.toml").exists(), "a run that could not begin has not begun");
     }
     config("train = { tsv = \"good\" }\nvalid = { tsv = \"good\" }\nfilter = { min_len = 3 }");
-    assert_says(&fail(dir.path(), &["train", "my.toml"]), &["no training pairs are left after filtering", "2 too short"]);
+    assert_says(
+        &fail(dir.path(), &["train", "my.toml"]),
+        &["no training pairs are left after filtering", "2 too short"],
+    );
     config("train = { tsv = \"good\" }\nvalid = { tsv = \"good\" }\n[tokenizer]\nkind = \"word\"\nmin_count = 9");
-    assert_says(&fail(dir.path(), &["train", "my.toml"]), &["tokenizer: ", "nothing but special tokens", "min_count = 9"]);
+    assert_says(
+        &fail(dir.path(), &["train", "my.toml"]),
+        &["tokenizer: ", "nothing but special tokens", "min_count = 9"],
+    );
     config("train = { tsv = \"good\" }\nvalid = { tsv = \"good\" }");
     succeed(dir.path(), &["train", "my.toml", "--set", "training.max_updates=1"]);
-    assert_says(&fail(dir.path(), &["evaluate", "--run", "runs/my"]), &["data.test: is missing", "--set data.test.source=FILE"]);
+    assert_says(
+        &fail(dir.path(), &["evaluate", "--run", "runs/my"]),
+        &["data.test: is missing", "--set data.test.source=FILE"],
+    );
     succeed(dir.path(), &["evaluate", "--run", "runs/my", "--set", "data.test.tsv=good"]);
 }
 
@@ -112,12 +132,18 @@ fn a_model_that_cannot_be_built_names_the_keys() {
     write_tiny(dir.path(), TRANSFORMER);
     let train = |setting: &'static str| fail(dir.path(), &["train", "tiny.toml", "--set", setting]);
     assert_says(&train("model.n_heads=3"), &["model.n_heads: must divide model.d_model, got 3 and 16"]);
-    let message = fail(dir.path(), &["train", "tiny.toml", "--set", "tokenizer.shared=false", "--set", "model.tied_embeddings=all"]);
+    let message = fail(
+        dir.path(),
+        &["train", "tiny.toml", "--set", "tokenizer.shared=false", "--set", "model.tied_embeddings=all"],
+    );
     assert_says(&message, &["model.tied_embeddings: ", "tokenizer.shared = true"]);
     assert_says(&train("data.n_valid=100000"), &["data.task: ", "too small"]);
     assert_says(&fail(dir.path(), &["train", "no.toml"]), &["no.toml: No such file"]);
     fs::write(dir.path().join("in-the-way"), "").unwrap();
-    assert_says(&fail(dir.path(), &["train", "tiny.toml", "--run", "in-the-way"]), &["in-the-way/checkpoints: Not a directory"]);
+    assert_says(
+        &fail(dir.path(), &["train", "tiny.toml", "--run", "in-the-way"]),
+        &["in-the-way/checkpoints: Not a directory"],
+    );
 }
 
 #[test]
@@ -146,7 +172,10 @@ fn learned_positions_refuse_what_is_too_long_wherever_it_comes_from() {
         let what = "has 7 tokens with the end symbol, but the model's learned positions end at 6; split the line";
         assert_says(finished.fault(), &[place, what, "sinusoidal"]);
     }
-    for (pairs, place) in [("a\ta\na b c d e a\ta\n", "the source of pair 2 has 7 tokens"), ("a\ta b c d e a\n", "the target of pair 1 has 7")] {
+    for (pairs, place) in [
+        ("a\ta\na b c d e a\ta\n", "the source of pair 2 has 7 tokens"),
+        ("a\ta b c d e a\n", "the target of pair 1 has 7"),
+    ] {
         write("pairs", pairs);
         let message = fail(dir.path(), &["evaluate", "--run", "run", "--set", "data.test.tsv=pairs"]);
         assert_says(&message, &[place, "learned positions end at 6"]);
@@ -157,7 +186,8 @@ fn learned_positions_refuse_what_is_too_long_wherever_it_comes_from() {
 fn a_message_is_one_line_without_a_stack_trace() {
     let dir = TempDir::new().unwrap();
     for arguments in [&["train", "no.toml"][..], &["evaluate", "--run", "no"], &["config", "check", "no.toml"]] {
-        let finished = lookback(dir.path(), arguments).env("RUST_BACKTRACE", "1").stdin(Stdio::null()).output().unwrap();
+        let finished =
+            lookback(dir.path(), arguments).env("RUST_BACKTRACE", "1").stdin(Stdio::null()).output().unwrap();
         let stderr = String::from_utf8(finished.stderr).unwrap();
         assert_eq!((finished.status.code(), stderr.lines().count()), (Some(1), 1), "{stderr}");
     }
@@ -170,6 +200,7 @@ fn a_reader_of_the_message_can_run_the_command_again() {
     let run = dir.path().join("with space");
     let run = run.to_str().unwrap();
     succeed(dir.path(), &["train", "tiny.toml", "--run", run, "--set", "training.max_updates=1"]);
-    let environment: serde_json::Value = serde_json::from_str(&read(dir.path().join("with space/environment.json"))).unwrap();
+    let environment: serde_json::Value =
+        serde_json::from_str(&read(dir.path().join("with space/environment.json"))).unwrap();
     assert_says(environment["command"].as_str().unwrap(), &[&format!("--run '{run}'")]);
 }

@@ -50,7 +50,8 @@ fn a_file_takes_the_place_of_a_task_s_test_pairs() {
     let path = dir.path().join("pairs.tsv");
     fs::write(&path, "a b\ta b\nc\tc\nd e\tno way\nb\tb\n").unwrap();
     let setting = format!("data.test.tsv={}", path.display());
-    let scores: Value = serde_json::from_str(&succeed(trained(), &["evaluate", "--run", "run", "--json", "--set", &setting])).unwrap();
+    let scores: Value =
+        serde_json::from_str(&succeed(trained(), &["evaluate", "--run", "run", "--json", "--set", &setting])).unwrap();
     assert_eq!((&scores["sentences"], &scores["sequence_accuracy"]), (&4.into(), &0.75.into()));
 }
 
@@ -59,7 +60,8 @@ fn the_hypotheses_are_written_where_asked_and_score_the_same_as_files() {
     let dir = TempDir::new().unwrap();
     let hypotheses = dir.path().join("hypotheses");
     let hypotheses = hypotheses.to_str().unwrap();
-    let of_run = succeed(trained(), &["evaluate", "--run", "run", "--split", "valid", "--json", "--output", hypotheses]);
+    let of_run =
+        succeed(trained(), &["evaluate", "--run", "run", "--split", "valid", "--json", "--output", hypotheses]);
     let samples = read(trained().join("run/samples/000150.txt"));
     let references: Vec<&str> = samples.lines().filter_map(|line| line.strip_prefix("reference  ")).collect();
     let lines = read(hypotheses);
@@ -75,7 +77,8 @@ fn the_hypotheses_are_written_where_asked_and_score_the_same_as_files() {
     };
     write("references", |pair| &pair.target);
     write("sources", |pair| &pair.source);
-    let arguments = ["evaluate", "--hypotheses", "hypotheses", "--references", "references", "--sources", "sources", "--json"];
+    let arguments =
+        ["evaluate", "--hypotheses", "hypotheses", "--references", "references", "--sources", "sources", "--json"];
     let of_files: Value = serde_json::from_str(&succeed(dir.path(), &arguments)).unwrap();
     let of_run: Value = serde_json::from_str(&of_run).unwrap();
     for key in KEYS.into_iter().filter(|key| *key != "perplexity") {
@@ -99,7 +102,8 @@ fn files_score_the_bleu_that_is_known() {
     assert_eq!(scores["sentences"], 2);
     assert_eq!(scores["by_length"], serde_json::json!([]));
     fs::write(dir.path().join("same"), "THE CAT SAT ON A MAT\nA DOG BARKS\n").unwrap();
-    let lower = ["evaluate", "--hypotheses", "same", "--references", "ref", "--lowercase", "--tokenize", "none", "--json"];
+    let lower =
+        ["evaluate", "--hypotheses", "same", "--references", "ref", "--lowercase", "--tokenize", "none", "--json"];
     let scores: Value = serde_json::from_str(&succeed(dir.path(), &lower)).unwrap();
     assert!((scores["bleu"].as_f64().unwrap() - 100.0).abs() < 1e-9, "{scores}");
     assert_says(scores["signature"].as_str().unwrap(), &["case:lc", "tok:none"]);

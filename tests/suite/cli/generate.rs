@@ -8,7 +8,21 @@ use tempfile::TempDir;
 fn generated_data_is_the_same_again_and_another_seed_gives_other_data() {
     let dir = TempDir::new().unwrap();
     let generate = |out: &str, seed: &str| {
-        let arguments = ["data", "generate", "reverse", "--out", out, "--pairs", "40", "--min-len", "2", "--max-len", "6", "--seed", seed];
+        let arguments = [
+            "data",
+            "generate",
+            "reverse",
+            "--out",
+            out,
+            "--pairs",
+            "40",
+            "--min-len",
+            "2",
+            "--max-len",
+            "6",
+            "--seed",
+            seed,
+        ];
         assert_says(&succeed(dir.path(), &arguments), &[out, "40 training pairs, 4 each"]);
         ["train.tsv", "valid.tsv", "test.tsv"].map(|file| read(dir.path().join(out).join(file)))
     };
@@ -16,7 +30,8 @@ fn generated_data_is_the_same_again_and_another_seed_gives_other_data() {
     assert_eq!(one, two);
     assert!(one.iter().zip(&three).all(|(a, b)| a != b));
     assert_eq!(one.each_ref().map(|text| text.lines().count()), [40, 4, 4]);
-    let sources = |text: &str| text.lines().map(|line| line.split('\t').next().unwrap().to_string()).collect::<HashSet<_>>();
+    let sources =
+        |text: &str| text.lines().map(|line| line.split('\t').next().unwrap().to_string()).collect::<HashSet<_>>();
     assert!(sources(&one[0]).is_disjoint(&sources(&one[1])) && sources(&one[0]).is_disjoint(&sources(&one[2])));
     for line in one.iter().flat_map(|text| text.lines()) {
         let (source, target) = line.split_once('\t').unwrap();
@@ -30,10 +45,25 @@ fn generated_data_is_the_same_again_and_another_seed_gives_other_data() {
 #[test]
 fn generated_data_says_how_it_was_made_and_its_command_makes_it_again() {
     let dir = TempDir::new().unwrap();
-    succeed(dir.path(), &["data", "generate", "sort", "--out", "a/b", "--pairs", "30", "--max-len", "9", "--seed", "3"]);
+    succeed(
+        dir.path(),
+        &["data", "generate", "sort", "--out", "a/b", "--pairs", "30", "--max-len", "9", "--seed", "3"],
+    );
     let readme = read(dir.path().join("a/b/README.md"));
     let command = "lookback data generate sort --out a/b --pairs 30 --max-len 9 --seed 3";
-    assert_says(&readme, &["# sort", "| train.tsv | 30 |", "| valid.tsv | 3 |", "| test.tsv | 3 |", "Seed 3", command, "max_len = 9", env!("CARGO_PKG_VERSION")]);
+    assert_says(
+        &readme,
+        &[
+            "# sort",
+            "| train.tsv | 30 |",
+            "| valid.tsv | 3 |",
+            "| test.tsv | 3 |",
+            "Seed 3",
+            command,
+            "max_len = 9",
+            env!("CARGO_PKG_VERSION"),
+        ],
+    );
     let before = read(dir.path().join("a/b/train.tsv"));
     let arguments: Vec<&str> = command.split(' ').skip(1).collect();
     let message = fail(dir.path(), &arguments);
@@ -77,7 +107,8 @@ fn every_listed_task_can_be_generated_and_every_corpus_has_a_licence() {
 #[test]
 fn tasks_and_numbers_that_make_no_sense_are_refused() {
     let dir = TempDir::new().unwrap();
-    let generate = |arguments: &[&str]| fail(dir.path(), &[&["data", "generate"][..], arguments, &["--out", "out"]].concat());
+    let generate =
+        |arguments: &[&str]| fail(dir.path(), &[&["data", "generate"][..], arguments, &["--out", "out"]].concat());
     assert_says(&generate(&["copi"]), &["unknown task `copi`; there are: copy, reverse"]);
     assert_says(&generate(&["copy", "--pairs", "0"]), &["--pairs must be at least 1, got 0"]);
     assert_says(&generate(&["dates", "--max-len", "3"]), &["`dates` has no lengths to set"]);

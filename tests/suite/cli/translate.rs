@@ -102,7 +102,8 @@ fn forced_targets_get_the_scores_that_decoding_reports() {
         decoded.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["hypotheses"][0].clone()).collect();
     let targets: String = best.iter().map(|h| format!("{}\n", h["text"].as_str().unwrap())).collect();
     fs::write(at("targets"), targets).unwrap();
-    let forced = with(&["--input", &at("in"), "--targets", &at("targets")]).iter().map(|s| s.to_string()).collect::<Vec<_>>();
+    let forced =
+        with(&["--input", &at("in"), "--targets", &at("targets")]).iter().map(|s| s.to_string()).collect::<Vec<_>>();
     let forced: Vec<&str> = forced.iter().map(String::as_str).collect();
     let plain = succeed(trained(), &forced);
     let json = succeed(trained(), &[&forced[..], &["--json"]].concat());
@@ -114,8 +115,12 @@ fn forced_targets_get_the_scores_that_decoding_reports() {
         // 32-bit numbers, one step at a time and all at once; printed with six and four decimals.
         assert!((sum.parse::<f64>().unwrap() - expected).abs() < 1e-4, "{plain}, decoding says {best}");
         assert!((json["log_probability"].as_f64().unwrap() - expected).abs() < 1e-4, "{json}, decoding says {best}");
-        assert!((perplexity.parse::<f64>().unwrap() - best["perplexity"].as_f64().unwrap()).abs() < 2e-4, "{plain}, {best}");
-        let parts: Vec<f64> = json["token_log_probabilities"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).collect();
+        assert!(
+            (perplexity.parse::<f64>().unwrap() - best["perplexity"].as_f64().unwrap()).abs() < 2e-4,
+            "{plain}, {best}"
+        );
+        let parts: Vec<f64> =
+            json["token_log_probabilities"].as_array().unwrap().iter().map(|p| p.as_f64().unwrap()).collect();
         assert_eq!(parts.len(), best["tokens"].as_array().unwrap().len() + 1, "one for each token and the end");
         assert!((parts.iter().sum::<f64>() - json["log_probability"].as_f64().unwrap()).abs() < 1e-9);
     }

@@ -26,9 +26,13 @@ fn another(key: &str, value: &toml::Value) -> Vec<String> {
         toml::Value::Integer(n) => [n * 2, n + 1, n - 1].iter().filter(|m| *m != n).map(i64::to_string).collect(),
         toml::Value::Float(x) => [x / 2.0, x + 0.25].iter().filter(|y| *y != x).map(|y| format!("{y:?}")).collect(),
         toml::Value::Boolean(is_so) => vec![(!is_so).to_string()],
-        toml::Value::String(_) => match key.rsplit('.').next().unwrap() {
+        toml::Value::String(old) => match key.rsplit('.').next().unwrap() {
             "backend" => vec!["ndarray".into()],
-            "kind" => ["reverse", "char", "learned", "none", "state", "rnn"].map(String::from).to_vec(),
+            "kind" => ["reverse", "char", "learned", "none", "state", "rnn", "transformer"]
+                .iter()
+                .filter(|kind| **kind != old.as_str())
+                .map(|kind| kind.to_string())
+                .collect(),
             "norm_position" => vec!["post".into()],
             "activation" => vec!["gelu".into()],
             "tied_embeddings" => vec!["all".into()],
@@ -55,17 +59,25 @@ fn set_reaches_every_key() {
         fs::write(&path, config.to_toml()).unwrap();
         let mut all = BTreeMap::new();
         leaves("", &toml::from_str(&config.to_toml()).unwrap(), &mut all);
+        // A task is not filtered.
+        all.retain(|key, _| config.data.task.is_none() || !key.starts_with("data.filter."));
         assert!(all.len() > 60, "only {} keys", all.len());
         for (key, value) in all {
             let changed = another(&key, &value).into_iter().find_map(|new| {
                 let settings = match (key.as_str(), new.as_str()) {
                     // Kinds bring keys of their own.
-                    ("model.positions.kind", "learned") => vec![format!("{key}={new}"), "model.positions.max_len=9".into()],
+                    ("model.positions.kind", "learned") => {
+                        vec![format!("{key}={new}"), "model.positions.max_len=9".into()]
+                    }
                     ("model.attention.kind" | "model.readout.kind" | "tokenizer.kind" | "model.kind", _) => {
                         let section = key.strip_suffix(".kind").unwrap();
                         vec![format!("{section}={{ kind = \"{new}\" }}")]
                     }
                     ("model.context", _) => vec![format!("{key}={new}"), "model.attention={ kind = \"none\" }".into()],
+                    // It is for a TSV alone.
+                    ("data.test.ignore_extra_columns", _) => {
+                        vec![format!("data.test={{ tsv = \"x\", ignore_extra_columns = {new} }}")]
+                    }
                     _ => vec![format!("{key}={new}")],
                 };
                 Config::load(Some(&path), &settings).ok()
@@ -73,7 +85,7 @@ fn set_reaches_every_key() {
             let changed = changed.unwrap_or_else(|| panic!("no other value of {key} = {value} is accepted"));
             let keys: Vec<String> = differences(&config, &changed).into_iter().map(|(key, _, _)| key).collect();
             assert!(keys.contains(&key), "{key} has not changed: {keys:?}");
-            if !key.ends_with("kind") && key != "model.context" {
+            if !key.ends_with("kind") && !["model.context", "data.test.ignore_extra_columns"].contains(&key.as_str()) {
                 assert_eq!(keys, [key]);
             }
         }
@@ -82,10 +94,15 @@ fn set_reaches_every_key() {
 
 #[test]
 fn set_reads_numbers_words_tables_and_unset_keys_and_refuses_the_rest() {
-    let load = |settings: &[&str]| {
-        Config::load(None, &settings.iter().map(|setting| setting.to_string()).collect::<Vec<_>>())
-    };
-    let config = load(&["backend=ndarray", "training.learning_rate = 3e-4", "training.max_minutes=2", "training.score=\"bleu\""]).unwrap();
+    let load =
+        |settings: &[&str]| Config::load(None, &settings.iter().map(|setting| setting.to_string()).collect::<Vec<_>>());
+    let config = load(&[
+        "backend=ndarray",
+        "training.learning_rate = 3e-4",
+        "training.max_minutes=2",
+        "training.score=\"bleu\"",
+    ])
+    .unwrap();
     assert_eq!((config.backend, config.training.learning_rate), (Backend::Ndarray, 3e-4));
     assert_eq!(config.training.max_minutes, Some(2.0));
     assert_eq!(load(&["seed=3", "seed=4"]).unwrap().seed, 4, "the last one counts");
@@ -127,7 +144,13 @@ fn differences_names_keys_and_both_values() {
 /// Collects the dotted keys of a JSON schema; those without a description go to `bare`.
 fn keys_of(schema: &Value, root: &Value, path: &str, found: &mut BTreeSet<String>, bare: &mut BTreeSet<String>) {
     if let Some(reference) = schema["$ref"].as_str() {
-        keys_of(root.pointer(reference.trim_start_matches('#')).expect("a reference leads somewhere"), root, path, found, bare);
+        keys_of(
+            root.pointer(reference.trim_start_matches('#')).expect("a reference leads somewhere"),
+            root,
+            path,
+            found,
+            bare,
+        );
     }
     for alternatives in ["oneOf", "anyOf", "allOf"] {
         for part in schema[alternatives].as_array().into_iter().flatten() {
@@ -153,7 +176,8 @@ fn the_schema_describes_every_key() {
     let (mut found, mut bare) = (BTreeSet::new(), BTreeSet::new());
     keys_of(&schema, &schema, "", &mut found, &mut bare);
     assert_eq!(bare, BTreeSet::new(), "keys without a description");
-    let configs = shipped().iter().map(|path| Config::load(Some(path), &[]).unwrap()).chain(complete()).collect::<Vec<_>>();
+    let configs =
+        shipped().iter().map(|path| Config::load(Some(path), &[]).unwrap()).chain(complete()).collect::<Vec<_>>();
     for config in configs {
         let mut keys = BTreeMap::new();
         leaves("", &toml::from_str(&config.to_toml()).unwrap(), &mut keys);

@@ -45,7 +45,8 @@ fn a_misspelt_word_in_any_section_names_line_word_allowed_ones_and_the_nearest()
         let text = format!("# a comment that mentions {wrong}\n{model}{section}\n{line}\n");
         let place = text.lines().position(|l| !l.starts_with('#') && l.contains(wrong)).unwrap() + 1;
         let message = fault(&text);
-        let expected = [format!("my.toml:{place}: "), format!("`{wrong}`"), format!("`{nearest}`"), format!("`{other}`")];
+        let expected =
+            [format!("my.toml:{place}: "), format!("`{wrong}`"), format!("`{nearest}`"), format!("`{other}`")];
         assert_says(&message, &expected.each_ref().map(String::as_str));
         // Of a single allowed word the reader needs not be told which is the nearest.
         assert_says(&message, &[&format!("did you mean `{nearest}`?")]);
@@ -57,7 +58,10 @@ fn a_misspelt_word_that_is_right_elsewhere_is_found_in_its_own_section() {
     for (model, place) in [("[model]\nkind = \"rnn\"\npatience = 2\n", 3), ("[decoding]\npatience = 2\n", 2)] {
         let training = "[training]\npatience = 4\n";
         assert_says(&fault(&format!("{model}{training}")), &[&format!("my.toml:{place}: unknown field `patience`")]);
-        assert_says(&fault(&format!("{training}{model}")), &[&format!("my.toml:{}: unknown field `patience`", place + 2)]);
+        assert_says(
+            &fault(&format!("{training}{model}")),
+            &[&format!("my.toml:{}: unknown field `patience`", place + 2)],
+        );
     }
 }
 
@@ -118,7 +122,10 @@ fn a_value_that_breaks_a_rule_names_key_value_and_rule() {
         assert_says(&message, &[&format!("{key}: "), part]);
     }
     let learned = ["model.positions.kind=learned".into(), "model.positions.max_len=0".into()];
-    assert_says(&Config::load(Some(&path), &learned).unwrap_err().to_string(), &["model.positions.max_len: must be at least 1"]);
+    assert_says(
+        &Config::load(Some(&path), &learned).unwrap_err().to_string(),
+        &["model.positions.max_len: must be at least 1"],
+    );
     let path = write_tiny(dir.path(), BAHDANAU);
     for (key, value, part) in [
         ("model.attention.d_attention", "0", "must be at least 1, got 0"),
@@ -141,7 +148,10 @@ fn data_that_is_missing_or_twofold_is_refused() {
         (format!("{task}hold_out_per_mille = 9"), ["data.hold_out_per_mille: ", "is for training files"]),
         (format!("{task}filter = {{ max_len = 9 }}"), ["data.filter: ", "is for training files"]),
         (format!("{task}test = {{}}"), ["data.test: ", "no file; give source and target"]),
-        (format!("hold_out_per_mille = 0\n{}", files("train")), ["data.hold_out_per_mille: ", "between 1 and 400, got 0"]),
+        (
+            format!("hold_out_per_mille = 0\n{}", files("train")),
+            ["data.hold_out_per_mille: ", "between 1 and 400, got 0"],
+        ),
         (format!("train = {{ source = \"x\" }}\n{}", files("valid")), ["data.train: ", "target is missing"]),
     ] {
         assert_says(&fault(&format!("[data]\n{data}")), &parts);

@@ -16,7 +16,8 @@ fn behaviour(model: &toml::Table) -> Result<(usize, Vec<f32>, Vec<f32>), String>
     let device = Backend::Flex.open().unwrap().device;
     let vocabularies = Vocabularies { source: 11, target: 11, shared: true };
     let model = config.init(vocabularies, 1, &device).map_err(|error| error.to_string())?;
-    let examples = [(1, 4), (3, 1), (5, 3)].map(|(s, t)| Example { source: (4..4 + s).collect(), target: (5..5 + t).collect() });
+    let examples =
+        [(1, 4), (3, 1), (5, 3)].map(|(s, t)| Example { source: (4..4 + s).collect(), target: (5..5 + t).collect() });
     let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), &device);
     let logits = |pass: &mut Pass| to_vec(model.forward_batch(&batch, pass));
     Ok((model.num_params(), logits(&mut Pass::inference()), logits(&mut Pass::training(1, 0, 0))))

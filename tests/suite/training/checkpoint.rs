@@ -65,7 +65,8 @@ fn every_damage_is_noticed_named_and_answered_with_the_checkpoint_before() {
         copy_folder(&whole, &path);
         damage(&path.join("checkpoints/000012"));
         let mut warnings = Vec::new();
-        let (folder, checkpoint) = Run::open(&path).unwrap().newest_checkpoint(|warning| warnings.push(warning)).unwrap();
+        let (folder, checkpoint) =
+            Run::open(&path).unwrap().newest_checkpoint(|warning| warnings.push(warning)).unwrap();
         assert_eq!((folder, checkpoint.state.update), (path.join("checkpoints/000011"), 11), "{file} {fault}");
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert_says(&warnings[0], &["checkpoints/000012", file, fault, "trying the checkpoint before it"]);
@@ -172,8 +173,10 @@ fn a_disk_that_is_full_in_the_middle_of_a_file_leaves_the_checkpoint_before() {
     write_tiny(dir.path(), BAHDANAU);
     let train = "train tiny.toml --run run --dashboard none --set training.save_every=2";
     // Half the size of a model, in the shell's blocks of 512 bytes; the signal that comes with it is turned into an error.
-    let shell = format!("{} {train} --set training.max_updates=2 && trap '' XFSZ && ulimit -f 8 && exec {0} {train}",
-        env!("CARGO_BIN_EXE_lookback"));
+    let shell = format!(
+        "{} {train} --set training.max_updates=2 && trap '' XFSZ && ulimit -f 8 && exec {0} {train}",
+        env!("CARGO_BIN_EXE_lookback")
+    );
     let finished: Finished = Command::new("sh").args(["-c", &shell]).current_dir(dir.path()).output().unwrap().into();
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     assert_says(finished.fault(), &["run/checkpoints/.000004.tmp/model.safetensors: File too large"]);
@@ -191,6 +194,16 @@ fn last_is_the_newest_and_best_has_the_least_validation_loss() {
     assert_eq!(updates, [4.0, 8.0, 12.0]);
     assert_eq!(read(run.join("best")), format!("{best:06}\n"));
     assert_eq!(read(run.join("last")), "000012\n");
+}
+
+#[test]
+fn pointers_that_a_kill_left_behind_are_put_right() {
+    let (_dir, run) = finished();
+    let right = ["last", "best"].map(|name| read(run.join(name)));
+    fs::write(run.join("last"), "000011\n").unwrap();
+    fs::remove_file(run.join("best")).unwrap();
+    train_in(&run, &tiny(BAHDANAU)).unwrap();
+    assert_eq!(["last", "best"].map(|name| read(run.join(name))), right);
 }
 
 #[test]

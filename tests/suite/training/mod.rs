@@ -222,7 +222,8 @@ pub fn assert_same_end(expected: &Path, found: &Path, what: &str) {
     let last = read(expected.join("last"));
     let folders = [expected, found].map(|run| run.join("checkpoints").join(last.trim()));
     for file in ["model.safetensors", "optimizer.safetensors", "optimizer.json"] {
-        let [ours, theirs] = folders.each_ref().map(|folder| std::fs::read(folder.join(file)).expect("a whole checkpoint"));
+        let [ours, theirs] =
+            folders.each_ref().map(|folder| std::fs::read(folder.join(file)).expect("a whole checkpoint"));
         assert!(ours == theirs, "{what}: {file} differs");
     }
     let [ours, theirs] = folders.each_ref().map(|folder| {

@@ -28,7 +28,10 @@ fn an_old_run_translates_as_it_did() {
     assert_eq!((found.len(), expected.len()), (6, 6));
     for (found, expected) in found.iter().zip(&expected) {
         let [ours, theirs] = [found, expected].map(|line| &line["hypotheses"][0]);
-        assert_eq!((&found["source"], &ours["tokens"], &ours["complete"]), (&expected["source"], &theirs["tokens"], &theirs["complete"]));
+        assert_eq!(
+            (&found["source"], &ours["tokens"], &ours["complete"]),
+            (&expected["source"], &theirs["tokens"], &theirs["complete"])
+        );
         let [ours, theirs] = [ours, theirs].map(|h| h["log_probability"].as_f64().unwrap());
         // Another processor adds 32-bit numbers in another order.
         assert!((ours - theirs).abs() <= 1e-4 * theirs.abs(), "{found}, before {expected}");

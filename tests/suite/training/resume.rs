@@ -31,7 +31,10 @@ fn resumes_from_every_checkpoint(model: &str, backend: Backend) {
         assert_eq!(outcome.state.update, 12);
         assert_same_end(&whole, &run, &format!("{backend} from {name}"));
     }
-    assert!(positions.contains(&0) && positions.iter().any(|p| *p > 0), "both ends and middles of epochs: {positions:?}");
+    assert!(
+        positions.contains(&0) && positions.iter().any(|p| *p > 0),
+        "both ends and middles of epochs: {positions:?}"
+    );
 }
 
 #[test]
@@ -77,8 +80,14 @@ fn a_run_stopped_by_the_clock_again_and_again_ends_as_one_that_was_not() {
 
 /// A run of a few seconds for the program: longer than it takes to start.
 const LONG: [&str; 8] = [
-    "--set", "training.max_updates=120", "--set", "training.save_every=3", "--set", "training.validate_every=10",
-    "--set", "training.keep_checkpoints=2",
+    "--set",
+    "training.max_updates=120",
+    "--set",
+    "training.save_every=3",
+    "--set",
+    "training.validate_every=10",
+    "--set",
+    "training.keep_checkpoints=2",
 ];
 
 fn long_run<'a>(run: &'a str) -> Vec<&'a str> {
@@ -131,11 +140,15 @@ fn wait_for_lines(run: &Path, n: usize, child: &mut Child) {
     }
 }
 
-fn signal_saves_and_says_how_to_go_on(signal: &str) {
+fn signal_saves_and_says_how_to_go_on(signal: &str, from: Option<&str>) {
     let dir = TempDir::new().unwrap();
     write_tiny(dir.path(), BAHDANAU);
     let run = dir.path().join("a run");
-    let endless = ["train", "tiny.toml", "--run", "a run", "--set", "training.max_updates=1000000"];
+    let mut endless = vec!["train", "tiny.toml", "--run", "a run", "--set", "training.max_updates=1000000"];
+    if let Some(from) = from {
+        succeed(dir.path(), &["train", "tiny.toml", "--run", from, "--set", "training.max_updates=1"]);
+        endless.extend(["--init-from", from]);
+    }
     let mut child = start(dir.path(), &endless);
     wait_for_lines(&run, 5, &mut child);
     let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
@@ -144,6 +157,7 @@ fn signal_saves_and_says_how_to_go_on(signal: &str) {
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
     let message = finished.fault();
     let command = message.strip_prefix("interrupted and saved; to go on: lookback ").expect(message);
+    assert!(!command.contains("--init-from"), "a run that has begun refuses it: {command}");
     let update: u64 = read(run.join("last")).trim().parse().unwrap();
     let made = metrics(&run).last().unwrap()["update"].as_u64().unwrap();
     assert_eq!(update, made, "the update in progress is finished and saved");
@@ -158,13 +172,13 @@ fn signal_saves_and_says_how_to_go_on(signal: &str) {
 #[test]
 #[cfg(unix)]
 fn ctrl_c_saves_exits_with_130_and_says_how_to_go_on() {
-    signal_saves_and_says_how_to_go_on("INT");
+    signal_saves_and_says_how_to_go_on("INT", None);
 }
 
 #[test]
 #[cfg(unix)]
-fn sigterm_saves_exits_with_130_and_says_how_to_go_on() {
-    signal_saves_and_says_how_to_go_on("TERM");
+fn sigterm_does_the_same_and_the_command_to_go_on_leaves_init_from_out() {
+    signal_saves_and_says_how_to_go_on("TERM", Some("first"));
 }
 
 #[test]
@@ -182,7 +196,8 @@ fn metrics_are_cut_back_to_the_checkpoint_half_a_line_included() {
     train_in(&run, &config).unwrap();
     let after = metrics(&run);
     assert_eq!(after[..before.len()], before[..]);
-    let added: Vec<_> = after[before.len()..].iter().map(|line| (line["split"].clone(), line["update"].clone())).collect();
+    let added: Vec<_> =
+        after[before.len()..].iter().map(|line| (line["split"].clone(), line["update"].clone())).collect();
     assert_eq!(added, [("train".into(), 5.into()), ("valid".into(), 5.into())]);
     assert!(after[before.len()]["gradient_norm"].is_number(), "the torn lines are gone: {after:?}");
 }

@@ -83,7 +83,9 @@ fn with_files(dir: &Path) {
     let data = format!("dir = \"data\"\n{}{}", files("train"), files("valid"));
     fs::write(dir.join("files.toml"), format!("{before}{data}{after}")).unwrap();
     fs::create_dir_all(dir.join("data")).unwrap();
-    for (name, sides) in [("train", ["a b\nb\nc a\nb b\n", "b a\nb\na c\nb b\n"]), ("valid", ["a c\nb a\n", "c a\na b\n"])] {
+    for (name, sides) in
+        [("train", ["a b\nb\nc a\nb b\n", "b a\nb\na c\nb b\n"]), ("valid", ["a c\nb a\n", "c a\na b\n"])]
+    {
         for (side, text) in ["src", "tgt"].iter().zip(sides) {
             fs::write(dir.join(format!("data/{name}.{side}")), text).unwrap();
         }
@@ -179,7 +181,18 @@ fn init_from_is_refused_for_another_tokenizer_another_model_and_a_run_that_has_b
     write_tiny(dir.path(), BAHDANAU);
     succeed(dir.path(), &["train", "tiny.toml", "--run", "first", "--set", "training.max_updates=2"]);
     let from = |run: &'static str, setting: &'static str| {
-        ["train", "tiny.toml", "--run", run, "--init-from", "first", "--set", "training.max_updates=1", "--set", setting]
+        [
+            "train",
+            "tiny.toml",
+            "--run",
+            run,
+            "--init-from",
+            "first",
+            "--set",
+            "training.max_updates=1",
+            "--set",
+            setting,
+        ]
     };
     for tokenizer in ["tokenizer.kind=char", "tokenizer.lowercase=true"] {
         let message = fail(dir.path(), &from("second", tokenizer));

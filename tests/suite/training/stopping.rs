@@ -1,12 +1,12 @@
 //! Why training ends: patience, time, divergence; and how an update is made of parts.
 
 use super::*;
+use burn::module::Module;
 use lookback::data::batch::{Batch, Example};
 use lookback::models::weights::collect;
 use lookback::models::{ModelConfig, Vocabularies};
 use lookback::training::optimizer::GradientSet;
 use lookback::training::{Stop, UpdatePart, gradients};
-use burn::module::Module;
 use tempfile::TempDir;
 
 /// How far the sums of one gradient may be apart that were added in another order, as a part of its norm: 32-bit roundings
@@ -103,8 +103,8 @@ fn training_ends_when_the_minutes_are_over_and_counts_those_before_an_interrupti
     let run = dir.path().join("run");
     let mut config = tiny(BAHDANAU);
     config.training.max_updates = 1_000_000;
-    // No checkpoint but those of validations and of the end.
-    config.training.save_every = 1_000_000;
+    // No checkpoint but that of the end, which has all the time.
+    (config.training.save_every, config.training.validate_every) = (1_000_000, 1_000_000);
     config.training.max_minutes = Some(0.5 / 60.0);
     let outcome = train_in(&run, &config).unwrap();
     assert_eq!(outcome.stop, Stop::Minutes);
@@ -125,13 +125,20 @@ fn a_run_that_diverges_skips_rolls_back_halves_the_rate_and_stops_with_the_batch
     let good = metrics(&dir.path().join("run"));
 
     // From update 5 on the rate is absurd: in the file, and behind the run's back, which would refuse the change.
-    let wild = text.replace("learning_rate = 0.01", "learning_rate = 1e30\nclip_norm = 0").replace("max_updates = 4", "max_updates = 50");
+    let wild = text
+        .replace("learning_rate = 0.01", "learning_rate = 1e30\nclip_norm = 0")
+        .replace("max_updates = 4", "max_updates = 50");
     std::fs::write(&path, wild).unwrap();
     let resolved = dir.path().join("run/config.toml");
-    let changed = read(&resolved).replace("learning_rate = 0.01", "learning_rate = 1e30").replace("clip_norm = 1.0", "clip_norm = 0.0");
+    let changed = read(&resolved)
+        .replace("learning_rate = 0.01", "learning_rate = 1e30")
+        .replace("clip_norm = 1.0", "clip_norm = 0.0");
     std::fs::write(&resolved, changed).unwrap();
     let message = fail(dir.path(), &arguments);
-    assert_says(&message, &["training diverged", "after update 5 and 3 rollbacks", "diverged-batch.tsv", "lower training.learning_rate"]);
+    assert_says(
+        &message,
+        &["training diverged", "after update 5 and 3 rollbacks", "diverged-batch.tsv", "lower training.learning_rate"],
+    );
 
     let log = read(dir.path().join("run/log.txt"));
     let skipped = log.lines().filter(|line| *line == "update 6: the gradient is not finite; skipped").count();
@@ -140,7 +147,8 @@ fn a_run_that_diverges_skips_rolls_back_halves_the_rate_and_stops_with_the_batch
     assert_eq!(rollbacks, 3, "{log}");
     let after = metrics(&dir.path().join("run"));
     assert_eq!(after[..good.len()], good[..]);
-    let rates: Vec<_> = after[good.len()..].iter().map(|line| (line["update"].clone(), line["learning_rate"].clone())).collect();
+    let rates: Vec<_> =
+        after[good.len()..].iter().map(|line| (line["update"].clone(), line["learning_rate"].clone())).collect();
     // The line of the last attempt: inverse-sqrt with three updates of warm-up, halved three times.
     let rate = 1e30 * (3f64 / 5.0).sqrt() / 8.0;
     assert_eq!(rates.len(), 1, "{rates:?}");
@@ -160,7 +168,8 @@ fn a_run_that_diverges_skips_rolls_back_halves_the_rate_and_stops_with_the_batch
 fn a_run_that_diverges_before_any_checkpoint_says_so() {
     let dir = TempDir::new().unwrap();
     write_tiny(dir.path(), TRANSFORMER);
-    let wild = ["--set", "training.learning_rate=1e30", "--set", "training.clip_norm=0", "--set", "training.save_every=100"];
+    let wild =
+        ["--set", "training.learning_rate=1e30", "--set", "training.clip_norm=0", "--set", "training.save_every=100"];
     let message = fail(dir.path(), &[&["train", "tiny.toml", "--run", "run"][..], &wild].concat());
     assert_says(&message, &["training diverged", "0 rollbacks", "diverged-batch.tsv"]);
 }
