@@ -159,20 +159,22 @@ fn a_new_run_starts_from_the_parameters_of_another_with_the_same_tokenizer() {
     let at = |name: &str| dir.path().join(name);
     let mut config = tiny(BAHDANAU);
     train_in(&at("first"), &config).unwrap();
-    config.seed = 77;
-    config.training.max_minutes = Some(1e-9);
-    let n_updates = train_from(&at("second"), &config, Some(&at("first"))).unwrap().state.update;
-    assert_eq!(n_updates, 0);
     let best = read(at("first/best"));
     let theirs = load(&at("first/checkpoints").join(best.trim())).unwrap().model;
+    config.seed = 77;
+    config.training.max_updates = 1;
+    train_from(&at("second"), &config, Some(&at("first"))).unwrap();
     let ours = load(&at("second/checkpoints/000000")).unwrap();
     assert_eq!(ours.model, theirs);
-    // Going on needs no --init-from, also if the first process was killed before its first update.
-    config.training.max_minutes = None;
-    config.training.max_updates = 1;
-    train_in(&at("second"), &config).unwrap();
-    train_from(&at("third"), &config, Some(&at("first"))).unwrap();
-    assert_same_end(&at("third"), &at("second"), "with and without a stop before the first update");
+    assert_ne!(load(&at("second/checkpoints/000001")).unwrap().model, theirs);
+
+    // A process that dies before its first checkpoint; going on needs no --init-from.
+    fs::create_dir_all(at("third/checkpoints")).unwrap();
+    fs::write(at("third/checkpoints/.000001.tmp"), "in the way").unwrap();
+    train_from(&at("third"), &config, Some(&at("first"))).unwrap_err();
+    fs::remove_file(at("third/checkpoints/.000001.tmp")).unwrap();
+    train_in(&at("third"), &config).unwrap();
+    assert_same_end(&at("second"), &at("third"), "with and without an end before the first checkpoint");
 }
 
 #[test]
