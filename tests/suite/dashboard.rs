@@ -31,8 +31,9 @@ fn ctrl_c_in_the_dashboard_saves_and_exits_with_130() {
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
     let run = folder.path().join("run");
+    // A pseudo-terminal has no size of its own, and the dashboard draws nothing on none.
     let command = format!(
-        "{} train --dashboard tui --run {} --set training.max_updates=1000000",
+        "stty rows 45 columns 150; exec {} train --dashboard tui --run {} --set training.max_updates=1000000",
         env!("CARGO_BIN_EXE_lookback"),
         run.display()
     );
