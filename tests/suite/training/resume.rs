@@ -90,7 +90,7 @@ const LONG: [&str; 8] = [
     "training.keep_checkpoints=2",
 ];
 
-fn long_run<'a>(run: &'a str) -> Vec<&'a str> {
+fn long_run(run: &str) -> Vec<&str> {
     [&["train", "tiny.toml", "--run", run][..], &LONG].concat()
 }
 
