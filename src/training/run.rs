@@ -96,15 +96,15 @@ impl Run {
         self.path.join("checkpoints").join(name)
     }
 
-    /// Keeps others from training in the same folder while the returned file is open.
+    /// Keeps others from training in the same folder until the returned value is dropped.
     ///
     /// # Errors
     /// If another process is training there.
-    pub fn lock(&self) -> Result<File> {
+    pub fn lock(&self) -> Result<RunLock> {
         let path = self.join("lock");
         let file = File::create(&path).map_err(Error::io(&path))?;
         match file.try_lock() {
-            Ok(()) => Ok(file),
+            Ok(()) => Ok(RunLock(file)),
             Err(fs::TryLockError::WouldBlock) => {
                 Err(Error::file(&self.path, "is in use by another `lookback train`; wait for it or give another --run"))
             }
@@ -173,6 +173,17 @@ impl Run {
         let model = config.model.init(vocabularies(&tokenizers), config.seed, &adapter.device)?;
         let model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?;
         Ok(LoadedModel { model, tokenizers, config, checkpoint: name, updates: checkpoint.state.update })
+    }
+}
+
+/// A run folder that nobody else trains in.
+#[derive(Debug)]
+pub struct RunLock(File);
+
+impl Drop for RunLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough: a process that is just being started may still have a copy of it.
+        let _ = self.0.unlock();
     }
 }
 
