@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::data::{Pair, Split, read_lines};
 use crate::decoding::{DecodingConfig, Request, decode};
 use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
 use crate::scoring::{Bleu, Chrf, Scorer, Scores};
 use crate::training::{LoadedModel, Run, dataset, validate};
 
@@ -48,7 +49,9 @@ fn of_run(args: &EvaluateArgs) -> Result<Scores> {
     let decoding = args.decoding.apply(&config.decoding)?;
     let pairs = dataset::pairs_of(&config.data, split, config.seed)?;
     let examples = dataset::encode(&pairs, &loaded.tokenizers);
-    check_lengths(&loaded, examples.iter().map(|e| &e.target), |i, message| pair_fault(i, "target", message))?;
+    check_lengths(loaded.model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
+        pair_fault(i, "target", message)
+    })?;
     let hypotheses = translate_pairs(&loaded, &pairs, &decoding, "translating")?;
     if let Some(path) = &args.output {
         std::fs::write(path, hypotheses.join("\n") + "\n").map_err(Error::io(path))?;
@@ -79,7 +82,9 @@ pub(super) fn translate_pairs(
     let sources: Vec<&str> = pairs.iter().map(|pair| pair.source.as_str()).collect();
     let requests: Vec<Request> =
         loaded.tokenizers.source().encode_batch(&sources).into_iter().map(Request::new).collect();
-    check_lengths(loaded, requests.iter().map(|r| &r.source), |i, message| pair_fault(i, "source", message))?;
+    check_lengths(loaded.model.limits().source, requests.iter().map(|r| &r.source), |i, message| {
+        pair_fault(i, "source", message)
+    })?;
     let bar = progress::bar(pairs.len() as u64, what);
     let found = decode(&loaded.model, &requests, config, loaded.config.seed, |n| bar.set_position(n as u64));
     bar.finish_and_clear();

@@ -11,8 +11,8 @@ mod translate;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::models::Seq2Seq;
-use crate::training::{Dashboard, LoadedModel};
+use crate::models::LengthLimit;
+use crate::training::Dashboard;
 use clap::{Args, Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
@@ -292,20 +292,21 @@ fn print(text: &str) -> Result<()> {
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(Error::io("standard output"))
 }
 
-/// Refuses sentences that the model's positions cannot number; `fault` is told which one and what is wrong with it.
+/// Refuses sentences longer than the model can take; `fault` is told which one and what is wrong with it.
 fn check_lengths<'a>(
-    loaded: &LoadedModel,
+    limit: Option<LengthLimit>,
     sentences: impl IntoIterator<Item = &'a Vec<u32>>,
     fault: impl FnOnce(usize, String) -> Error,
 ) -> Result<()> {
-    let Some(limit) = loaded.model.max_len() else { return Ok(()) };
+    let Some(limit) = limit else { return Ok(()) };
     // One more for the end symbol.
     let mut lengths = sentences.into_iter().map(|sentence| sentence.len() + 1).enumerate();
-    match lengths.find(|(_, len)| *len > limit) {
+    match lengths.find(|(_, len)| *len > limit.len) {
         Some((i, len)) => {
             let message = format!(
-                "has {len} tokens with the end symbol, but the model's learned positions end at {limit}; split the line, \
-                 or train with model.positions.kind = \"sinusoidal\""
+                "has {len} tokens with the end symbol, but the model was trained with {} = {}; split the line, or train a \
+                 model without that limit",
+                limit.key, limit.len
             );
             Err(fault(i, message))
         }

@@ -5,6 +5,7 @@ use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{Hypothesis, Request, decode, score_targets};
 use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
 use crate::training::{LoadedModel, Run};
 use serde_json::json;
 use std::fs::File;
@@ -20,9 +21,12 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
         return score(&args, &loaded, &lines, targets);
     }
     let config = args.decoding.apply(&loaded.config.decoding)?;
+    let limits = loaded.model.limits();
     let mut requests: Vec<Request> =
         lines.iter().map(|line| Request::new(loaded.tokenizers.source().encode(line.trim()))).collect();
-    check_lengths(&loaded, requests.iter().map(|r| &r.source), |i, message| Error::line(&args.input, i + 1, message))?;
+    check_lengths(limits.source, requests.iter().map(|r| &r.source), |i, message| {
+        Error::line(&args.input, i + 1, message)
+    })?;
     if let Some(path) = &args.prefixes {
         let prefixes = read_lines(path)?;
         if prefixes.len() != lines.len() {
@@ -32,7 +36,9 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
         for (request, prefix) in requests.iter_mut().zip(&prefixes) {
             request.prefix = loaded.tokenizers.target().encode(prefix.trim());
         }
-        check_lengths(&loaded, requests.iter().map(|r| &r.prefix), |i, message| Error::line(path, i + 1, message))?;
+        check_lengths(limits.target, requests.iter().map(|r| &r.prefix), |i, message| {
+            Error::line(path, i + 1, message)
+        })?;
     }
     let bar = progress::bar(lines.len() as u64, "translating");
     let seed = args.decoding.seed.unwrap_or(loaded.config.seed);
@@ -107,8 +113,12 @@ fn score(args: &TranslateArgs, loaded: &LoadedModel, sources: &[String], path: &
             target: loaded.tokenizers.target().encode(target.trim()),
         })
         .collect();
-    check_lengths(loaded, examples.iter().map(|e| &e.source), |i, message| Error::line(&args.input, i + 1, message))?;
-    check_lengths(loaded, examples.iter().map(|e| &e.target), |i, message| Error::line(path, i + 1, message))?;
+    check_lengths(loaded.model.limits().source, examples.iter().map(|e| &e.source), |i, message| {
+        Error::line(&args.input, i + 1, message)
+    })?;
+    check_lengths(loaded.model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
+        Error::line(path, i + 1, message)
+    })?;
     let config = args.decoding.apply(&loaded.config.decoding)?;
     let scores = score_targets(&loaded.model, &examples, config.batch_tokens);
     let mut output = open(&args.output)?;

@@ -87,6 +87,7 @@ pub fn decode<M: Seq2Seq>(
     let mut n_finished = requests.len() - real.len();
     let lengths: Vec<(usize, usize)> = real.iter().map(|i| (requests[*i].source.len(), 0)).collect();
     let device = model.device();
+    let limit = model.limits().target.map(|limit| limit.len);
     for batch in plan_by_length(&lengths, config.batch_tokens) {
         for part in batch.chunks((config.batch_sentences / config.beam_size).max(1)) {
             let indices: Vec<usize> = part.iter().map(|i| real[*i]).collect();
@@ -96,7 +97,7 @@ pub fn decode<M: Seq2Seq>(
                 .map(|i| Task {
                     index: *i,
                     prefix: requests[*i].prefix.clone(),
-                    cap: config.cap(requests[*i].source.len(), model.max_len()).max(requests[*i].prefix.len() + 1),
+                    cap: config.cap(requests[*i].source.len(), limit).max(requests[*i].prefix.len() + 1),
                 })
                 .collect();
             let mut pass = Pass::inference();

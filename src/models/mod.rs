@@ -60,11 +60,31 @@ pub trait Seq2Seq {
     /// - logits: `[batch, target_len, vocab_size]`
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3>;
 
-    /// The longest source and target that the model can take, in tokens with the end symbol.
-    fn max_len(&self) -> Option<usize>;
+    /// The longest source and target that the model can take.
+    fn limits(&self) -> LengthLimits {
+        LengthLimits::default()
+    }
 
     /// Where the model's parameters are.
     fn device(&self) -> Device;
+}
+
+/// How long a sequence may be, and which key of the config says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LengthLimit {
+    /// The most tokens, end symbol included.
+    pub len: usize,
+    /// The key that sets it.
+    pub key: &'static str,
+}
+
+/// The limits of both sides; nothing where any length will do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LengthLimits {
+    /// Of the source.
+    pub source: Option<LengthLimit>,
+    /// Of the target.
+    pub target: Option<LengthLimit>,
 }
 
 /// The choice of a model.
@@ -205,10 +225,10 @@ impl Seq2Seq for Model {
         }
     }
 
-    fn max_len(&self) -> Option<usize> {
+    fn limits(&self) -> LengthLimits {
         match self {
-            Self::Rnn(model) => model.max_len(),
-            Self::Transformer(model) => model.max_len(),
+            Self::Rnn(model) => model.limits(),
+            Self::Transformer(model) => model.limits(),
         }
     }
 

@@ -141,18 +141,23 @@ impl Trainer {
     }
 
     fn check_lengths(&self) -> Result<()> {
-        let Some(limit) = crate::models::Seq2Seq::max_len(&self.model) else { return Ok(()) };
-        let longest =
-            self.train.iter().chain(&self.valid).map(|e| e.source.len().max(e.target.len()) + 1).max().unwrap_or(0);
-        if longest <= limit {
-            return Ok(());
+        let limits = crate::models::Seq2Seq::limits(&self.model);
+        let examples = || self.train.iter().chain(&self.valid);
+        let longest_source = examples().map(|e| e.source.len() + 1).max().unwrap_or(0);
+        let longest_target = examples().map(|e| e.target.len() + 1).max().unwrap_or(0);
+        for (limit, longest, side) in
+            [(limits.source, longest_source, "source"), (limits.target, longest_target, "target")]
+        {
+            if let Some(limit) = limit.filter(|limit| limit.len < longest) {
+                let message = format!(
+                    "is {}, but the data has {longest} tokens in a {side} sentence; raise it, filter with data.filter.max_len, \
+                     or choose a scheme without a limit",
+                    limit.len
+                );
+                return Err(Error::config(limit.key, message));
+            }
         }
-        Err(Error::config(
-            "model.positions.max_len",
-            format!(
-                "is {limit}, but the data has {longest} tokens in a sentence; raise it, filter with data.filter.max_len, or use \"sinusoidal\""
-            ),
-        ))
+        Ok(())
     }
 
     fn schedule(&self) -> ScheduleParameters {

@@ -301,10 +301,6 @@ impl Seq2Seq for RnnModel {
         self.logits(Tensor::stack(states, 1), embedded, contexts, pass)
     }
 
-    fn max_len(&self) -> Option<usize> {
-        None
-    }
-
     fn device(&self) -> Device {
         self.target_embedding.weight.val().device()
     }

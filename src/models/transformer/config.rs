@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::layers::feed_forward::Activation;
 use crate::layers::position::PositionConfig;
-use crate::models::check_rate;
+use crate::models::{LengthLimit, LengthLimits, check_rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -107,5 +107,11 @@ impl TransformerConfig {
             return Err(Error::config("model.positions.max_len", "must be at least 1, got 0"));
         }
         Ok(())
+    }
+
+    /// Learned positions end somewhere.
+    pub(super) fn limits(&self) -> LengthLimits {
+        let limit = self.positions.max_len().map(|len| LengthLimit { len, key: "model.positions.max_len" });
+        LengthLimits { source: limit, target: limit }
     }
 }

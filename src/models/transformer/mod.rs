@@ -6,7 +6,7 @@ mod layer;
 pub use config::{NormPosition, TiedEmbeddings, TransformerConfig};
 
 use super::readout::Output;
-use super::{Rows, Seq2Seq, Vocabularies};
+use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
 use crate::layers::attention::multi_head::KeyValue;
@@ -43,7 +43,7 @@ impl TransformerConfig {
             output,
             d_model: self.d_model,
             dropout_rate: self.dropout_rate,
-            max_len: self.positions.max_len(),
+            limits: self.limits(),
         })
     }
 }
@@ -67,7 +67,7 @@ pub struct TransformerModel {
     #[module(skip)]
     dropout_rate: f64,
     #[module(skip)]
-    max_len: Option<usize>,
+    limits: LengthLimits,
 }
 
 /// The sources as the decoder's layers see them.
@@ -174,8 +174,8 @@ impl Seq2Seq for TransformerModel {
         self.logits(x)
     }
 
-    fn max_len(&self) -> Option<usize> {
-        self.max_len
+    fn limits(&self) -> LengthLimits {
+        self.limits
     }
 
     fn device(&self) -> Device {

@@ -152,7 +152,10 @@ fn learned_positions_refuse_what_is_too_long_wherever_it_comes_from() {
     write_tiny(dir.path(), TRANSFORMER);
     let learned = |n: &str| format!("model.positions={{ kind = \"learned\", max_len = {n} }}");
     let message = fail(dir.path(), &["train", "tiny.toml", "--set", &learned("4")]);
-    assert_says(&message, &["model.positions.max_len: is 4, but the data has 6 tokens in a sentence", "sinusoidal"]);
+    assert_says(
+        &message,
+        &["model.positions.max_len: is 4, but the data has 6 tokens in a source sentence", "a scheme without a limit"],
+    );
     let n = learned("6");
     succeed(dir.path(), &["train", "tiny.toml", "--run", "run", "--set", &n, "--set", "training.max_updates=1"]);
     let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
@@ -169,7 +172,7 @@ fn learned_positions_refuse_what_is_too_long_wherever_it_comes_from() {
     ] {
         let finished = translate(arguments);
         assert_eq!(finished.code, Some(1), "{arguments:?}: {}", finished.stderr);
-        let what = "has 7 tokens with the end symbol, but the model's learned positions end at 6; split the line";
+        let what = "has 7 tokens with the end symbol, but the model was trained with model.positions.max_len = 6; split the line";
         assert_says(finished.fault(), &[place, what, "sinusoidal"]);
     }
     for (pairs, place) in [
@@ -178,7 +181,7 @@ fn learned_positions_refuse_what_is_too_long_wherever_it_comes_from() {
     ] {
         write("pairs", pairs);
         let message = fail(dir.path(), &["evaluate", "--run", "run", "--set", "data.test.tsv=pairs"]);
-        assert_says(&message, &[place, "learned positions end at 6"]);
+        assert_says(&message, &[place, "model.positions.max_len = 6"]);
     }
 }
 

@@ -170,5 +170,5 @@ fn progress_is_told_in_finished_sentences() {
     decode(&Mock::drawn(1), &mixed(), &config, 1, |n| told.push(n));
     assert!(told.is_sorted() && told.len() >= 4, "{told:?}");
     assert_eq!(told.last(), Some(&9), "{told:?}");
-    assert!(Mock::drawn(1).max_len().is_none());
+    assert!(Mock::drawn(1).limits().target.is_none());
 }

@@ -6,7 +6,7 @@ use lookback::data::batch::Padded;
 use lookback::data::{BOS, EOS, PAD, stream};
 use lookback::decoding::{DecodingConfig, Hypothesis};
 use lookback::layers::Pass;
-use lookback::models::{Rows, Seq2Seq};
+use lookback::models::{LengthLimit, LengthLimits, Rows, Seq2Seq};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -228,8 +228,9 @@ impl Seq2Seq for Mock {
         Tensor::from_data(TensorData::new(logits, [memory.0.len(), len, VOCAB_SIZE]), &self.device())
     }
 
-    fn max_len(&self) -> Option<usize> {
-        self.max_len
+    fn limits(&self) -> LengthLimits {
+        let limit = self.max_len.map(|len| LengthLimit { len, key: "max_len" });
+        LengthLimits { source: limit, target: limit }
     }
 
     fn device(&self) -> Device {
