@@ -48,6 +48,7 @@ fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("d_embedding", "9"),
             ("d_hidden", "13"),
             ("n_layers", "2"),
+            ("residual", "true"),
             ("directions", "\"forward\""),
             ("reverse_source", "true"),
             ("attention", "{ kind = \"none\" }"),

@@ -1,4 +1,4 @@
-//! Attention: scaled dot-product, in several heads, and Bahdanau's.
+//! Attention of a Transformer: scaled dot-product, in several heads.
 
 use super::{Outputs, check_golden, golden_layers, named, no_parameters};
 use crate::support::{
@@ -7,7 +7,7 @@ use crate::support::{
 };
 use burn::tensor::{Device, Tensor};
 use lookback::layers::attention::scaled_dot_product::scaled_dot_product_attention;
-use lookback::layers::attention::{Attention, AttentionConfig, BahdanauAttention, CrossAttention, SelfAttention};
+use lookback::layers::attention::{CrossAttention, SelfAttention};
 use lookback::layers::{Init, Mask, Pass, Trace};
 use lookback::models::weights::{Weights, apply, collect, to_vec};
 use std::f64::consts::E;
@@ -58,21 +58,6 @@ fn cross_attention_is_pytorchs() {
 }
 
 #[test]
-fn bahdanau_attention_is_the_papers() {
-    for case in golden_layers("bahdanau") {
-        let build = |init: &Init| {
-            BahdanauAttention::new(case.number("d_query"), case.number("d_value"), case.number("d_attention"), init)
-        };
-        check_golden(case, build, |layer, inputs, pass| {
-            let values = inputs.get::<3>("values");
-            let mask = mask_of(case, values.dims()[1], &inputs.device());
-            let memory = layer.prepare(values, mask);
-            Outputs::from([named("context", layer.forward(inputs.get::<2>("query"), &memory, pass))])
-        });
-    }
-}
-
-#[test]
 fn the_weights_of_scaled_dot_products_are_e_and_one_over_their_sum() {
     // One query of width 4 and length 2 along the first of two unit keys: scores 2 / sqrt(4) = 1 and 0.
     for adapter in host_backends() {
@@ -102,22 +87,6 @@ fn only<M: burn::module::Module>(module: M, values: &[(&str, &[f32])]) -> M {
         weight.values = given.map_or(vec![0.0; weight.values.len()], |(_, values)| values.to_vec());
     }
     apply(module, &weights, Path::new("by hand")).expect("the module's own shapes")
-}
-
-#[test]
-fn bahdanau_weights_can_be_derived_by_hand() {
-    // Widths of one: e_i = 2 tanh(0.5 s + h_i), s = 1, h = (0.5, -0.5, 3 hidden): e = (2 tanh 1, 0).
-    let device = flex();
-    let layer = BahdanauAttention::new(1, 1, 1, &Init::new(1, &device));
-    let layer = only(layer, &[("query.weight", &[0.5]), ("key.weight", &[1.0]), ("score", &[2.0])]);
-    let values = tensor(vec![0.5, -0.5, 3.0], [1, 3, 1], &device);
-    let memory = layer.prepare(values, Mask::padding(&[2], 3, &device));
-    let mut trace = Trace::default();
-    let context = layer.forward(tensor(vec![1.0], [1, 1], &device), &memory, &mut Pass::traced(&mut trace));
-    let odds = (2.0 * 1f64.tanh()).exp();
-    let weights = [odds / (1.0 + odds), 1.0 / (1.0 + odds), 0.0];
-    assert_close("weights", &trace.get("weights").expect("traced").values, &weights, SAME_TOLERANCE);
-    assert_close("context", &to_vec(context), &[0.5 * weights[0] - 0.5 * weights[1]], SAME_TOLERANCE);
 }
 
 #[test]
@@ -162,13 +131,6 @@ fn weights_sum_to_one_and_are_exactly_zero_on_padding() {
         let layer = with_closed_form(SelfAttention::new(10, 5, 0.0, &Init::new(1, device)), 2.0);
         layer.forward(input, &mask, &mut Pass::traced(&mut trace));
         check_weights("self-attention", &trace.get("weights").expect("traced").values, &lengths, 5);
-
-        let attention =
-            AttentionConfig::Bahdanau { d_attention: 3 }.init(7, 11, &Init::new(1, device)).expect("not none");
-        let attention = with_closed_form(attention, 2.0);
-        let memory = attention.prepare(closed_form_tensor("values", [3, 5, 11], 8.0, device), mask);
-        attention.forward(closed_form_tensor("query", [6, 7], 8.0, device), &memory, &mut Pass::traced(&mut trace));
-        check_weights("bahdanau", &trace.get("attention.weights").expect("traced").values, &lengths, 5);
     }
 }
 
@@ -262,21 +224,4 @@ fn gradients_of_attention_are_difference_quotients() {
         let input = closed_form_tensor("input", [3, 4, 10], 4.0, device);
         layer.forward(input, &memory, &mask(device), &mut Pass::inference())
     });
-    let layer = with_closed_form(BahdanauAttention::new(7, 11, 3, &init), 2.0);
-    check_quotients("bahdanau", layer, |layer, device| {
-        let memory = layer.prepare(closed_form_tensor("values", [3, 5, 11], 4.0, device), mask(device));
-        layer.forward(closed_form_tensor("query", [6, 7], 4.0, device), &memory, &mut Pass::inference())
-    });
-}
-
-#[test]
-fn the_enum_runs_the_mechanism_that_the_config_names() {
-    let device = flex();
-    assert!(AttentionConfig::None.init(7, 11, &Init::new(1, &device)).is_none());
-    let config: AttentionConfig = serde_json::from_str(r#"{"kind": "bahdanau", "d_attention": 3}"#).expect("a config");
-    let Some(Attention::Bahdanau(layer)) = config.init(7, 11, &Init::new(1, &device)) else { panic!("not Bahdanau's") };
-    let shapes: Vec<_> = collect(&layer).into_iter().map(|(path, weight)| (path, weight.shape)).collect();
-    let expected =
-        [("key.bias", vec![3]), ("key.weight", vec![11, 3]), ("query.weight", vec![7, 3]), ("score", vec![3, 1])];
-    assert_eq!(shapes, expected.map(|(path, shape)| (path.to_string(), shape)));
 }

@@ -1,5 +1,6 @@
 //! Layers: each against PyTorch forward and backward, and against values derived by hand.
 
+mod alignment;
 mod attention;
 mod feed_forward;
 mod loss;

@@ -107,7 +107,7 @@ fn misspelt_keys_and_kinds_are_refused() {
             r#"{"kind": "rnn", "attention": {"kind": "bahdanau", "score": {"kind": "additive", "d_attention": 3, "d_attn": 4}}}"#,
             "d_attn",
         ),
-        (r#"{"kind": "rnn", "attention": {"kind": "luong"}}"#, "luong"),
+        (r#"{"kind": "rnn", "attention": {"kind": "hard"}}"#, "hard"),
         (r#"{"kind": "convolution"}"#, "convolution"),
     ] {
         let error = serde_json::from_str::<ModelConfig>(text).expect_err(text).to_string();
