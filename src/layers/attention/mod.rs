@@ -12,7 +12,7 @@ pub mod multi_head;
 pub mod scaled_dot_product;
 
 pub use bahdanau::BahdanauAttention;
-pub use multi_head::{CrossAttention, SelfAttention};
+pub use multi_head::{CrossAttention, MultiHeadConfig, SelfAttention};
 
 use super::{Init, Mask, Pass};
 use burn::module::Module;

@@ -5,7 +5,7 @@ use crate::support::{flex, host_backends, tensor};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use lookback::layers::Init;
-use lookback::layers::position::{PositionConfig, sinusoids};
+use lookback::layers::position::{PositionConfig, Side, sinusoids};
 use lookback::models::weights::{collect, to_vec};
 
 /// Both sides compute in 64 bits; what is left is the rounding to 32 bits of numbers up to one.
@@ -29,16 +29,16 @@ fn positions_are_added_and_an_offset_goes_on_where_the_last_step_ended() {
     for adapter in host_backends() {
         let init = Init::new(1, &adapter.device);
         for config in [PositionConfig::Sinusoidal, PositionConfig::Learned { max_len: 11 }] {
-            let layer = config.init(6, &init);
+            let layer = config.init(6, 1, Side::Encoder, &init);
             let table = match collect(&layer).get("learned.weight") {
                 Some(weight) => weight.values.clone(),
                 None => sinusoids(0, 11, 6),
             };
             let input = Tensor::zeros([2, 7, 6], &adapter.device);
-            let whole = to_vec(layer.forward(input, 0));
+            let whole = to_vec(layer.embed(input, 0));
             assert_eq!(whole[..42], table[..42], "{config:?}");
             assert_eq!(whole[42..], table[..42], "{config:?}: every sentence begins at zero");
-            let later = to_vec(layer.forward(tensor(vec![2.0; 24], [1, 4, 6], &adapter.device), 7));
+            let later = to_vec(layer.embed(tensor(vec![2.0; 24], [1, 4, 6], &adapter.device), 7));
             let expected: Vec<f32> = table[42..66].iter().map(|value| value + 2.0).collect();
             assert_eq!(later, expected, "{config:?}");
         }
@@ -49,9 +49,12 @@ fn positions_are_added_and_an_offset_goes_on_where_the_last_step_ended() {
 fn only_a_learned_table_has_parameters_and_an_end() {
     let init = Init::new(1, &flex());
     let learned = PositionConfig::Learned { max_len: 11 };
-    assert_eq!((learned.init(6, &init).num_params(), learned.max_len()), (66, Some(11)));
+    assert_eq!((learned.init(6, 1, Side::Encoder, &init).num_params(), learned.max_len()), (66, Some(11)));
     assert_eq!(
-        (PositionConfig::Sinusoidal.init(6, &init).num_params(), PositionConfig::Sinusoidal.max_len()),
+        (
+            PositionConfig::Sinusoidal.init(6, 1, Side::Encoder, &init).num_params(),
+            PositionConfig::Sinusoidal.max_len()
+        ),
         (0, None)
     );
 }

@@ -1,0 +1,154 @@
+//! Every field of `[model]` does something: another value gives another number of parameters, other logits, in training or
+//! out of it, or is refused.
+
+use crate::support::flex;
+use crate::training::assert_says;
+use burn::module::Module;
+use lookback::data::batch::{Batch, Example};
+use lookback::layers::Pass;
+use lookback::models::weights::to_vec;
+use lookback::models::{ModelConfig, Vocabularies};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// What a model is told apart by: its number of parameters, its logits, and its logits in training.
+fn behaviour(model: &Value) -> Result<(usize, Vec<f32>, Vec<f32>), String> {
+    let config: ModelConfig = serde_json::from_value(model.clone()).map_err(|error| error.to_string())?;
+    let vocabularies = Vocabularies { source: 11, target: 11, shared: true };
+    let model = config.init(vocabularies, 1, &flex()).map_err(|error| error.to_string())?;
+    let examples =
+        [(1, 4), (3, 1), (5, 3)].map(|(s, t)| Example { source: (4..4 + s).collect(), target: (5..5 + t).collect() });
+    let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), &flex());
+    let logits = |pass: &mut Pass| to_vec(model.forward_batch(&batch, pass));
+    Ok((model.num_params(), logits(&mut Pass::inference()), logits(&mut Pass::training(1, 0, 0))))
+}
+
+/// The models whose fields are changed: one of each kind, and one for each choice that has fields of its own.
+fn models() -> Vec<Value> {
+    let transformer = |positions: Value| {
+        json!({
+            "kind": "transformer", "d_model": 16, "d_feed_forward": 24, "n_heads": 2, "n_encoder_layers": 1,
+            "n_decoder_layers": 1, "dropout_rate": 0.2, "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1,
+            "positions": positions,
+        })
+    };
+    let mut own = transformer(json!({ "kind": "alibi" }));
+    own["decoder_positions"] = json!({ "kind": "none" });
+    vec![
+        transformer(json!({ "kind": "sinusoidal" })),
+        transformer(json!({ "kind": "learned", "max_len": 8 })),
+        transformer(json!({ "kind": "rotary" })),
+        transformer(json!({ "kind": "t5", "n_buckets": 8, "max_distance": 5 })),
+        transformer(json!({ "kind": "shaw", "max_distance": 2 })),
+        own,
+        json!({
+            "kind": "rnn", "d_embedding": 8, "d_hidden": 12, "dropout_rate": 0.2,
+            "attention": { "kind": "bahdanau", "d_attention": 10 },
+            "readout": { "kind": "deep-output", "d_maxout": 6 },
+        }),
+    ]
+}
+
+/// The dotted keys of a model. A choice is its fields and itself; an optional key that is not set is a key too.
+fn keys(prefix: &str, table: &Value, found: &mut BTreeSet<String>) {
+    for (key, value) in table.as_object().expect("a table") {
+        match value {
+            Value::Object(_) => keys(&format!("{prefix}{key}."), value, found),
+            _ if key == "kind" => drop(found.insert(prefix.trim_end_matches('.').to_string())),
+            _ => drop(found.insert(format!("{prefix}{key}"))),
+        }
+    }
+}
+
+/// Another value for every field of `[model]`.
+fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
+    match kind {
+        "transformer" => vec![
+            ("d_model", "24"),
+            ("d_feed_forward", "25"),
+            ("n_heads", "4"),
+            ("n_key_value_heads", "1"),
+            ("n_encoder_layers", "2"),
+            ("n_decoder_layers", "2"),
+            ("dropout_rate", "0.3"),
+            ("embedding_dropout_rate", "0.3"),
+            ("attention_dropout_rate", "0.3"),
+            ("activation_dropout_rate", "0.3"),
+            ("norm_position", "\"post\""),
+            ("norm", "\"rms\""),
+            ("activation", "\"gelu\""),
+            ("activation", "\"swiglu\""),
+            ("positions", r#"{ "kind": "sinusoidal" }"#),
+            ("positions", r#"{ "kind": "learned", "max_len": 9 }"#),
+            ("positions", r#"{ "kind": "rotary" }"#),
+            ("positions", r#"{ "kind": "alibi" }"#),
+            ("positions", r#"{ "kind": "t5" }"#),
+            ("positions", r#"{ "kind": "shaw" }"#),
+            ("positions", r#"{ "kind": "none" }"#),
+            ("decoder_positions", r#"{ "kind": "learned", "max_len": 9 }"#),
+            ("decoder_positions", r#"{ "kind": "shaw" }"#),
+            ("tied_embeddings", "\"target-output\""),
+            ("tied_embeddings", "\"all\""),
+        ],
+        _ => vec![
+            ("cell", "\"vanilla\""),
+            ("cell", "\"lstm\""),
+            ("d_embedding", "9"),
+            ("d_hidden", "13"),
+            ("n_layers", "2"),
+            ("directions", "\"forward\""),
+            ("reverse_source", "true"),
+            ("attention", r#"{ "kind": "none" }"#),
+            ("attention", r#"{ "kind": "bahdanau", "d_attention": 11 }"#),
+            ("context", "\"initial\""),
+            ("bridge", "\"zeros\""),
+            ("readout", r#"{ "kind": "state" }"#),
+            ("readout", r#"{ "kind": "state-context" }"#),
+            ("readout", r#"{ "kind": "deep-output", "d_maxout": 7 }"#),
+            ("output", "\"projection\""),
+            ("dropout_rate", "0.3"),
+        ],
+    }
+}
+
+/// Another value for a field of a choice.
+fn perturbations_of_choices() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("positions.max_len", "9"),
+        ("positions.base", "100.0"),
+        ("positions.n_buckets", "6"),
+        ("positions.max_distance", "9"),
+        ("attention.d_attention", "11"),
+        ("readout.d_maxout", "7"),
+    ]
+}
+
+#[test]
+fn no_field_of_a_model_is_without_effect() {
+    for given in models() {
+        let config: ModelConfig = serde_json::from_value(given).expect("a model");
+        let base = serde_json::to_value(&config).expect("a config is a table");
+        let expected = behaviour(&base).expect("a model that can be made");
+        let mut fields = BTreeSet::new();
+        keys("", &base, &mut fields);
+        // Which kind of model it is.
+        assert!(fields.remove(""));
+        let changes = [perturbations(base["kind"].as_str().expect("a kind")), perturbations_of_choices()].concat();
+        for field in fields {
+            let pointer = format!("/{}", field.replace('.', "/"));
+            let old = base.pointer(&pointer).expect("a key of the model");
+            let others = changes.iter().filter(|(key, _)| *key == field);
+            let others = others.map(|(_, text)| serde_json::from_str::<Value>(text).expect("a value"));
+            let others: Vec<Value> = others.filter(|new| new != old).collect();
+            assert!(!others.is_empty(), "{field} has no other value here");
+            for new in others {
+                let mut changed = base.clone();
+                *changed.pointer_mut(&pointer).expect("a key of the model") = new.clone();
+                match behaviour(&changed) {
+                    Ok(found) => assert_ne!(found, expected, "{field} = {new} changes nothing"),
+                    Err(message) => assert_says(&message, &[&field]),
+                }
+            }
+        }
+    }
+}
