@@ -37,11 +37,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The choice of a position scheme.
+// Variants without fields have braces all the same: serde lets a unit variant pass with any field beside its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum PositionConfig {
     /// Sines and cosines of the position, added to the embeddings; any length.
-    Sinusoidal,
+    Sinusoidal {},
     /// A learned vector for each position, added to the embeddings.
     Learned {
         /// Longest sequence, in tokens with the end symbol; longer input is refused.
@@ -55,7 +56,7 @@ pub enum PositionConfig {
         base: f64,
     },
     /// Scores lowered in proportion to the distance, in each head by a slope of its own (ALiBi); any length.
-    Alibi,
+    Alibi {},
     /// A learned number for each head and bucket of distances, added to the scores (T5); any length.
     T5 {
         /// Buckets of distances; even. Half of them hold one distance each, the others ever more.
@@ -72,7 +73,7 @@ pub enum PositionConfig {
         max_distance: usize,
     },
     /// No positions at all.
-    None,
+    None {},
 }
 
 /// Where a scheme is used.
@@ -121,16 +122,16 @@ impl PositionConfig {
     /// Makes the layer for one side of a model with vectors of width `d_model` in `n_heads` heads.
     pub fn init(&self, d_model: usize, n_heads: usize, side: Side, init: &Init) -> Position {
         match *self {
-            Self::Sinusoidal => Position::Sinusoidal(Sinusoids),
+            Self::Sinusoidal {} => Position::Sinusoidal(Sinusoids),
             Self::Learned { max_len } => Position::Learned(LearnedPositions::new(max_len, d_model, init)),
             Self::Rotary { base } => Position::Rotary(Rotary::new(d_model / n_heads, base)),
-            Self::Alibi => Position::Alibi(Alibi::new(n_heads)),
+            Self::Alibi {} => Position::Alibi(Alibi::new(n_heads)),
             Self::T5 { n_buckets, max_distance } => {
                 let deviation = (d_model as f64).powf(-0.5);
                 Position::T5(T5Bias::new(t5::Buckets { n_buckets, max_distance, side }, n_heads, deviation, init))
             }
             Self::Shaw { max_distance } => Position::Shaw(Shaw::new(max_distance)),
-            Self::None => Position::None(NoPositions),
+            Self::None {} => Position::None(NoPositions),
         }
     }
 

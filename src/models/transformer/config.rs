@@ -86,7 +86,7 @@ impl Default for TransformerConfig {
             norm_position: NormPosition::Pre,
             norm: NormKind::Layer,
             activation: Activation::Relu,
-            positions: PositionConfig::Sinusoidal,
+            positions: PositionConfig::Sinusoidal {},
             decoder_positions: None,
             tied_embeddings: TiedEmbeddings::None,
         }

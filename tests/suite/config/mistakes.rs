@@ -30,7 +30,7 @@ const MISSPELT: [(&str, &str, &str, &str, &str); 22] = [
     ("[model]\nkind = \"transformer\"", "d_modle = 2", "d_modle", "d_model", "tied_embeddings"),
     ("[model.positions]\nkind = \"learned\"", "max_length = 2", "max_length", "max_len", "max_len"),
     ("[model]\nkind = \"transformer\"", "n_key_values_heads = 2", "n_key_values_heads", "n_key_value_heads", "n_heads"),
-    ("[model]\nkind = \"transformer\"", "norm = \"root\"", "root", "rms", "layer"),
+    ("[model]\nkind = \"transformer\"", "norm = \"rmss\"", "rmss", "rms", "layer"),
     ("[model.positions]", "kind = \"rotarry\"", "rotarry", "rotary", "alibi"),
     ("[model.positions]\nkind = \"t5\"", "buckets = 8", "buckets", "n_buckets", "max_distance"),
     ("[model.decoder_positions]\nkind = \"shaw\"", "distance = 8", "distance", "max_distance", "max_distance"),
@@ -141,7 +141,8 @@ fn a_value_that_breaks_a_rule_names_key_value_and_rule() {
 }
 
 /// Schemes with a value that breaks a rule, the key below the scheme's, and a part of what is said.
-const SCHEMES: [(&str, &str, &str); 7] = [
+const SCHEMES: [(&str, &str, &str); 8] = [
+    ("kind = \"alibi\", base = 2.0", "", "unknown field `base`"),
     ("kind = \"learned\"", "", "missing field `max_len`"),
     ("kind = \"learned\", max_len = 0", "max_len", "must be at least 1, got 0"),
     ("kind = \"rotary\", base = 1.0", "base", "must be above 1, got 1"),

@@ -77,7 +77,7 @@ fn lengths_end_on_the_side_whose_table_ends() {
     let apart = limits(transformer(|c| (c.positions, c.decoder_positions) = (learned(7), Some(learned(5)))));
     assert_eq!(apart, LengthLimits { source: limit(7, "model.positions.max_len"), target: expected });
     let encoder =
-        limits(transformer(|c| (c.positions, c.decoder_positions) = (learned(7), Some(PositionConfig::None))));
+        limits(transformer(|c| (c.positions, c.decoder_positions) = (learned(7), Some(PositionConfig::None {}))));
     assert_eq!(encoder, LengthLimits { source: limit(7, "model.positions.max_len"), target: None });
 }
 
@@ -88,9 +88,9 @@ fn each_default_of_a_scheme_is_the_published_one() {
     assert_eq!(scheme(r#"{"kind": "t5"}"#), PositionConfig::T5 { n_buckets: 32, max_distance: 128 });
     assert_eq!(scheme(r#"{"kind": "shaw"}"#), PositionConfig::Shaw { max_distance: 16 });
     for (text, scheme_of) in [
-        (r#"{"kind": "sinusoidal"}"#, PositionConfig::Sinusoidal),
-        (r#"{"kind": "alibi"}"#, PositionConfig::Alibi),
-        (r#"{"kind": "none"}"#, PositionConfig::None),
+        (r#"{"kind": "sinusoidal"}"#, PositionConfig::Sinusoidal {}),
+        (r#"{"kind": "alibi"}"#, PositionConfig::Alibi {}),
+        (r#"{"kind": "none"}"#, PositionConfig::None {}),
     ] {
         assert_eq!(scheme(text), scheme_of);
     }
