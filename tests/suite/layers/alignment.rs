@@ -21,7 +21,7 @@ fn additive_weights_can_be_derived_by_hand() {
     // Widths of one: e_i = 2 tanh(0.5 s + h_i), s = 1, h = (0.5, -0.5, 3 hidden): e = (2 tanh 1, 0).
     let device = flex();
     let score = ScoreConfig::Additive { d_attention: 1 };
-    let layer = Alignment::new(&score, &WindowConfig::Global, 1, 1, &Init::new(1, &device));
+    let layer = Alignment::new(&score, &WindowConfig::Global {}, 1, 1, &Init::new(1, &device));
     let layer = only(layer, &[("score.query.weight", &[0.5]), ("score.key.weight", &[1.0]), ("score.vector", &[2.0])]);
     let memory = layer.prepare(tensor(vec![0.5, -0.5, 3.0], [1, 3, 1], &device), &[2]);
     let mut trace = Trace::default();
@@ -35,5 +35,5 @@ fn additive_weights_can_be_derived_by_hand() {
 
 #[test]
 fn no_attention_is_no_layer() {
-    assert!(AttentionConfig::None.init(7, 11, 3, &Init::new(1, &flex())).is_none());
+    assert!(AttentionConfig::None {}.init(7, 11, 3, &Init::new(1, &flex())).is_none());
 }
