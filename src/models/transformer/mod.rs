@@ -124,11 +124,13 @@ impl Seq2Seq for TransformerModel {
     fn encode(&self, source: &Padded, pass: &mut Pass) -> TransformerMemory {
         let mask = Mask::padding(&source.lengths, source.len(), &source.ids.device());
         let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
-        let mut x = self.embed(embedding, source.ids.clone(), 0, pass);
+        let x = self.embed(embedding, source.ids.clone(), 0, pass);
+        let mut x = pass.watch_input(x);
         for (i, layer) in self.encoder.iter().enumerate() {
             x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, pass));
         }
         let x = normalized(&self.encoder_norm, x);
+        pass.record("encoder.output", || x.clone());
         let layers = self.decoder.iter().map(|layer| layer.cross_attention.prepare(x.clone())).collect();
         TransformerMemory { layers, mask }
     }
