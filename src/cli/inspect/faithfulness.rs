@@ -66,10 +66,10 @@ fn numbers(f: &Faithfulness) -> [String; 8] {
 pub(super) fn text(verdict: &Verdict) -> String {
     let mut text = format!(
         "\none source token at a time replaced by {}, {} target tokens\n\
-         {:<18}log-probability falls by (nats)    prediction changes\n{:<18}",
+         {:<20}log-probability falls by (nats)      prediction changes\n{:<18}",
         verdict.erased_by, verdict.gradient_times_input.n_targets, "", "token chosen by"
     );
-    let line = |cells: &[String]| cells.iter().map(|cell| format!("{cell:>10}")).collect::<String>() + "\n";
+    let line = |cells: &[String]| cells.iter().map(|cell| format!("{cell:>11}")).collect::<String>() + "\n";
     text += &line(&COLUMNS.map(String::from));
     for (name, f) in verdict.rows() {
         text += &format!("{name:<18}{}", line(&numbers(f)));

@@ -48,9 +48,13 @@ function maxima(map) {
   return found;
 }
 
+/** The most that the frame takes of the window's height. */
+const tallest = () => Math.min(760, Math.max(300, innerHeight * 0.72));
+
 /** Fits the canvas into the frame and tells the frame how far it can be scrolled. */
 function stretch(width, height) {
   const ratio = devicePixelRatio || 1;
+  frame.style.height = `${Math.min(tallest(), height + 2)}px`;
   room.style.width = `${width}px`;
   room.style.height = `${height}px`;
   const [w, h] = [Math.min(frame.clientWidth, Math.max(width, 1)), Math.min(frame.clientHeight, Math.max(height, 1))];
@@ -68,7 +72,7 @@ function drawMatrix() {
   const most = narrow ? 84 : 150;
   const left = widest(rows, 12, most), top = widest(columns, 12, most);
   // Everything fits at zoom 0, unless cells would become specks.
-  const fitting = Math.min((frame.clientWidth - left - 14) / columns.length, (frame.clientHeight - top - 14) / rows.length);
+  const fitting = Math.min((frame.clientWidth - left - 14) / columns.length, (tallest() - top - 16) / rows.length);
   const cell = zoomed(Math.min(32, Math.max(fitting, rows.length <= 60 ? 13 : 1.5)));
   const [width, height] = stretch(left + cell * columns.length + 12, top + cell * rows.length + 12);
   const [x, y] = [left - frame.scrollLeft, top - frame.scrollTop];

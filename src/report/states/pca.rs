@@ -10,7 +10,7 @@ pub struct Projection {
 }
 
 /// Iterations are stopped when a direction turns by less than this.
-const TOLERANCE: f64 = 1e-10;
+const TOLERANCE: f64 = 1e-13;
 const MOST_ITERATIONS: usize = 1000;
 
 /// Projects `vectors` onto the two directions of most variance, found one after the other by power iteration.
@@ -50,6 +50,8 @@ pub fn project(vectors: &[&[f32]]) -> Projection {
 fn main_direction(vectors: &[Vec<f64>], width: usize, total: f64) -> Option<Vec<f64>> {
     // Any start that is not orthogonal to the answer will do; this one has no symmetry.
     let mut direction: Vec<f64> = (0..width).map(|i| (1.0 + i as f64).sin()).collect();
+    let norm = dot(&direction, &direction).sqrt();
+    direction.iter_mut().for_each(|value| *value /= norm);
     for _ in 0..MOST_ITERATIONS {
         let mut next = vec![0.0; width];
         for vector in vectors {

@@ -50,9 +50,13 @@ pub fn scatter(title: &str, dots: &[Dot], groups: &[String], explained: [f64; 2]
                 && room[2] < LEFT + SIDE
                 && taken.iter().enumerate().all(|(k, other)| k == i || !touch(room, other))
         };
-        if let Some(room) = [at_right, at_left].into_iter().find(fits) {
-            svg.text([room[0], y + 3.5], TextStyle::new(10.0).colour(MUTED), &name);
-            taken.push(room);
+        let style = TextStyle::new(10.0).colour(MUTED);
+        if fits(&at_right) {
+            svg.text([x + 7.0, y + 3.5], style, &name);
+            taken.push(at_right);
+        } else if fits(&at_left) {
+            svg.text([x - 7.0, y + 3.5], style.anchor(Anchor::End), &name);
+            taken.push(at_left);
         }
     }
     for dot in dots {
