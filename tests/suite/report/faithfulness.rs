@@ -49,7 +49,8 @@ fn gradient_times_input_is_nothing_where_a_word_is_erased_already() {
 
 #[test]
 fn gradient_times_input_is_the_effect_of_moving_a_word_s_vector_a_little() {
-    const STEP: f32 = 1e-2;
+    // With larger steps the curvature of the recurrent cases, whose weights are large, shows.
+    const STEP: f32 = 2e-3;
     const TABLE: &str = "source_embedding.weight";
     let mut checked = 0;
     for case in &golden().models {
