@@ -161,6 +161,7 @@ fn check(scheme: &Scheme, recall: bool) -> (f64, Result<(), String>) {
         place.as_table_mut().expect("a section").extend(values.as_table().expect("a section").clone());
     }
     let config: Config = table.try_into().expect("the keys are right");
+    let tasks = tasks.map(|text| toml::from_str(text).expect("the keys are right"));
     let right = accuracy_of(config, tasks, scheme.updates[usize::from(recall)]);
     let task = if recall { "recall" } else { "reverse" };
     let verdict = match expected {
