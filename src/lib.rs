@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
-//! [`report`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
+//! [`report`] ← [`compare`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
 //!
 //! # Mechanisms
 //!
@@ -73,6 +73,7 @@
 
 pub mod backend;
 pub mod cli;
+pub mod compare;
 pub mod config;
 pub mod data;
 pub mod decoding;

@@ -5,6 +5,7 @@
 
 pub mod alignment;
 pub mod attention;
+pub mod comparison;
 pub mod faithfulness;
 pub mod heat_map;
 pub mod page;
