@@ -166,12 +166,12 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads a config that is part of this program.
+    /// Reads a config that is part of this program, and applies overrides.
     ///
     /// # Errors
     /// As [`Config::load`], with `name` in place of the file.
-    pub fn embedded(name: &str, text: &str) -> Result<Self> {
-        let config = Self::parse(text, &[]).map_err(|fault| fault.at(Path::new(name), text))?;
+    pub fn embedded(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
+        let config = Self::parse(text, overrides).map_err(|fault| fault.at(Path::new(name), text))?;
         config.validate()?;
         Ok(config)
     }

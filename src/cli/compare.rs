@@ -23,6 +23,8 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
     let largest = args.max_cost_length.unwrap_or(if is_built_in { 512 } else { 4096 });
     let options = Options {
         configs: args.configs,
+        set: args.set,
+        sweeps: args.sweeps,
         runs: args.runs,
         out: args.out.unwrap_or_else(|| PathBuf::from("runs/compare")),
         backend: args.backend,

@@ -258,11 +258,18 @@ Examples:
   lookback compare
   lookback compare config/reverse-rnn.toml config/reverse-bahdanau.toml --seeds 3 --out runs/reverse
   lookback compare --run runs/first --run runs/second
+  lookback compare config/reverse-rnn.toml --sweep model.d_hidden=64,128,256 --out runs/widths
   lookback compare a.toml b.toml --tune 6 --match-parameters --budget updates=2000"
 )]
 struct CompareArgs {
     /// Experiments to train and compare.
     configs: Vec<PathBuf>,
+    /// Override a key of every config: --set training.max_updates=500
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Make a contestant of every config for each of these values: --sweep model.d_hidden=128,256,512; several make a grid.
+    #[arg(long = "sweep", value_name = "KEY.PATH=VALUE,VALUE")]
+    sweeps: Vec<crate::compare::Sweep>,
     /// A finished run to compare; may be repeated. Runs that differ in nothing but the seed count as one model.
     #[arg(long = "run", value_name = "RUN")]
     runs: Vec<PathBuf>,

@@ -11,6 +11,7 @@ pub mod options;
 pub mod plan;
 pub mod progress;
 pub mod store;
+pub mod sweep;
 pub mod test_set;
 pub mod training;
 pub mod tuning;
@@ -18,6 +19,7 @@ pub mod width;
 
 pub use options::{Budget, Options};
 pub use progress::{Show, Status};
+pub use sweep::Sweep;
 
 use crate::backend::Adapter;
 use crate::error::{Error, Result};

@@ -1,5 +1,6 @@
 //! What a comparison is asked for.
 
+use super::sweep::Sweep;
 use crate::backend::Backend;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,6 +10,10 @@ use std::str::FromStr;
 pub struct Options {
     /// Configs to train.
     pub configs: Vec<PathBuf>,
+    /// Keys of all configs that are set, as `key.path=value`.
+    pub set: Vec<String>,
+    /// Keys that take several values, each in a contestant of its own.
+    pub sweeps: Vec<Sweep>,
     /// Finished runs.
     pub runs: Vec<PathBuf>,
     /// The folder of the comparison.

@@ -1,6 +1,8 @@
 //! Who takes part: from configs and run folders to contestants with one run for each seed.
 
 use super::options::{Budget, Options};
+use super::store::file_name;
+use super::sweep::combinations;
 use crate::config::{Config, differences};
 use crate::error::{Error, Result};
 use crate::training::Run;
@@ -54,18 +56,30 @@ pub fn entrants(options: &Options) -> Result<Vec<Entrant>> {
     let mut found = Vec::new();
     if options.configs.is_empty() && options.runs.is_empty() {
         for (name, text) in BUILT_IN {
-            found.push(of_config(name.into(), Config::embedded(name, text)?, options));
+            for (suffix, settings) in settings(options) {
+                let config = Config::embedded(name, text, &settings)?;
+                found.push(of_config(format!("{name}{suffix}"), config, options));
+            }
         }
     }
     for path in &options.configs {
         let name = path.file_stem().map_or("config".into(), |stem| stem.to_string_lossy().into_owned());
-        found.push(of_config(name, Config::load(Some(path), &[])?, options));
+        for (suffix, settings) in settings(options) {
+            let config = Config::load(Some(path), &settings)?;
+            found.push(of_config(format!("{name}{suffix}"), config, options));
+        }
     }
     for path in &options.runs {
         add_run(&mut found, path)?;
     }
     check(&found)?;
     Ok(found)
+}
+
+/// What is set for every contestant that a config makes.
+fn settings(options: &Options) -> Vec<(String, Vec<String>)> {
+    let with_common = |(suffix, own): (String, Vec<String>)| (suffix, options.set.iter().cloned().chain(own).collect());
+    combinations(&options.sweeps).into_iter().map(with_common).collect()
 }
 
 fn of_config(name: String, mut config: Config, options: &Options) -> Entrant {
@@ -76,7 +90,7 @@ fn of_config(name: String, mut config: Config, options: &Options) -> Entrant {
     let first = config.seed;
     let run = |i: usize| {
         let seed = first + i as u64;
-        EntrantRun { seed, folder: options.out.join("runs").join(format!("{name}-seed{seed}")) }
+        EntrantRun { seed, folder: options.out.join("runs").join(file_name(&format!("{name}-seed{seed}"))) }
     };
     Entrant { runs: (0..options.seeds).map(run).collect(), name, config, is_given: false }
 }

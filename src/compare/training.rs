@@ -3,7 +3,7 @@
 use super::plan::{Entrant, EntrantRun};
 use super::progress::{Progress, check_signal};
 use crate::backend::Adapter;
-use crate::config::Config;
+use crate::config::{Config, differences};
 use crate::error::{Error, Result};
 use crate::training::checkpoint::TrainingState;
 use crate::training::{Dashboard, Run, Stop, TrainOptions, train_watched};
@@ -37,11 +37,12 @@ pub fn run_to_end(
 ) -> Result<()> {
     check_signal()?;
     let mark = folder.join("finished.json");
-    if mark.is_file() && Run::open(folder).is_ok() {
-        // A folder that was trained with something else is refused as by `train`.
-        crate::training::check_same(&Run::open(folder)?.config()?, config)?;
-        progress.skip(work);
-        return Ok(());
+    if Run::has_begun(folder) {
+        check_same(folder, config)?;
+        if mark.is_file() {
+            progress.skip(work);
+            return Ok(());
+        }
     }
     let options = TrainOptions {
         run: folder.to_path_buf(),
@@ -63,6 +64,20 @@ pub fn run_to_end(
     let finished = Finished { why: why.into(), updates: update, tokens, seconds };
     let text = serde_json::to_string_pretty(&finished).expect("plain data");
     super::store::write(&mark, &text)
+}
+
+/// A folder that was trained for something else is never gone on with: a longer budget, for one, gives another schedule, and
+/// not the run that a new comparison would have made.
+fn check_same(folder: &Path, config: &Config) -> Result<()> {
+    const FREE: [&str; 5] = ["backend", "decoding.", "data.test", "training.log_every", "training.keep_checkpoints"];
+    let found = differences(&Run::open(folder)?.config()?, config);
+    match found.into_iter().find(|(key, _, _)| !FREE.iter().any(|free| key.starts_with(free))) {
+        Some((key, old, new)) => Err(Error::file(
+            folder,
+            format!("was trained with {key} = {old} and is now to have {new}; give another --out, or put it back"),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// What a run came to: trained here, or by `lookback train`.

@@ -4,6 +4,7 @@
 use super::options::Options;
 use super::plan::Entrant;
 use super::progress::Progress;
+use super::store::file_name;
 use super::training::run_to_end;
 use crate::backend::Adapter;
 use crate::config::Config;
@@ -76,12 +77,12 @@ pub fn tune(
         training.max_minutes = training.max_minutes.map(|minutes| PART * minutes);
         training.validate_every = training.validate_every.min(training.max_updates.div_ceil(2));
         training.patience = 0;
-        let folder = options.out.join("tuning").join(format!("{}-trial{trial}", entrant.name));
+        let folder = options.out.join("tuning").join(file_name(&format!("{}-trial{trial}", entrant.name)));
         let what = format!("tuning {}: trial {trial} of {}", entrant.name, options.trials);
         run_to_end(&config, &folder, adapter, &options.command, progress, (&what, work))?;
         let valid_loss = least_valid_loss(&Run::open(&folder)?);
         let contestant = entrant.name.clone();
-        let updates = training_updates(&config);
+        let updates = config.training.max_updates;
         trials.push(Trial { contestant, trial, learning_rate, dropout_rate, updates, valid_loss, is_chosen: false });
     }
     let best = (0..trials.len()).min_by(|a, b| trials[*a].valid_loss.total_cmp(&trials[*b].valid_loss));
@@ -90,10 +91,6 @@ pub fn tune(
         set(&mut entrant.config, (trials[best].learning_rate, trials[best].dropout_rate));
     }
     Ok(trials)
-}
-
-fn training_updates(config: &Config) -> u64 {
-    config.training.max_updates
 }
 
 /// Infinite for a run without a validation, which then is not chosen.

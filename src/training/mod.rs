@@ -27,7 +27,6 @@ pub use config::{Criterion, TrainingConfig, ValidationScore};
 pub use learner::{Outcome, Stop};
 pub use metrics::Stats;
 pub use renderer::{Dashboard, Progress, duration};
-pub use resume::check_config as check_same;
 pub use run::{LoadedModel, Run};
 pub use scheduled_sampling::ScheduledSampling;
 pub use validation::{Validation, sample_score, validate};

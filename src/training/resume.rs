@@ -33,10 +33,7 @@ const CHANGEABLE: [&str; 17] = [
 ];
 
 /// Refuses a config that would make another experiment of a run that has begun.
-///
-/// # Errors
-/// Names the key and both values.
-pub fn check_config(old: &Config, new: &Config) -> Result<()> {
+pub(super) fn check_config(old: &Config, new: &Config) -> Result<()> {
     let is_changeable = |key: &str| CHANGEABLE.iter().any(|free| key == *free || key.starts_with(&format!("{free}.")));
     match differences(old, new).into_iter().find(|(key, _, _)| !is_changeable(key)) {
         Some((key, old, new)) => Err(Error::config(

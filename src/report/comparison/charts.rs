@@ -26,6 +26,11 @@ pub fn metric_label(metric: &str) -> &'static str {
     }
 }
 
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
 /// Fractions are shown as percentages.
 pub fn percent(metric: &str, value: f64) -> f64 {
     if metric.ends_with("accuracy") { 100.0 * value } else { value }
@@ -71,7 +76,7 @@ fn quality(comparison: &Comparison) -> Vec<Chart> {
         };
         Chart {
             id: format!("quality-{}", metric.replace('_', "-")),
-            title: format!("{} by source length", metric_label(metric)),
+            title: format!("{} by source length", capitalized(metric_label(metric).trim_end_matches(" (%)"))),
             caption: "Each point is a group of test sentences at its mean length; bands are 95 % intervals over resampled sentences."
                 .into(),
             x: Axis::linear("source length (words)"),

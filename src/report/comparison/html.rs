@@ -23,7 +23,8 @@ const SECTIONS: [(&str, &[&str], &str, &str); 5] = [
         "positions",
         &["positions"],
         "What is forgotten",
-        "Accuracy by the place of what a token needs. A model that forgets what it read first is low on the left.",
+        "Accuracy by the place of what a token needs. A model that forgets what it read first is low on the left, or on the right if it \
+         reads the source backwards.",
     ),
     (
         "faults",

@@ -42,7 +42,7 @@ impl Scale {
                 // The ends are the values themselves: lengths are chosen.
             }
             Division::PowersOfTen => {
-                (low, high) = (10f64.powf(low.log10().floor()), 10f64.powf(high.log10().ceil()));
+                (low, high) = (round_down(low), 1.0 / round_down(1.0 / high));
             }
         }
         if low == high {
@@ -70,6 +70,11 @@ impl Scale {
                 (first..=last).map(|i| i as f64 * step).collect()
             }
             Division::PowersOfTwo => powers(2.0, self.low, self.high),
+            Division::PowersOfTen if self.high / self.low < 50.0 => {
+                let decades = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
+                let marks = decades.flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
+                marks.filter(|mark| (self.low * 0.999..=self.high * 1.001).contains(mark)).collect()
+            }
             Division::PowersOfTen => powers(10.0, self.low, self.high),
         }
     }
@@ -81,6 +86,13 @@ fn powers(base: f64, low: f64, high: f64) -> Vec<f64> {
     // No more than fit.
     let stride = ((last - first) / 9 + 1) as usize;
     (first..=last).step_by(stride).map(|power| base.powi(power)).collect()
+}
+
+/// The largest of 1, 2 and 5 times a power of ten that is not above `value`.
+fn round_down(value: f64) -> f64 {
+    let power = 10f64.powf(value.log10().floor());
+    let digit = [5.0, 2.0].into_iter().find(|digit| digit * power <= value * 1.000001);
+    digit.unwrap_or(1.0) * power
 }
 
 /// A round step that divides `range` into about five.

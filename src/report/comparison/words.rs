@@ -136,7 +136,9 @@ fn thresholds(comparison: &Comparison) -> Vec<String> {
         let name = &row.contestant;
         match (row.longest_above, row.first_below) {
             (Some(above), Some(below)) => {
-                format!("{name} stays at {level} or more up to {above} words and is below from {below} on.")
+                format!(
+                    "{name} stays at {level} or more up to {above} words; at the next length tested, {below}, it is below."
+                )
             }
             (Some(above), None) => {
                 format!("{name} stays at {level} or more at every length tested, up to {above} words.")
