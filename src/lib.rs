@@ -17,7 +17,8 @@
 //!                        ▼                                      ▼
 //!                  run folder ◀──────────────────────▶ text ──scoring──▶ BLEU, chrF, accuracy, by length
 //!                        │
-//!                        └──report──▶ attention maps, alignments, states: data, pictures, pages
+//!                        ├──report──▶ attention maps, alignments, states: data, pictures, pages
+//!                        └──compare─▶ several models by source length: one report
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←

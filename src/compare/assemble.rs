@@ -1,5 +1,6 @@
 //! From trained contestants to a [`Comparison`]: every measurement is made, or found finished, and put in its place.
 
+use super::describe::{decoding_words, family, model_words, task_name};
 use super::measure::alignments::{Looked, aligned, look};
 use super::measure::cost::Bench;
 use super::measure::quality::{Scored, metrics, quality};
@@ -15,11 +16,14 @@ use super::training::{Finished, finished};
 use super::{Prepared, fairness, tuning};
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
-use crate::models::{ModelConfig, Vocabularies};
+use crate::models::Vocabularies;
 use crate::report::comparison::{Comparison, Contestant, CostKind, Curve, FORMAT, Resampling, Task};
 use crate::scoring::Bootstrap;
 use crate::training::{LoadedModel, Run, run};
 use burn::module::Module;
+
+/// Work of measuring time and memory, as a part of measuring quality.
+pub(super) const TIMING: f64 = 0.6;
 
 /// Resamples of every interval and test.
 const BOOTSTRAP: Bootstrap = Bootstrap { n_samples: 1000, seed: 12345 };
@@ -56,14 +60,16 @@ pub(super) fn assemble(
         found.push(measure(entrant, prepared, &decoding, &store, progress, *work)?);
     }
     let mut costs = Vec::new();
-    for (entrant, found) in entrants.iter().zip(&found) {
+    for ((entrant, found), work) in entrants.iter().zip(&found).zip(work) {
         let bench = Bench {
             store: &store,
             lengths: &options.cost_lengths,
             cell_seconds: options.cell_seconds,
             vocabularies: found.vocabularies,
         };
-        costs.extend(bench.costs(entrant, |_| progress.at(&format!("timing {}", entrant.name), 0.0))?);
+        let share = work * TIMING * entrant.runs.len() as f64;
+        costs.extend(bench.costs(entrant, |part| progress.at(&format!("timing {}", entrant.name), share * part))?);
+        progress.finish(share);
     }
     progress.at("drawing resamples", 0.0);
     let is_generated = entrants[0].config.data.task.is_some();
@@ -91,14 +97,14 @@ pub(super) fn assemble(
         backend: adapter.backend.to_string(),
         device: adapter.name.clone(),
         task: Task {
-            name: task_name(&entrants[0]),
+            name: task_name(&entrants[0].config.data),
             is_generated,
             trained_length: test.trained_length,
             train_pairs: test.train_pairs,
             test_sentences: test.n_proper,
             test_sha256: test.sha256.clone(),
         },
-        decoding: words_of(&decoding),
+        decoding: decoding_words(&decoding),
         resampling: Resampling { n_samples: BOOTSTRAP.n_samples, seed: BOOTSTRAP.seed, confidence: 0.95, level: LEVEL },
         growth: growth::growth(&costs, &names, theory),
         crossings: growth::crossings(&costs, &names),
@@ -124,7 +130,7 @@ pub(super) fn assemble(
     comparison.alignments = aligned(&looked, test);
     comparison.metrics = metrics;
     comparison.thresholds = thresholds(&comparison);
-    Ok(comparison)
+    Ok(comparison.rounded())
 }
 
 /// Everything about one contestant that needs its parameters.
@@ -197,70 +203,4 @@ fn key_of(run: &Run, loaded: &LoadedModel, decoding: &DecodingConfig, test: &str
     let manifest = std::fs::read_to_string(&manifest).map_err(Error::io(&manifest))?;
     let decoding = serde_json::to_string(decoding).expect("plain data");
     Ok(format!("{test} {} {decoding} {}", loaded.checkpoint, crate::data::random::hash(manifest.as_bytes())))
-}
-
-fn task_name(entrant: &Entrant) -> String {
-    let data = &entrant.config.data;
-    match (&data.task, &data.test) {
-        (Some(task), _) => task.name().to_string(),
-        (None, Some(files)) => {
-            let paths = data.resolve(files);
-            let names = paths.paths().into_iter().map(|path| path.display().to_string());
-            names.collect::<Vec<_>>().join(", ")
-        }
-        (None, None) => "held-out part of the training files".into(),
-    }
-}
-
-fn words_of(decoding: &DecodingConfig) -> String {
-    let search = match (&decoding.sampling, decoding.beam_size) {
-        (Some(_), _) => "sampled".to_string(),
-        (None, 1) => "greedy".to_string(),
-        (None, n) => format!("beam {n}, length penalty {}", decoding.length_penalty),
-    };
-    format!(
-        "{search}, at most {} words for each source word and {} more",
-        decoding.max_len_factor, decoding.max_len_extra
-    )
-}
-
-/// The family of a model.
-fn family(model: &ModelConfig) -> &'static str {
-    match model {
-        ModelConfig::Rnn(config) if config.attention.alignment().is_none() => "recurrent",
-        ModelConfig::Rnn(_) => "recurrent with attention",
-        ModelConfig::Transformer(_) => "transformer",
-    }
-}
-
-/// A model in a few words.
-fn model_words(model: &ModelConfig) -> String {
-    match model {
-        ModelConfig::Rnn(config) => {
-            let attention = match config.attention.alignment() {
-                None => {
-                    let source = if config.reverse_source { ", source reversed" } else { "" };
-                    let context = serde_json::to_value(config.context).unwrap_or_default();
-                    format!("one fixed context ({}{source})", context.as_str().unwrap_or_default())
-                }
-                Some((score, _)) => format!("{} attention, {} score", kind(&config.attention), kind(score)),
-            };
-            let cell = serde_json::to_value(config.cell).unwrap_or_default();
-            format!("{} x {} {}, {attention}", config.n_layers, config.d_hidden, cell.as_str().unwrap_or_default())
-        }
-        ModelConfig::Transformer(config) => format!(
-            "{} + {} layers of {}, {} heads, {} positions",
-            config.n_encoder_layers,
-            config.n_decoder_layers,
-            config.d_model,
-            config.n_heads,
-            kind(&config.positions)
-        ),
-    }
-}
-
-/// The `kind` of a choice.
-fn kind(choice: &impl serde::Serialize) -> String {
-    let value = serde_json::to_value(choice).unwrap_or_default();
-    value["kind"].as_str().unwrap_or_default().to_string()
 }

@@ -4,7 +4,8 @@
 //! The folder of a comparison holds the runs, the finished measurements, `results.json` and the report. Everything that is
 //! finished is found again, so that an interrupted comparison goes on where it stopped and comes to the same report.
 
-pub mod assemble;
+mod assemble;
+mod describe;
 pub mod fairness;
 pub mod measure;
 pub mod options;
@@ -61,7 +62,7 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     let n_runs = |entrant: &Entrant| entrant.runs.len() as f64;
     let mut total = 0.0;
     for (entrant, work) in entrants.iter().zip(&work) {
-        total += work * n_runs(entrant) * MEASURING;
+        total += work * n_runs(entrant) * MEASURING * (1.0 + assemble::TIMING);
         if !entrant.is_given {
             total += work * n_runs(entrant) + tuning_work(entrant, options, *work) * options.trials as f64;
         }

@@ -28,7 +28,7 @@ def interval(values):
 
 
 def paired(baseline, system, references):
-    """Two-sided p-value and means of sacreBLEU's paired bootstrap."""
+    """P-value and scores of sacreBLEU's paired bootstrap."""
     named = [("baseline", baseline), ("system", system)]
     _, scores = PairedTest(named, {"BLEU": BLEU()}, [references], test_type="bs", n_samples=2000)()
     one, other = scores["BLEU"]

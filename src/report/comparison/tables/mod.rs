@@ -1,5 +1,8 @@
 //! The tables of a comparison: for the page and as CSV.
 
+mod costs;
+mod faults;
+
 use super::charts::{metric_label, percent};
 use super::data::Comparison;
 use super::scale::short;
@@ -84,11 +87,11 @@ pub fn tables(comparison: &Comparison) -> Vec<Table> {
         trials(comparison),
         quality(comparison),
         significance(comparison),
-        positions(comparison),
-        faults(comparison),
-        costs(comparison),
-        growth(comparison),
-        crossings(comparison),
+        faults::positions(comparison),
+        faults::faults(comparison),
+        costs::costs(comparison),
+        costs::growth(comparison),
+        costs::crossings(comparison),
     ];
     found.retain(|table| !table.rows.is_empty());
     found
@@ -209,122 +212,6 @@ fn significance(comparison: &Comparison) -> Table {
             shown(row.difference.high),
             Cell::number(format!("{:.3}", row.p_value), row.p_value),
             Cell::text(if row.is_significant { "yes" } else { "no" }),
-        ]);
-    }
-    table
-}
-
-fn positions(comparison: &Comparison) -> Table {
-    let columns = ["model", "group", "position of", "tenth", "tokens", "right (%)"];
-    let about =
-        "How often the right token is the likeliest when all before it are given, by the place of what it needs.";
-    let mut table = Table::new("positions", "What is forgotten", about, &columns);
-    for row in &comparison.positions {
-        table.rows.push(vec![
-            Cell::text(&row.contestant),
-            Cell::text(&row.group),
-            Cell::text(&row.of),
-            Cell::count(row.tenth),
-            Cell::count(row.tokens),
-            Cell::percent(row.accuracy),
-        ]);
-    }
-    table
-}
-
-fn faults(comparison: &Comparison) -> Table {
-    let columns = [
-        "model",
-        "group",
-        "length ratio",
-        "repeated (%)",
-        "repeated in references (%)",
-        "ended early (%)",
-        "cut (%)",
-        "source words hardly looked at (%)",
-    ];
-    let about = "Repeated: 4-grams that occurred before in the sentence. Ended early: with less than 90 % of the reference's words. \
-                 Cut: not ended within the limit. Hardly looked at: a total weight below 0.1, in the mean of all heads.";
-    let mut table = Table::new("faults", "What goes wrong", about, &columns);
-    for row in &comparison.faults {
-        table.rows.push(vec![
-            Cell::text(&row.contestant),
-            Cell::text(&row.group),
-            Cell::number(format!("{:.2}", row.length_ratio), row.length_ratio),
-            Cell::percent(row.repetition),
-            Cell::percent(row.reference_repetition),
-            Cell::percent(row.early_stop),
-            Cell::percent(row.cut),
-            Cell::maybe(row.omission, Cell::percent),
-        ]);
-    }
-    table
-}
-
-fn costs(comparison: &Comparison) -> Table {
-    let columns = [
-        "model",
-        "of",
-        "length",
-        "seconds",
-        "peak memory (MiB)",
-        "before (MiB)",
-        "sequential steps",
-        "state (KiB)",
-        "not finished",
-    ];
-    let about = "One sentence pair with as many tokens on each side and random weights, each measured in a process of its own. \
-                 Sequential steps and state are in closed form.";
-    let mut table = Table::new("costs", "What a sentence costs", about, &columns);
-    let mebibytes = |bytes: u64| Cell::short(bytes as f64 / (1 << 20) as f64);
-    for row in &comparison.costs {
-        table.rows.push(vec![
-            Cell::text(&row.contestant),
-            Cell::text(row.kind.name()),
-            Cell::count(row.length),
-            Cell::maybe(row.seconds, Cell::short),
-            row.peak_bytes.map_or_else(Cell::default, mebibytes),
-            row.base_bytes.map_or_else(Cell::default, mebibytes),
-            Cell::count(row.sequential_steps),
-            Cell::short(row.state_bytes as f64 / 1024.0),
-            Cell::text(row.unfinished.clone().unwrap_or_default()),
-        ]);
-    }
-    table
-}
-
-fn growth(comparison: &Comparison) -> Table {
-    let columns = ["model", "of", "what", "exponent", "theory", "fitted to lengths"];
-    let about = "Cost grows like length to the power of the exponent: the slope of a least-squares line between logarithms over the \
-                 longer half of the lengths. Theory is for sentences so long that nothing else counts; memory is what was added to \
-                 that of the idle process.";
-    let mut table = Table::new("growth", "How costs grow", about, &columns);
-    for row in &comparison.growth {
-        let (first, last) = (row.lengths.first().unwrap_or(&0), row.lengths.last().unwrap_or(&0));
-        table.rows.push(vec![
-            Cell::text(&row.contestant),
-            Cell::text(row.kind.name()),
-            Cell::text(&row.of),
-            Cell::number(format!("{:.2}", row.exponent), row.exponent),
-            Cell::number(format!("{}", row.theory), row.theory),
-            Cell::text(format!("{first}-{last}")),
-        ]);
-    }
-    table
-}
-
-fn crossings(comparison: &Comparison) -> Table {
-    let columns = ["of", "what", "dearer beyond", "than", "from length"];
-    let about =
-        "Between measured lengths, on a straight line between logarithms; pairs that do not cross are not listed.";
-    let mut table = Table::new("crossings", "Where one becomes dearer than another", about, &columns);
-    for row in &comparison.crossings {
-        table.rows.push(vec![
-            Cell::text(row.kind.name()),
-            Cell::text(&row.of),
-            Cell::text(&row.dearer),
-            Cell::text(&row.cheaper),
-            Cell::number(format!("{:.0}", row.length), row.length),
         ]);
     }
     table
