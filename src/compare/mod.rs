@@ -58,7 +58,7 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     if options.match_parameters {
         width::match_parameters(&mut entrants, &adapter)?;
     }
-    let work: Vec<f64> = entrants.iter().map(|entrant| work_of(entrant)).collect();
+    let work: Vec<f64> = entrants.iter().map(work_of).collect();
     let n_runs = |entrant: &Entrant| entrant.runs.len() as f64;
     let mut total = 0.0;
     for (entrant, work) in entrants.iter().zip(&work) {

@@ -98,7 +98,9 @@ fn a_shipped_config_says_what_its_data_and_its_command_are() {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         assert!(text.starts_with("# "), "{name} begins with what it is");
         if name != "quick-start.toml" {
-            assert!(text.contains(&format!("lookback train config/{name}")), "{name} gives its command");
+            let is_built_in = path.parent().is_some_and(|folder| folder.ends_with("compare"));
+            let command = if is_built_in { "lookback compare".into() } else { format!("lookback train config/{name}") };
+            assert!(text.contains(&command), "{name} gives its command");
         }
         assert!(name == "quick-start.toml" || text.lines().count() < 60, "{name} lists only what it chooses");
     }

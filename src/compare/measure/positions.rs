@@ -18,7 +18,7 @@ pub fn positions(
     test: &TestSet,
     task: Option<&TaskConfig>,
 ) -> Vec<PositionAccuracy> {
-    let of = if task.is_some_and(|task| knows_source(task)) { "source" } else { "target" };
+    let of = if task.is_some_and(knows_source) { "source" } else { "target" };
     let mut rows = Vec::new();
     for (group, indices) in test.groups.iter().filter(|(group, _)| group.kind != GroupKind::Bucket) {
         let mut tenths = [(0, 0); 10];
