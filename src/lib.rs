@@ -16,10 +16,12 @@
 //!                        │                                      │
 //!                        ▼                                      ▼
 //!                  run folder ◀──────────────────────▶ text ──scoring──▶ BLEU, chrF, accuracy, by length
+//!                        │
+//!                        └──report──▶ attention maps, alignments, states: data, pictures, pages
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
-//! [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
+//! [`report`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
 //!
 //! # Mechanisms
 //!
@@ -78,5 +80,6 @@ pub mod error;
 pub mod layers;
 pub mod models;
 pub mod random;
+pub mod report;
 pub mod scoring;
 pub mod training;

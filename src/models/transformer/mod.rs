@@ -141,12 +141,13 @@ impl Seq2Seq for TransformerModel {
         let mask = Mask::padding(&source.lengths, source.len(), &device);
         let positions = self.position.in_attention(0, source.len(), &device);
         let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
-        let embedded = self.position.embed(self.embed(embedding, source.ids.clone()), 0);
+        let embedded = pass.watch_input(self.position.embed(self.embed(embedding, source.ids.clone()), 0));
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
         for (i, layer) in self.encoder.iter().enumerate() {
             x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, &positions, pass));
         }
         let x = normalized(&self.encoder_norm, x);
+        pass.record("encoder.output", || x.clone());
         let layers = self.decoder.iter().map(|layer| layer.cross_attention.prepare(x.clone())).collect();
         TransformerMemory { layers, mask }
     }

@@ -15,8 +15,9 @@
 //! cargo test --release --test suite -- --ignored --nocapture every_scheme_on_every_task
 //! ```
 
-use super::{LEARNING, accuracy_of};
+use super::{LEARNING, accuracy_on, learn};
 use lookback::config::Config;
+use lookback::data::TaskConfig;
 
 /// Up to eight symbols, backwards.
 const REVERSE: &str = "kind = \"reverse\"\nn_symbols = 8\nmin_len = 1\nmax_len = 8";
@@ -24,8 +25,10 @@ const REVERSE: &str = "kind = \"reverse\"\nn_symbols = 8\nmin_len = 1\nmax_len =
 const LONG_REVERSE: &str = "kind = \"reverse\"\nn_symbols = 8\nmin_len = 1\nmax_len = 16";
 /// The long ones of these.
 const ONLY_LONG: &str = "kind = \"reverse\"\nn_symbols = 8\nmin_len = 12\nmax_len = 16";
-/// Up to five pairs.
-const RECALL: &str = "kind = \"recall\"\nn_keys = 8\nn_values = 8\nmin_len = 1\nmax_len = 5";
+/// Up to three pairs.
+const RECALL: &str = "kind = \"recall\"\nn_keys = 6\nn_values = 6\nmin_len = 1\nmax_len = 3";
+/// More than one vector holds.
+const LONG_RECALL: &str = "kind = \"recall\"\nn_keys = 12\nn_values = 8\nmin_len = 4\nmax_len = 8";
 
 /// Part of the sequences that have to be right for a task to count as learnt.
 const LEARNT: f64 = 0.95;
@@ -79,7 +82,7 @@ fn scores(placement: &str) -> Vec<Scheme> {
         ("concat", ", d_attention = 48", "both"),
         ("cosine", "", "forward"),
         // It sees no content: an encoder that reads in both directions would bring the answer to it.
-        ("location", ", max_source_len = 17", "forward"),
+        ("location", ", max_source_len = 19", "forward"),
     ];
     let scheme = |(score, options, directions): (&str, &str, &str)| {
         let attention = format!("{{ {placement}, score = {{ kind = \"{score}\"{options} }} }}");
@@ -149,6 +152,8 @@ fn positions() -> Vec<Scheme> {
 fn check(scheme: &Scheme, recall: bool) -> (f64, Result<(), String>) {
     let expected = if recall { scheme.recall } else { scheme.reverse };
     let tasks = match (recall, expected) {
+        // What attention cannot bring, a state may carry as long as it is little.
+        (true, Expected::Fails(_)) if scheme.model.contains("rnn") => [LONG_RECALL, LONG_RECALL],
         (true, _) => [RECALL, RECALL],
         // Short sequences would be carried by the recurrent states alone.
         (false, Expected::Fails(_)) if scheme.name.contains("local-m") => [LONG_REVERSE, ONLY_LONG],
@@ -160,8 +165,11 @@ fn check(scheme: &Scheme, recall: bool) -> (f64, Result<(), String>) {
         let place = table.entry(section).or_insert_with(|| toml::Table::new().into());
         place.as_table_mut().expect("a section").extend(values.as_table().expect("a section").clone());
     }
-    let config: Config = table.try_into().expect("the keys are right");
-    let right = accuracy_of(config, tasks, scheme.updates[usize::from(recall)]);
+    let mut config: Config = table.try_into().expect("the keys are right");
+    // Binding values to keys takes more examples than learning an order.
+    config.data.n_train = 20_000;
+    let [trained, tested] = tasks.map(|task| -> TaskConfig { toml::from_str(task).expect("the keys are right") });
+    let right = accuracy_on(&learn(config, trained, scheme.updates[usize::from(recall)]), &tested);
     let task = if recall { "recall" } else { "reverse" };
     let verdict = match expected {
         Expected::Learns if right < LEARNT => Err(format!("{}: {task} is not learnt: {right}", scheme.name)),
