@@ -11,7 +11,7 @@ use lookback::models::{ModelConfig, Vocabularies};
 use std::collections::BTreeSet;
 
 /// What a model is told apart by: its number of parameters, its logits, and its logits in training.
-fn behaviour(model: &toml::Table) -> Result<(usize, Vec<f32>, Vec<f32>), String> {
+pub fn behaviour(model: &toml::Table) -> Result<(usize, Vec<f32>, Vec<f32>), String> {
     let config: ModelConfig = model.clone().try_into().map_err(|error: toml::de::Error| error.to_string())?;
     let device = Backend::Flex.open().unwrap().device;
     let vocabularies = Vocabularies { source: 11, target: 11, shared: true };
