@@ -202,7 +202,8 @@ def alignment_cases() -> list[dict]:
         # Of dot products long vectors would make a step of the softmax.
         scale = 2.0 if score in ("dot", "general") else 8.0
         inputs = {"query": ([5, 3, d_query], scale), "values": ([5, source_len, d_value], 2.0)}
-        full = config | {"d_query": d_query, "d_value": d_value, "lengths": lengths, "steps": steps[:1] if beams else steps}
+        full = config | {"d_query": d_query, "d_value": d_value, "lengths": lengths}
+        full["steps"] = steps[:1] if beams else steps
         shapes = alignment_shapes(config["score"], config["window"], d_query, d_value)
         cases.append(layer_case(f"alignment/{score}-{window}", "alignment", full, inputs, shapes, run))
         assert min(EDGES, default=1) > 1e-3, f"{score}-{window}: close to an edge: {min(EDGES)}"
@@ -278,9 +279,9 @@ class Attending(Rnn):
             x = states + x if config["residual"] and layer > 0 else states
             finals += final
         if not config["residual"]:
-            whole, _ = run_encoder(
-                under(p, "encoder"), config["cell"], d, n_layers, self.n_directions, F.embedding(pad(fed), p["source_embedding.weight"]), lengths
-            )
+            words = F.embedding(pad(fed), p["source_embedding.weight"])
+            encoder = under(p, "encoder")
+            whole, _ = run_encoder(encoder, config["cell"], d, n_layers, self.n_directions, words, lengths)
             assert_equal("layer by layer", x, whole)
         start = [[torch.zeros(len(source), d) for _ in final] for final in finals]
         if config["bridge"] == "learned":

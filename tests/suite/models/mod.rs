@@ -1,6 +1,9 @@
 //! Models: against PyTorch forward and backward, and the laws that every model keeps.
 
+mod attending;
 mod config;
 mod golden;
 mod laws;
+mod residual;
+mod sampled;
 mod weights;
