@@ -3,19 +3,15 @@
 //! Every default stands once, in an `impl Default`. A config file lists only what its experiment chooses; the resolved
 //! config, with every field, is written into the run directory before the first update.
 
-mod ignored;
-
 use crate::backend::Backend;
 use crate::data::{LengthFilter, SplitFiles, TaskConfig, TokenizerConfig};
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::models::{ModelConfig, TransformerConfig};
 use crate::training::{ScheduledSampling, TrainingConfig};
-use ignored::ignored;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use toml::de::DeTable;
 
 /// The configuration used when none is given: a small Transformer that learns to reverse, in a few minutes on two cores.
 pub const QUICK_START: &str = include_str!("../config/quick-start.toml");
@@ -183,35 +179,14 @@ impl Config {
 
     fn parse(text: &str, overrides: &[String]) -> Result<Self, Fault> {
         let mut table: toml::Table = toml::from_str(text).map_err(Fault::from)?;
-        // Straight from the text, so that errors know their line.
-        let alone = toml::from_str::<Self>(text);
-        if let Ok(config) = &alone {
-            config.refuse_ignored(text)?;
-        }
         if overrides.is_empty() {
-            return alone.map_err(Fault::from);
+            // Straight from the text, so that errors know their line.
+            return toml::from_str(text).map_err(Fault::from);
         }
-        // Another kind may leave keys of the file without a meaning, but not what was set with it.
-        let mut set = toml::Table::new();
         for setting in overrides {
-            for table in [&mut table, &mut set] {
-                apply(table, setting).map_err(|message| Fault { message, span: None })?;
-            }
+            apply(&mut table, setting).map_err(|message| Fault { message, span: None })?;
         }
-        let config =
-            Self::deserialize(table).map_err(|error| Fault { message: error.message().to_string(), span: None })?;
-        let checked = config.refuse_ignored(&set.to_string());
-        checked.map(|()| config).map_err(|fault| Fault { span: None, ..fault })
-    }
-
-    /// Refuses a key of `text` that this config, which was read from it, does not have.
-    fn refuse_ignored(&self, text: &str) -> Result<(), Fault> {
-        let read = toml::Table::try_from(self).expect("every field of a config is a TOML value");
-        let given = DeTable::parse(text).map_err(Fault::from)?;
-        let Some((path, span)) = ignored(given.get_ref(), &read) else { return Ok(()) };
-        let (key, section) = path.split_last().expect("a key has a name");
-        let message = format!("unknown field `{key}`: {} of this kind has none of that name", section.join("."));
-        Err(Fault { message, span: Some(span) })
+        Self::deserialize(table).map_err(|error| Fault { message: error.message().to_string(), span: None })
     }
 
     /// Checks every value against its rule.
@@ -223,7 +198,7 @@ impl Config {
         self.tokenizer.validate()?;
         self.model.validate()?;
         self.training.validate()?;
-        if self.training.scheduled_sampling != ScheduledSampling::None
+        if self.training.scheduled_sampling != ScheduledSampling::default()
             && matches!(self.model, ModelConfig::Transformer(_))
         {
             let message = "is for recurrent decoders: a Transformer reads all target words at once and has no last word of its own";

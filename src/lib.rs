@@ -16,10 +16,18 @@
 //!                        │                                      │
 //!                        ▼                                      ▼
 //!                  run folder ◀──────────────────────▶ text ──scoring──▶ BLEU, chrF, accuracy, by length
+//!                        │
+//!                        └──report──▶ attention maps, alignments, states: data, pictures, pages
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
-//! [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
+//! [`report`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
+//!
+//! # Mechanisms
+//!
+//! Keys of the config without a section stand under `[model]`; paths are under `src/`.
+//!
+#![doc = include_str!("../docs/mechanisms.md")]
 //!
 //! # Notation
 //!
@@ -72,5 +80,6 @@ pub mod error;
 pub mod layers;
 pub mod models;
 pub mod random;
+pub mod report;
 pub mod scoring;
 pub mod training;

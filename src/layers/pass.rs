@@ -19,13 +19,28 @@ pub struct TraceEntry {
 pub struct Trace {
     /// What was seen.
     pub entries: Vec<TraceEntry>,
+    /// Which names are kept; all, if this is none.
+    #[serde(skip)]
+    wanted: Option<fn(&str) -> bool>,
 }
 
 impl Trace {
+    /// A trace that keeps what `wanted` says yes to and never asks for the rest.
+    pub fn of(wanted: fn(&str) -> bool) -> Self {
+        Self { wanted: Some(wanted), ..Self::default() }
+    }
+
     /// The last entry of that name.
     pub fn get(&self, name: &str) -> Option<&TraceEntry> {
         self.entries.iter().rev().find(|entry| entry.name == name)
     }
+}
+
+/// The encoder's input, kept apart from what it was made of, so that a gradient can be taken with respect to it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// `[batch, source_len, width]`, once the encoder has run.
+    pub input: Option<Tensor<3>>,
 }
 
 /// Where the dropout masks of one forward pass come from.
@@ -43,6 +58,7 @@ pub struct Pass<'a> {
     dropout: Option<DropoutCounter>,
     replacement_rate: f64,
     trace: Option<&'a mut Trace>,
+    watch: Option<&'a mut Watch>,
     scope: Vec<String>,
 }
 
@@ -81,6 +97,19 @@ impl<'a> Pass<'a> {
         Self { trace: Some(trace), ..Self::default() }
     }
 
+    /// A pass without dropout that keeps the encoder's input in `watch`.
+    pub fn watched(watch: &'a mut Watch) -> Self {
+        Self { watch: Some(watch), ..Self::default() }
+    }
+
+    /// What every encoder calls on the vectors that it reads, in the order of the source words, before anything mixes them.
+    pub fn watch_input(&mut self, input: Tensor<3>) -> Tensor<3> {
+        let Some(watch) = &mut self.watch else { return input };
+        let leaf = if input.is_autodiff() { input.detach().require_grad() } else { input };
+        watch.input = Some(leaf.clone());
+        leaf
+    }
+
     /// Whether this pass drops units.
     pub fn is_training(&self) -> bool {
         self.dropout.is_some()
@@ -105,12 +134,16 @@ impl<'a> Pass<'a> {
     /// Leaves `tensor` in the trace, if there is one.
     pub fn record<const D: usize>(&mut self, name: &str, tensor: impl FnOnce() -> Tensor<D>) {
         let Some(trace) = &mut self.trace else { return };
+        let mut name_parts = self.scope.clone();
+        name_parts.push(name.to_string());
+        let name = name_parts.join(".");
+        if trace.wanted.is_some_and(|wanted| !wanted(&name)) {
+            return;
+        }
         let tensor = tensor();
         let shape = tensor.dims().to_vec();
         let values = tensor.try_into_vec_as::<f32>().expect("a float tensor can be read as f32");
-        let mut name_parts = self.scope.clone();
-        name_parts.push(name.to_string());
-        trace.entries.push(TraceEntry { name: name_parts.join("."), shape, values });
+        trace.entries.push(TraceEntry { name, shape, values });
     }
 
     /// Sets elements to zero with probability `rate` and scales the others by `1 / (1 - rate)`, in training passes only.

@@ -34,6 +34,7 @@ fn another(key: &str, value: &toml::Value) -> Vec<String> {
                 .filter(|kind| **kind != old.as_str())
                 .map(|kind| kind.to_string())
                 .collect(),
+            "norm" => vec!["rms".into()],
             "norm_position" => vec!["post".into()],
             "activation" => vec!["gelu".into()],
             "tied_embeddings" => vec!["all".into()],
@@ -71,9 +72,6 @@ fn set_reaches_every_key() {
             let changed = another(&key, &value).into_iter().find_map(|new| {
                 let settings = match (key.as_str(), new.as_str()) {
                     // Kinds bring keys of their own.
-                    ("model.positions.kind", "learned") => {
-                        vec![format!("{key}={new}"), "model.positions.max_len=9".into()]
-                    }
                     ("model.attention.score.kind", _) => vec!["model.attention.score={ kind = \"general\" }".into()],
                     ("model.attention.window.kind", _) => {
                         vec!["model.attention.window={ kind = \"local-m\", half_width = 2 }".into()]
@@ -82,7 +80,15 @@ fn set_reaches_every_key() {
                     ("training.scheduled_sampling.kind", _) => {
                         vec!["training.scheduled_sampling={ kind = \"exponential\", k = 0.99 }".into()]
                     }
-                    ("model.attention.kind" | "model.readout.kind" | "tokenizer.kind" | "model.kind", _) => {
+                    (
+                        "model.attention.kind"
+                        | "model.readout.kind"
+                        | "tokenizer.kind"
+                        | "model.kind"
+                        | "model.positions.kind"
+                        | "model.decoder_positions.kind",
+                        _,
+                    ) => {
                         let section = key.strip_suffix(".kind").unwrap();
                         vec![format!("{section}={{ kind = \"{new}\" }}")]
                     }

@@ -13,19 +13,19 @@ use lookback::models::weights::collect;
 /// Every score, for sources of up to `max_source_len` tokens.
 pub fn scores(max_source_len: usize) -> [ScoreConfig; 7] {
     [
-        ScoreConfig::Dot,
-        ScoreConfig::ScaledDot,
-        ScoreConfig::General,
+        ScoreConfig::Dot {},
+        ScoreConfig::ScaledDot {},
+        ScoreConfig::General {},
         ScoreConfig::Additive { d_attention: 3 },
         ScoreConfig::Concat { d_attention: 3 },
-        ScoreConfig::Cosine,
+        ScoreConfig::Cosine {},
         ScoreConfig::Location { max_source_len },
     ]
 }
 
 /// Every window.
 pub fn windows(half_width: usize) -> [WindowConfig; 3] {
-    [WindowConfig::Global, WindowConfig::LocalM { half_width }, WindowConfig::LocalP { half_width }]
+    [WindowConfig::Global {}, WindowConfig::LocalM { half_width }, WindowConfig::LocalP { half_width }]
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn additive_attention_is_bahdanaus_for_every_beam() {
         let lengths = case.lengths().expect("a source has a length");
         let [d_query, d_value, beams] = ["d_query", "d_value", "beams"].map(|key| case.number(key));
         let build =
-            |init: &Init| Named { alignment: Alignment::new(&score, &WindowConfig::Global, d_query, d_value, init) };
+            |init: &Init| Named { alignment: Alignment::new(&score, &WindowConfig::Global {}, d_query, d_value, init) };
         check_golden(case, build, |layer, inputs, pass| {
             let memory = layer.alignment.prepare(inputs.get::<3>("values"), &lengths);
             let query = inputs.get::<2>("query").reshape([lengths.len(), beams, d_query]);
@@ -83,5 +83,5 @@ fn gradients_of_every_score_and_window_are_difference_quotients() {
 
 #[test]
 fn no_attention_is_no_layer() {
-    assert!(AttentionConfig::None.init(7, 11, 3, &Init::new(1, &flex())).is_none());
+    assert!(AttentionConfig::None {}.init(7, 11, 3, &Init::new(1, &flex())).is_none());
 }

@@ -1,4 +1,4 @@
-//! Attention of a Transformer: scaled dot-product, in several heads.
+//! Attention: scaled dot-product, in several heads.
 
 use super::{Outputs, check_golden, golden_layers, named, no_parameters};
 use crate::support::{
@@ -6,14 +6,22 @@ use crate::support::{
     with_closed_form,
 };
 use burn::tensor::{Device, Tensor};
-use lookback::layers::attention::scaled_dot_product::scaled_dot_product_attention;
-use lookback::layers::attention::{CrossAttention, SelfAttention};
+use lookback::layers::attention::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
+use lookback::layers::attention::{CrossAttention, MultiHeadConfig, SelfAttention};
+use lookback::layers::position::{AttentionPositions, PositionConfig};
 use lookback::layers::{Init, Mask, Pass, Trace};
 use lookback::models::weights::{Weights, apply, collect, to_vec};
+use lookback::random::{Purpose, Stream};
 use std::f64::consts::E;
 use std::path::Path;
 
-fn mask_of(case: &LayerCase, key_len: usize, device: &Device) -> Mask {
+/// Self-attention without positions.
+fn self_attention(d_model: usize, n_heads: usize, init: &Init) -> SelfAttention {
+    SelfAttention::new(&MultiHeadConfig::new(d_model, n_heads), &PositionConfig::None {}, init)
+}
+
+/// The mask of a golden case.
+pub(super) fn mask_of(case: &LayerCase, key_len: usize, device: &Device) -> Mask {
     match case.lengths() {
         Some(lengths) => Mask::padding(&lengths, key_len, device),
         None if case.config["causal"] == true => Mask::causal(key_len, device),
@@ -27,7 +35,10 @@ fn scaled_dot_product_attention_is_pytorchs() {
         check_golden(case, no_parameters, |_, inputs, pass| {
             let [query, key, value] = ["query", "key", "value"].map(|path| inputs.get::<4>(path));
             let mask = mask_of(case, key.dims()[2], &inputs.device());
-            Outputs::from([named("context", scaled_dot_product_attention(query, key, value, &mask, 0.0, pass))])
+            Outputs::from([named(
+                "context",
+                scaled_dot_product_attention(query, key, value, &AttentionTerms::masked(&mask), pass),
+            )])
         });
     }
 }
@@ -35,11 +46,11 @@ fn scaled_dot_product_attention_is_pytorchs() {
 #[test]
 fn self_attention_is_pytorchs() {
     for case in golden_layers("self-attention") {
-        let build = |init: &Init| SelfAttention::new(case.number("d_model"), case.number("n_heads"), 0.0, init);
+        let build = |init: &Init| self_attention(case.number("d_model"), case.number("n_heads"), init);
         check_golden(case, build, |layer, inputs, pass| {
             let input = inputs.get::<3>("input");
             let mask = mask_of(case, input.dims()[1], &inputs.device());
-            Outputs::from([named("output", layer.forward(input, &mask, pass))])
+            Outputs::from([named("output", layer.forward(input, &mask, &AttentionPositions::None, pass))])
         });
     }
 }
@@ -47,7 +58,9 @@ fn self_attention_is_pytorchs() {
 #[test]
 fn cross_attention_is_pytorchs() {
     for case in golden_layers("cross-attention") {
-        let build = |init: &Init| CrossAttention::new(case.number("d_model"), case.number("n_heads"), 0.0, init);
+        let build = |init: &Init| {
+            CrossAttention::new(&MultiHeadConfig::new(case.number("d_model"), case.number("n_heads")), init)
+        };
         check_golden(case, build, |layer, inputs, pass| {
             let memory = inputs.get::<3>("memory");
             let mask = mask_of(case, memory.dims()[1], &inputs.device());
@@ -66,7 +79,13 @@ fn the_weights_of_scaled_dot_products_are_e_and_one_over_their_sum() {
         let value = tensor(vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [1, 1, 2, 4], &adapter.device);
         let mut trace = Trace::default();
         let attend = |mask: &Mask, pass: &mut Pass| {
-            to_vec(scaled_dot_product_attention(query.clone(), key.clone(), value.clone(), mask, 0.0, pass))
+            to_vec(scaled_dot_product_attention(
+                query.clone(),
+                key.clone(),
+                value.clone(),
+                &AttentionTerms::masked(mask),
+                pass,
+            ))
         };
         let context = attend(&Mask::none(), &mut Pass::traced(&mut trace));
         let weights = [E / (1.0 + E), 1.0 / (1.0 + E)];
@@ -95,7 +114,7 @@ fn each_head_attends_to_its_own_part_of_the_vector() {
     // the first, 0 and 1 in the second; values are the keys.
     let device = flex();
     let identity: &[f32] = &[1.0, 0.0, 0.0, 1.0];
-    let layer = CrossAttention::new(2, 2, 0.0, &Init::new(1, &device));
+    let layer = CrossAttention::new(&MultiHeadConfig::new(2, 2), &Init::new(1, &device));
     let packed: &[f32] = &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
     let layer = only(layer, &[("query.weight", identity), ("key_value.weight", packed), ("output.weight", identity)]);
     let memory = layer.prepare(tensor(identity.to_vec(), [1, 2, 2], &device));
@@ -128,8 +147,8 @@ fn weights_sum_to_one_and_are_exactly_zero_on_padding() {
         let mask = Mask::padding(&lengths, 5, device);
         let mut trace = Trace::default();
         let input = closed_form_tensor("input", [3, 5, 10], 8.0, device);
-        let layer = with_closed_form(SelfAttention::new(10, 5, 0.0, &Init::new(1, device)), 2.0);
-        layer.forward(input, &mask, &mut Pass::traced(&mut trace));
+        let layer = with_closed_form(self_attention(10, 5, &Init::new(1, device)), 2.0);
+        layer.forward(input, &mask, &AttentionPositions::None, &mut Pass::traced(&mut trace));
         check_weights("self-attention", &trace.get("weights").expect("traced").values, &lengths, 5);
     }
 }
@@ -143,7 +162,8 @@ fn a_row_that_sees_nothing_has_a_zero_context_and_a_zero_gradient() {
             let [query, key, value] = ["query", "key", "value"]
                 .map(|path| if device.is_autodiff() { leaf(path).require_grad() } else { leaf(path) });
             let all = [query.clone(), key.clone(), value.clone()];
-            let context = scaled_dot_product_attention(query, key, value, &mask, 0.0, &mut Pass::inference());
+            let context =
+                scaled_dot_product_attention(query, key, value, &AttentionTerms::masked(&mask), &mut Pass::inference());
             let (empty, other) = (context.clone().narrow(0, 0, 1), context.clone().narrow(0, 1, 1));
             assert!(to_vec(empty).iter().all(|value| *value == 0.0), "{}: a context from nothing", adapter.backend);
             assert!(to_vec(other).iter().all(|value| value.is_finite() && *value != 0.0));
@@ -168,7 +188,13 @@ fn the_kernel_and_the_attention_that_is_written_out_agree() {
             ["query", "key", "value"].map(|path| closed_form_tensor(path, [3, 2, 7, 5], 8.0, &adapter.device));
         for (i, mask) in masks.iter().enumerate() {
             let attend = |pass: &mut Pass| {
-                to_vec(scaled_dot_product_attention(query.clone(), key.clone(), value.clone(), mask, 0.0, pass))
+                to_vec(scaled_dot_product_attention(
+                    query.clone(),
+                    key.clone(),
+                    value.clone(),
+                    &AttentionTerms::masked(mask),
+                    pass,
+                ))
             };
             let written_out = attend(&mut Pass::training(1, 1, 1));
             assert_close(&format!("mask {i}"), &attend(&mut Pass::inference()), &written_out, SAME_TOLERANCE);
@@ -183,7 +209,9 @@ fn dropout_follows_the_softmax() {
     let zeros = Tensor::zeros([3, 2, 7, 5], &device);
     let key = Tensor::zeros([3, 2, 2, 5], &device);
     let value = Tensor::ones([3, 2, 2, 5], &device);
-    let context = scaled_dot_product_attention(zeros, key, value, &Mask::none(), 0.5, &mut Pass::training(1, 1, 1));
+    let mask = Mask::none();
+    let terms = AttentionTerms { dropout_rate: 0.5, ..AttentionTerms::masked(&mask) };
+    let context = scaled_dot_product_attention(zeros, key, value, &terms, &mut Pass::training(1, 1, 1));
     let context = to_vec(context);
     assert!(context.iter().all(|value| [0.0, 1.0, 2.0].contains(value)), "{context:?}");
     // A weight is dropped for all of its value, and for its own query alone.
@@ -198,11 +226,14 @@ fn dropout_follows_the_softmax() {
 fn steps_of_self_attention_are_the_causal_whole() {
     for adapter in host_backends() {
         let device = &adapter.device;
-        let layer = with_closed_form(SelfAttention::new(10, 5, 0.0, &Init::new(1, device)), 2.0);
+        let layer = with_closed_form(self_attention(10, 5, &Init::new(1, device)), 2.0);
         let input: Tensor<3> = closed_form_tensor("input", [3, 7, 10], 4.0, device);
-        let whole = layer.forward(input.clone(), &Mask::causal(7, device), &mut Pass::inference());
+        let whole =
+            layer.forward(input.clone(), &Mask::causal(7, device), &AttentionPositions::None, &mut Pass::inference());
         let mut cache = None;
-        let steps = (0..7).map(|t| layer.step(input.clone().narrow(1, t, 1), &mut cache, &mut Pass::inference()));
+        let steps = (0..7).map(|t| {
+            layer.step(input.clone().narrow(1, t, 1), &mut cache, &AttentionPositions::None, &mut Pass::inference())
+        });
         let steps = Tensor::cat(steps.collect(), 1);
         assert_close("steps", &to_vec(steps), &to_vec(whole), SAME_TOLERANCE);
     }
@@ -213,15 +244,44 @@ fn gradients_of_attention_are_difference_quotients() {
     let init = Init::new(1, &flex());
     let mask = |device: &Device| Mask::padding(&[5, 2, 3], 5, device);
 
-    let layer = with_closed_form(SelfAttention::new(10, 5, 0.0, &init), 2.0);
+    let layer = with_closed_form(self_attention(10, 5, &init), 2.0);
     check_quotients("self-attention", layer, |layer, device| {
         let input = closed_form_tensor("input", [3, 5, 10], 4.0, device);
-        layer.forward(input, &mask(device), &mut Pass::inference())
+        layer.forward(input, &mask(device), &AttentionPositions::None, &mut Pass::inference())
     });
-    let layer = with_closed_form(CrossAttention::new(10, 5, 0.0, &init), 2.0);
+    let layer = with_closed_form(CrossAttention::new(&MultiHeadConfig::new(10, 5), &init), 2.0);
     check_quotients("cross-attention", layer, |layer, device| {
         let memory = layer.prepare(closed_form_tensor("memory", [3, 5, 10], 4.0, device));
         let input = closed_form_tensor("input", [3, 4, 10], 4.0, device);
         layer.forward(input, &memory, &mask(device), &mut Pass::inference())
     });
+}
+
+#[test]
+fn the_variance_of_unscaled_scores_grows_with_the_width_and_that_of_scaled_ones_does_not() {
+    // Vaswani 2017, footnote 4: with independent components of mean 0 and variance 1, q . k has variance d.
+    const N: usize = 64;
+    let device = flex();
+    let variance = |scores: &[f64]| {
+        let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+        scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / scores.len() as f64
+    };
+    for d_head in [4, 16, 64, 256] {
+        let normal = |purpose: u64| {
+            let stream = Stream::new(purpose, Purpose::Initialization, &[]);
+            let values = (0..N * d_head).map(|i| stream.normal(i as u64) as f32).collect();
+            tensor::<4>(values, [1, 1, N, d_head], &device)
+        };
+        let mask = Mask::none();
+        let terms = AttentionTerms::masked(&mask);
+        let mut trace = Trace::default();
+        let (query, key) = (normal(1), normal(2));
+        scaled_dot_product_attention(query, key.clone(), key, &terms, &mut Pass::traced(&mut trace));
+        let scaled: Vec<f64> = trace.get("scores").expect("traced").values.iter().map(|score| *score as f64).collect();
+        let unscaled: Vec<f64> = scaled.iter().map(|score| score * (d_head as f64).sqrt()).collect();
+        let ratio = variance(&unscaled) / d_head as f64;
+        // 4096 products of 64 vectors: the variance of so many is within a quarter of what is expected.
+        assert!((0.75..1.25).contains(&ratio), "unscaled, width {d_head}: {}", variance(&unscaled));
+        assert!((0.75..1.25).contains(&variance(&scaled)), "scaled, width {d_head}: {}", variance(&scaled));
+    }
 }

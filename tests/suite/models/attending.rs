@@ -182,7 +182,7 @@ fn a_luong_decoder_that_feeds_its_input_depends_on_where_it_looked() {
     // feeding does the state itself.
     let states = |input_feeding: bool, words: &[u32]| -> Vec<f32> {
         let attention =
-            AttentionConfig::Luong { score: ScoreConfig::General, window: WindowConfig::Global, input_feeding };
+            AttentionConfig::Luong { score: ScoreConfig::General {}, window: WindowConfig::Global {}, input_feeding };
         let config = RnnConfig {
             d_embedding: 5,
             d_hidden: 7,

@@ -2,6 +2,7 @@
 
 mod attending;
 mod config;
+pub mod fields;
 mod golden;
 mod laws;
 mod residual;

@@ -23,7 +23,7 @@ fn transparent(residual: bool, dropout_rate: f64) -> Model {
         residual,
         directions: Directions::Forward,
         bridge: Bridge::Zeros,
-        readout: ReadoutConfig::State,
+        readout: ReadoutConfig::State {},
         output: OutputKind::Projection,
         dropout_rate,
         ..RnnConfig::default()

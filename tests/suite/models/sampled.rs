@@ -15,7 +15,7 @@ const LEN: usize = 5;
 
 /// Every eighth attention, so that each placement and most scores occur, and none.
 fn models(dropout_rate: f64) -> impl Iterator<Item = (String, Model)> {
-    let some = every_attention().into_iter().step_by(8).chain([AttentionConfig::None]);
+    let some = every_attention().into_iter().step_by(8).chain([AttentionConfig::None {}]);
     some.map(move |attention| (format!("{attention:?}"), attending(&attention, CellKind::Gru, dropout_rate, &flex())))
 }
 

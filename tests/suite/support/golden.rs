@@ -11,7 +11,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// `tests/golden/models.json.gz` and `tests/golden/recurrent.json.gz`.
+/// The golden files of models and layers, as one.
 #[derive(Deserialize)]
 pub struct Golden {
     pub models: Vec<ModelCase>,
@@ -70,7 +70,7 @@ pub struct GoldenTensor {
 }
 
 /// The files of one layout.
-const FILES: [&str; 2] = ["models.json.gz", "recurrent.json.gz"];
+const FILES: [&str; 3] = ["models.json.gz", "positions.json.gz", "recurrent.json.gz"];
 
 static GOLDEN: LazyLock<Golden> = LazyLock::new(|| {
     let mut all = Golden { models: Vec::new(), layers: Vec::new() };

@@ -31,8 +31,8 @@ fn the_probability_of_the_true_word_falls_as_in_the_paper() {
     let exponential = ScheduledSampling::Exponential { k: 0.5 };
     let inverse_sigmoid = ScheduledSampling::InverseSigmoid { k: 10.0 };
     for (schedule, update, expected) in [
-        (ScheduledSampling::None, 1, 1.0),
-        (ScheduledSampling::None, 1_000_000, 1.0),
+        (ScheduledSampling::None {}, 1, 1.0),
+        (ScheduledSampling::None {}, 1_000_000, 1.0),
         // max(floor, 1 - c i) with c = 0.75 / 100.
         (linear, 0, 1.0),
         (linear, 1, 1.0 - 0.0075),
@@ -73,7 +73,7 @@ fn true_words_alone_are_teacher_forcing_and_the_models_own_are_not() {
         train_in(&dir.path().join(name), &config).unwrap();
         numbers(&dir.path().join(name), "train", "loss")
     };
-    let forced = train("forced", ScheduledSampling::None);
+    let forced = train("forced", ScheduledSampling::None {});
     assert_eq!(train("one", ScheduledSampling::Linear { updates: 1, floor: 1.0 }), forced);
     let own = train("own", ScheduledSampling::Linear { updates: 2, floor: 0.0 });
     assert_ne!(own, forced);
@@ -94,5 +94,5 @@ fn a_sampled_run_is_measured_on_true_words() {
         numbers(&dir.path().join(name), "valid", "loss")
     };
     let sampled = valid("sampled", ScheduledSampling::Linear { updates: 1, floor: 0.0 });
-    assert_eq!(valid("forced", ScheduledSampling::None), sampled);
+    assert_eq!(valid("forced", ScheduledSampling::None {}), sampled);
 }

@@ -9,8 +9,8 @@ use burn::tensor::Tensor;
 /// stands between them. Long vectors give large scores and hard weights: [`ScaledDot`](super::ScaledDot) is the remedy.
 ///
 /// # Reference
-/// Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation, 2015, section 3.1, after
-/// equation 7. As in the paper.
+/// Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation, 2015, section 3.1. As in the
+/// paper.
 ///
 /// # Example
 /// Small enough to follow on paper: the second encoder state answers the decoder state best, by far.

@@ -48,7 +48,7 @@ fn ask_global<const D: usize>(
     state: &[f32],
     encoder: &[[f32; D]],
 ) -> [Vec<f32>; 3] {
-    ask((score, WindowConfig::Global), parameters, state, encoder, 0)
+    ask((score, WindowConfig::Global {}), parameters, state, encoder, 0)
 }
 
 fn softmax(scores: &[f64]) -> Vec<f64> {
@@ -59,7 +59,7 @@ fn softmax(scores: &[f64]) -> Vec<f64> {
 #[test]
 fn dot_looks_at_the_state_that_points_its_way() {
     let encoder = [[0.0, 1.0, 1.0], [5.0, 0.0, 1.0], [1.0, 1.0, 0.0], [0.0, 5.0, 1.0]];
-    let [scores, weights, context] = ask_global(ScoreConfig::Dot, &[], &[10.0, 5.0, 10.0], &encoder);
+    let [scores, weights, context] = ask_global(ScoreConfig::Dot {}, &[], &[10.0, 5.0, 10.0], &encoder);
     assert_eq!(scores, [15.0, 60.0, 15.0, 35.0]);
     let rounded = |values: Vec<f32>| values.into_iter().map(f32::round).collect::<Vec<_>>();
     assert_eq!(rounded(weights), [0.0, 1.0, 0.0, 0.0]);
@@ -70,7 +70,7 @@ fn dot_looks_at_the_state_that_points_its_way() {
 fn scaled_dot_is_divided_by_the_root_of_the_width() {
     // Of width 4: (4 + 6 + 6 + 4) / 2, 1 / 2, -4 / 2.
     let encoder = [[4.0, 3.0, 2.0, 1.0], [1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, -1.0]];
-    let [scores, weights, _] = ask_global(ScoreConfig::ScaledDot, &[], &[1.0, 2.0, 3.0, 4.0], &encoder);
+    let [scores, weights, _] = ask_global(ScoreConfig::ScaledDot {}, &[], &[1.0, 2.0, 3.0, 4.0], &encoder);
     assert_eq!(scores, [10.0, 0.5, -2.0]);
     assert_close("weights", &weights, &softmax(&[10.0, 0.5, -2.0]), SAME_TOLERANCE);
 }
@@ -86,9 +86,10 @@ fn the_variance_of_dot_products_grows_with_the_width_and_that_of_scaled_ones_doe
             (0..N as u64 * d).map(|i| stream.normal(i) as f32).collect()
         };
         let (queries, keys) = (normals(0), normals(1));
-        for (score, expected) in [(ScoreConfig::Dot, d as f64), (ScoreConfig::ScaledDot, 1.0)] {
+        for (score, expected) in [(ScoreConfig::Dot {}, d as f64), (ScoreConfig::ScaledDot {}, 1.0)] {
             let device = flex();
-            let layer = Alignment::new(&score, &WindowConfig::Global, d as usize, d as usize, &Init::new(1, &device));
+            let layer =
+                Alignment::new(&score, &WindowConfig::Global {}, d as usize, d as usize, &Init::new(1, &device));
             let [query, key] = [&queries, &keys].map(|v| tensor(v.clone(), [N, 1, d as usize], &device));
             let mut trace = Trace::default();
             layer.forward(query, &[0], &layer.prepare(key, &[1; N]), &mut Pass::traced(&mut trace));
@@ -104,7 +105,7 @@ fn general_has_a_matrix_between_the_states() {
     // W = (1 2 3; 4 5 6), so (1, 2) W = (9, 12, 15); what is kept is W transposed.
     let encoder = [[1.0, 0.0, 0.0], [0.0, 1.0, -1.0], [1.0, 1.0, 1.0]];
     let w: &[f32] = &[1.0, 4.0, 2.0, 5.0, 3.0, 6.0];
-    let [scores, ..] = ask_global(ScoreConfig::General, &[("score.key.weight", w)], &[1.0, 2.0], &encoder);
+    let [scores, ..] = ask_global(ScoreConfig::General {}, &[("score.key.weight", w)], &[1.0, 2.0], &encoder);
     assert_eq!(scores, [9.0, -3.0, 36.0]);
 }
 
@@ -140,11 +141,12 @@ fn cosine_sees_directions_alone() {
     let encoder = [[6.0, 8.0], [-4.0, 3.0], [-0.3, -0.4], [0.0, 0.0]];
     let sharpness: &[f32] = &[2f32.ln()];
     let [scores, weights, _] =
-        ask_global(ScoreConfig::Cosine, &[("score.log_sharpness", sharpness)], &[3.0, 4.0], &encoder);
+        ask_global(ScoreConfig::Cosine {}, &[("score.log_sharpness", sharpness)], &[3.0, 4.0], &encoder);
     assert_close("scores", &scores, &[2.0, 0.0, -2.0, 0.0], SAME_TOLERANCE);
     assert_close("weights", &weights, &softmax(&[2.0, 0.0, -2.0, 0.0]), SAME_TOLERANCE);
     // A state of zero has no direction, and looks everywhere.
-    let [_, weights, _] = ask_global(ScoreConfig::Cosine, &[("score.log_sharpness", sharpness)], &[0.0, 0.0], &encoder);
+    let [_, weights, _] =
+        ask_global(ScoreConfig::Cosine {}, &[("score.log_sharpness", sharpness)], &[0.0, 0.0], &encoder);
     assert_eq!(weights, [0.25; 4]);
 }
 
@@ -155,15 +157,15 @@ fn cosine_is_the_dot_product_of_normalized_vectors_times_its_sharpness() {
         vector.map(|x| x / length)
     };
     let (state, encoder) = ([0.3, -2.0, 1.5], [[4.0, 1.0, -2.0], [0.1, 0.2, 0.3], [-1.0, 7.0, 0.5], [0.0, -3.0, 0.0]]);
-    let [cosine, ..] = ask_global(ScoreConfig::Cosine, &[("score.log_sharpness", &[3f32.ln()])], &state, &encoder);
-    let [dot, ..] = ask_global(ScoreConfig::Dot, &[], &normalized(state), &encoder.map(normalized));
+    let [cosine, ..] = ask_global(ScoreConfig::Cosine {}, &[("score.log_sharpness", &[3f32.ln()])], &state, &encoder);
+    let [dot, ..] = ask_global(ScoreConfig::Dot {}, &[], &normalized(state), &encoder.map(normalized));
     let expected: Vec<f32> = dot.iter().map(|score| 3.0 * score).collect();
     assert_close("scores", &cosine, &expected, SAME_TOLERANCE);
 }
 
 #[test]
 fn cosine_starts_with_a_sharpness_of_ten() {
-    let layer = Alignment::new(&ScoreConfig::Cosine, &WindowConfig::Global, 2, 2, &Init::new(1, &flex()));
+    let layer = Alignment::new(&ScoreConfig::Cosine {}, &WindowConfig::Global {}, 2, 2, &Init::new(1, &flex()));
     assert_close("g", &collect(&layer)["score.log_sharpness"].values, &[10f64.ln()], SAME_TOLERANCE);
 }
 
@@ -184,7 +186,7 @@ fn location_sees_the_decoder_state_alone() {
 #[test]
 fn local_m_goes_along_with_the_step_and_stays_at_the_end() {
     // Equal scores, five words, one to each side.
-    let local = (ScoreConfig::Dot, WindowConfig::LocalM { half_width: 1 });
+    let local = (ScoreConfig::Dot {}, WindowConfig::LocalM { half_width: 1 });
     let third = 1.0 / 3.0;
     for (step, expected) in [
         (0, [0.5, 0.5, 0.0, 0.0, 0.0]),
@@ -208,7 +210,7 @@ fn local_p_weighs_the_softmax_with_a_gaussian_around_its_centre() {
         (1, [(-2f64).exp() / 3.0, 1.0 / 3.0, (-2f64).exp() / 3.0, 0.0]),
     ] {
         for step in [0, 7] {
-            let local = (ScoreConfig::Dot, WindowConfig::LocalP { half_width });
+            let local = (ScoreConfig::Dot {}, WindowConfig::LocalP { half_width });
             let [_, weights, context] = ask(local, &[], &[0.0], &[[1.0]; 4], step);
             assert_close(&format!("D = {half_width}"), &weights, &expected, SAME_TOLERANCE);
             assert_close("context", &context, &[expected.iter().sum::<f64>()], SAME_TOLERANCE);
@@ -218,7 +220,7 @@ fn local_p_weighs_the_softmax_with_a_gaussian_around_its_centre() {
     let centre = 4.0 / (1.0 + (-2.0 * 0.5f64.tanh()).exp());
     let parameters: [(&str, &[f32]); 2] =
         [("window.predictor.projection.weight", &[0.5]), ("window.predictor.vector", &[2.0])];
-    let local = (ScoreConfig::Dot, WindowConfig::LocalP { half_width: 2 });
+    let local = (ScoreConfig::Dot {}, WindowConfig::LocalP { half_width: 2 });
     let [_, weights, _] = ask(local, &parameters, &[1.0], &[[0.0]; 4], 0);
     let expected = [1.0, 2.0, 3.0, 4.0].map(|i: f64| (-(i - centre).powi(2) / 2.0).exp() / 4.0);
     assert_close("weights", &weights, &expected, SAME_TOLERANCE);

@@ -147,7 +147,7 @@ fn a_window_is_not_empty_where_its_centre_is_at_either_end() {
         for half_width in [1, 2] {
             for (vector, expected) in [(1000.0, source_len as f32), (-1000.0, 0.0)] {
                 let shape = Shape { seed: 1, lengths: vec![source_len], extra: 2, steps: vec![0], half_width };
-                let layer = shape.layer(&ScoreConfig::General, &WindowConfig::LocalP { half_width });
+                let layer = shape.layer(&ScoreConfig::General {}, &WindowConfig::LocalP { half_width });
                 let mut parameters = collect(&layer);
                 for (path, weight) in &mut parameters {
                     let value = |i| if path.ends_with("predictor.vector") { vector } else { weight.values[i] };
