@@ -56,6 +56,14 @@ pub struct AttentionMemory {
 }
 
 impl AttentionMemory {
+    /// Leaves keys and values in the trace.
+    pub fn record(&self, pass: &mut Pass) {
+        pass.scoped("attention", |pass| {
+            pass.record("keys", || self.keys.clone());
+            pass.record("values", || self.values.clone());
+        });
+    }
+
     /// The memory of the sentences `rows`, in that order.
     pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
         Self {
@@ -112,8 +120,11 @@ impl Attention {
     /// - query: `[batch * beams, d_query]`
     /// - output: `[batch * beams, d_value]`
     pub fn forward(&self, query: Tensor<2>, memory: &AttentionMemory, pass: &mut Pass) -> Tensor<2> {
-        pass.scoped("attention", |pass| match self {
-            Self::Bahdanau(attention) => attention.forward(query, memory, pass),
+        pass.scoped("attention", |pass| {
+            pass.record("query", || query.clone());
+            match self {
+                Self::Bahdanau(attention) => attention.forward(query, memory, pass),
+            }
         })
     }
 }

@@ -27,11 +27,16 @@ pub fn scaled_dot_product_attention(
 ) -> Tensor<4> {
     if !pass.is_training() && !query.is_autodiff() {
         if pass.is_traced() {
+            pass.record("query", || query.clone());
+            pass.record("keys", || key.clone());
+            pass.record("values", || value.clone());
             let scores = scores(query.clone(), key.clone());
             pass.record("scores", || scores.clone());
             pass.record("weights", || mask.softmax(scores));
         }
-        return kernel(query, key, value, mask);
+        let context = kernel(query, key, value, mask);
+        pass.record("context", || context.clone());
+        return context;
     }
     let weights = mask.softmax(scores(query, key));
     pass.dropout(weights, dropout_rate).matmul(value)

@@ -168,6 +168,7 @@ impl RnnModel {
         memory: &RnnMemory,
         pass: &mut Pass,
     ) -> (RnnState, Option<Tensor<2>>) {
+        pass.record("decoder.previous_state", || state.layers.last().expect("at least one layer").hidden.clone());
         let context = match (&self.attention, &memory.attention) {
             (Some(attention), Some(attended)) => {
                 let query = state.layers.last().expect("at least one layer").hidden.clone();
@@ -195,7 +196,10 @@ impl RnnModel {
         if let Some(projection) = &self.output_projection {
             read = projection.forward(read);
         }
-        self.output.forward(read, &self.target_embedding)
+        pass.record("decoder.readout", || read.clone());
+        let logits = self.output.forward(read, &self.target_embedding);
+        pass.record("decoder.logits", || logits.clone());
+        logits
     }
 }
 
@@ -230,6 +234,7 @@ impl Seq2Seq for RnnModel {
 
     fn encode(&self, source: &Padded, pass: &mut Pass) -> RnnMemory {
         let embedded = self.source_embedding.forward(source.ids.clone());
+        pass.record("encoder.embedded", || embedded.clone());
         let embedded = if self.reverse_source { reversed(embedded, &source.lengths) } else { embedded };
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let encoded = self.encoder.forward(embedded, &source.lengths, pass);
@@ -241,7 +246,9 @@ impl Seq2Seq for RnnModel {
             let mask = Mask::padding(&source.lengths, source.len(), &context.device());
             // Attention sees the states in the order of the words, whatever the order of reading.
             let states = if self.reverse_source { reversed(encoded.states, &source.lengths) } else { encoded.states };
-            attention.prepare(states, mask)
+            let attended = attention.prepare(states, mask);
+            attended.record(pass);
+            attended
         });
         RnnMemory { context, start, attention }
     }
@@ -262,6 +269,7 @@ impl Seq2Seq for RnnModel {
         pass: &mut Pass,
     ) -> (Tensor<2>, RnnState) {
         let embedded = self.target_embedding.forward(previous.unsqueeze_dim(1));
+        pass.record("decoder.embedded", || embedded.clone());
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut projected = self.decoder[0].project(embedded.clone()).squeeze_dim::<2>(1);
         let n_beams = projected.dims()[0] / memory.context.dims()[0];

@@ -104,9 +104,12 @@ impl TransformerModel {
         pass.dropout(self.position.forward(scaled, offset), self.dropout_rate)
     }
 
-    fn logits(&self, x: Tensor<3>) -> Tensor<3> {
+    fn logits(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let x = normalized(&self.decoder_norm, x);
-        self.output.forward(x, &self.target_embedding)
+        pass.record("decoder.readout", || x.clone());
+        let logits = self.output.forward(x, &self.target_embedding);
+        pass.record("decoder.logits", || logits.clone());
+        logits
     }
 }
 
@@ -125,10 +128,12 @@ impl Seq2Seq for TransformerModel {
         let mask = Mask::padding(&source.lengths, source.len(), &source.ids.device());
         let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
         let mut x = self.embed(embedding, source.ids.clone(), 0, pass);
+        pass.record("encoder.embedded", || x.clone());
         for (i, layer) in self.encoder.iter().enumerate() {
             x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, pass));
         }
         let x = normalized(&self.encoder_norm, x);
+        pass.record("encoder.output", || x.clone());
         let layers = self.decoder.iter().map(|layer| layer.cross_attention.prepare(x.clone())).collect();
         TransformerMemory { layers, mask }
     }
@@ -145,6 +150,7 @@ impl Seq2Seq for TransformerModel {
         pass: &mut Pass,
     ) -> (Tensor<2>, TransformerState) {
         let mut x = self.embed(&self.target_embedding, previous.unsqueeze_dim(1), state.len, pass);
+        pass.record("decoder.embedded", || x.clone());
         for (i, layer) in self.decoder.iter().enumerate() {
             x = pass.scoped(format_args!("decoder.{i}"), |pass| {
                 let x = layer.self_residual.around(x, pass, |x, pass| {
@@ -155,7 +161,7 @@ impl Seq2Seq for TransformerModel {
             });
         }
         state.len += 1;
-        (self.logits(x).squeeze_dim(1), state)
+        (self.logits(x, pass).squeeze_dim(1), state)
     }
 
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
@@ -171,7 +177,7 @@ impl Seq2Seq for TransformerModel {
                 layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
             });
         }
-        self.logits(x)
+        self.logits(x, pass)
     }
 
     fn limits(&self) -> LengthLimits {
