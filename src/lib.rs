@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
-//! [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
+//! [`report`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
 //!
 //! # Notation
 //!
@@ -72,5 +72,6 @@ pub mod error;
 pub mod layers;
 pub mod models;
 pub mod random;
+pub mod report;
 pub mod scoring;
 pub mod training;

@@ -1,0 +1,71 @@
+//! The shell of a self-contained HTML page: no network, light and dark, any width, printable.
+//!
+//! A report brings its own markup, style, script and data; the shell brings the document around them, a small stylesheet
+//! (buttons, tables, panels, colours that follow the reader's theme) and a few functions for scripts. In scripts `data` is
+//! the page's data and `el(tag, attributes, ...children)` makes an element.
+
+use serde::Serialize;
+
+/// The parts of a page.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The title, as plain text.
+    pub title: String,
+    /// What stands in `<main>`, as HTML; text in it has been through [`escape`].
+    pub body: String,
+    /// CSS after the shell's own.
+    pub style: String,
+    /// JavaScript that runs when the page is there.
+    pub script: String,
+    /// What the script finds in `data`, as JSON ([`json`]); nothing if empty.
+    pub data: String,
+}
+
+/// What keeps a page from loading anything: everything is in the file.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+impl Page {
+    /// The whole document.
+    pub fn render(&self) -> String {
+        let title = escape(&self.title);
+        let data = if self.data.is_empty() { "null" } else { &self.data };
+        format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
+             <link rel=\"icon\" href=\"data:,\">\n\
+             <style>\n{}\n{}</style>\n</head>\n<body>\n<header><h1>{title}</h1></header>\n<main>\n{}\n</main>\n\
+             <script type=\"application/json\" id=\"data\">{}</script>\n<script>\n\"use strict\";\n{}\n{}</script>\n\
+             </body>\n</html>\n",
+            include_str!("page/shell.css"),
+            self.style,
+            self.body,
+            data,
+            include_str!("page/shell.js"),
+            self.script,
+        )
+    }
+}
+
+/// Text that can stand in HTML, inside an element or a quoted attribute.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Plain data as the JSON of [`Page::data`].
+pub fn json(data: &impl Serialize) -> String {
+    // `<` stands only inside strings, where the escaped form means the same and cannot end the script element.
+    serde_json::to_string(data).expect("the data of a page are plain").replace('<', "\\u003c")
+}
