@@ -3,4 +3,5 @@
 //! The data are plain serialisable types that any program can use. The drawing code ([`page`]) knows strings and numbers and
 //! no model.
 
+pub mod attribution;
 pub mod page;
