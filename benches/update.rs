@@ -95,7 +95,7 @@ fn transformer() -> ModelConfig {
 fn bahdanau() -> ModelConfig {
     ModelConfig::Rnn(RnnConfig {
         d_hidden: D_MODEL,
-        attention: AttentionConfig::Bahdanau { d_attention: D_MODEL },
+        attention: AttentionConfig::bahdanau(D_MODEL),
         ..RnnConfig::default()
     })
 }
@@ -113,7 +113,14 @@ fn part(device: &Device) -> UpdatePart {
     let ids = |k: usize| (0..LEN - 1).map(|i| 4 + ((i + 31 * k) * 7919 % (VOCAB_SIZE - 4)) as u32).collect();
     let examples: Vec<Example> = (0..BATCH).map(|k| Example { source: ids(k), target: ids(k + BATCH) }).collect();
     let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), device);
-    UpdatePart { n_total: batch.n_target_tokens(), batch, smoothing: 0.1, seed: 1, place: (0, 0) }
+    UpdatePart {
+        n_total: batch.n_target_tokens(),
+        batch,
+        smoothing: 0.1,
+        seed: 1,
+        place: (0, 0),
+        replacement_rate: 0.0,
+    }
 }
 
 mod optimizer {

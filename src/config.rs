@@ -8,7 +8,7 @@ use crate::data::{LengthFilter, SplitFiles, TaskConfig, TokenizerConfig};
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::models::{ModelConfig, TransformerConfig};
-use crate::training::TrainingConfig;
+use crate::training::{ScheduledSampling, TrainingConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -166,10 +166,15 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads a config that this program wrote, without checking its values.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    /// Reads a config that this program, or an older version that `upgrade` knows, wrote; its values are not checked.
+    pub(crate) fn read(path: &Path, upgrade: impl FnOnce(&mut toml::Table)) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        Self::parse(&text, &[]).map_err(|fault| fault.at(path, &text))
+        let upgraded = toml::from_str::<toml::Table>(&text).map(|mut table| {
+            upgrade(&mut table);
+            table.to_string()
+        });
+        // What is no TOML is left as it is, for the error to name its line.
+        Self::parse(upgraded.as_ref().unwrap_or(&text), &[]).map_err(|fault| fault.at(path, &text))
     }
 
     fn parse(text: &str, overrides: &[String]) -> Result<Self, Fault> {
@@ -193,6 +198,12 @@ impl Config {
         self.tokenizer.validate()?;
         self.model.validate()?;
         self.training.validate()?;
+        if self.training.scheduled_sampling != ScheduledSampling::None
+            && matches!(self.model, ModelConfig::Transformer(_))
+        {
+            let message = "is for recurrent decoders: a Transformer reads all target words at once and has no last word of its own";
+            return Err(Error::config("training.scheduled_sampling", message));
+        }
         self.decoding.validate()
     }
 

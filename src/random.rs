@@ -17,6 +17,8 @@ pub enum Purpose {
     Shuffle = 4,
     /// Sampling in decoding.
     Sampling = 3,
+    /// Which words a decoder in training reads from itself.
+    InputReplacement = 5,
 }
 
 /// A stream of random numbers that are addressed by position instead of drawn in order.

@@ -5,6 +5,7 @@ use crate::backend::{Adapter, Backend};
 use crate::data::batch::{Batch, Example};
 use crate::error::{Error, Result};
 use crate::layers::attention::AttentionConfig;
+use crate::layers::recurrent::CellKind;
 use crate::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
 use crate::training::optimizer::GradientSet;
 use crate::training::{UpdatePart, gradients};
@@ -79,10 +80,12 @@ fn models() -> Vec<(&'static str, ModelConfig)> {
         dropout_rate: 0.0,
         ..TransformerConfig::default()
     };
-    let bahdanau = RnnConfig { attention: AttentionConfig::Bahdanau { d_attention: 12 }, ..rnn.clone() };
+    let bahdanau = RnnConfig { attention: AttentionConfig::bahdanau(12), ..rnn.clone() };
+    let luong = RnnConfig { attention: AttentionConfig::luong(), cell: CellKind::Lstm, ..rnn.clone() };
     vec![
         ("rnn", ModelConfig::Rnn(rnn)),
         ("bahdanau", ModelConfig::Rnn(bahdanau)),
+        ("luong", ModelConfig::Rnn(luong)),
         ("transformer", ModelConfig::Transformer(transformer)),
     ]
 }
@@ -98,7 +101,7 @@ fn measure(config: &ModelConfig, adapter: &Adapter) -> Result<(f64, Gradients)> 
     ];
     let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), &adapter.device.clone().autodiff());
     let n_total = batch.n_target_tokens();
-    let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0) };
+    let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0), replacement_rate: 0.0 };
     let (grads, sums) = gradients(&model, &part);
     let set = GradientSet::new(&model, grads, adapter.backend.is_host());
     let paths = crate::models::weights::collect(&model.valid());

@@ -41,6 +41,7 @@ struct DropoutCounter {
 #[derive(Default)]
 pub struct Pass<'a> {
     dropout: Option<DropoutCounter>,
+    replacement_rate: f64,
     trace: Option<&'a mut Trace>,
     scope: Vec<String>,
 }
@@ -56,6 +57,23 @@ impl<'a> Pass<'a> {
     /// The masks are a function of the arguments and of the order of the layers, so that a resumed run drops the same units.
     pub fn training(seed: u64, update: u64, part: u64) -> Self {
         Self { dropout: Some(DropoutCounter { seed, update, part, calls: 0 }), ..Self::default() }
+    }
+
+    /// The same pass, in which a decoder reads its own last word instead of the true one with probability `rate`.
+    pub fn replacing_inputs(self, rate: f64) -> Self {
+        Self { replacement_rate: rate, ..self }
+    }
+
+    /// Whether a decoder reads some of its own words in this pass.
+    pub fn replaces_inputs(&self) -> bool {
+        self.dropout.is_some() && self.replacement_rate > 0.0
+    }
+
+    /// For each of `rows` sentences whether the decoder reads its own word at step `step`.
+    pub fn replaced_inputs(&self, step: usize, rows: usize) -> Vec<bool> {
+        let Some(counter) = &self.dropout else { return vec![false; rows] };
+        let stream = Stream::new(counter.seed, Purpose::InputReplacement, &[counter.update, counter.part]);
+        (0..rows).map(|row| stream.unit((step * rows + row) as u64) < self.replacement_rate).collect()
     }
 
     /// A pass without dropout that leaves its intermediate results in `trace`.

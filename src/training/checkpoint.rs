@@ -3,6 +3,7 @@
 //! A checkpoint is written into a temporary folder, its manifest with the SHA-256 of every file last, and renamed into
 //! place; a full disk or a kill leaves the previous one as it was.
 
+use super::format::{FORMAT_VERSION, upgrade_weights};
 use super::optimizer::Adam;
 use crate::error::{Error, Result};
 use crate::models::weights::{self, Weights};
@@ -12,9 +13,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-/// The version of the run folder's format.
-pub const FORMAT_VERSION: u32 = 1;
 
 /// Where training stands, apart from the numbers of model and optimizer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -127,7 +125,10 @@ pub fn load(folder: &Path) -> Result<Checkpoint> {
             None => Err(Error::file(&path, "is not listed in manifest.json")),
         }
     };
-    let weights_of = |name: &str| weights::from_safetensors(&read(name)?, &folder.join(name));
+    let weights_of = |name: &str| -> Result<Weights> {
+        let weights = weights::from_safetensors(&read(name)?, &folder.join(name))?;
+        Ok(upgrade_weights(weights, manifest.format_version))
+    };
     let json_fault = |name: &str| {
         let path = folder.join(name);
         move |error: serde_json::Error| Error::file(path, format!("is damaged: {error}"))

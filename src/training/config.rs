@@ -2,6 +2,7 @@
 
 use super::optimizer::AdamConfig;
 use super::schedule::Schedule;
+use super::scheduled_sampling::ScheduledSampling;
 use crate::error::{Error, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,6 +51,8 @@ pub struct TrainingConfig {
     pub optimizer: AdamConfig,
     /// Probability mass taken from the right word and spread over the vocabulary.
     pub label_smoothing: f64,
+    /// How often a recurrent decoder reads its own last word in training.
+    pub scheduled_sampling: ScheduledSampling,
     /// Gradients longer than this, all parameters together, are shortened to it; 0 switches it off.
     pub clip_norm: f64,
     /// Updates between two validations.
@@ -85,6 +88,7 @@ impl Default for TrainingConfig {
             final_fraction: 0.1,
             optimizer: AdamConfig::default(),
             label_smoothing: 0.1,
+            scheduled_sampling: ScheduledSampling::None,
             clip_norm: 1.0,
             validate_every: 500,
             sample_size: 100,
@@ -116,6 +120,7 @@ impl TrainingConfig {
                 return Err(Error::config(format!("training.{key}"), "must be at least 1, got 0"));
             }
         }
+        self.scheduled_sampling.validate()?;
         let rules = [
             (
                 "learning_rate",

@@ -271,8 +271,14 @@ impl Trainer {
         let mut total = GradientSet::default();
         for (i, batch) in batches.into_iter().enumerate() {
             let place = (self.state.epoch, (first + i) as u64);
-            let part =
-                UpdatePart { batch, n_total, smoothing: training.label_smoothing, seed: self.config.seed, place };
+            let part = UpdatePart {
+                batch,
+                n_total,
+                smoothing: training.label_smoothing,
+                seed: self.config.seed,
+                place,
+                replacement_rate: 1.0 - training.scheduled_sampling.truth(self.state.update + 1),
+            };
             let (grads, part_sums) = gradients(&self.model, &part);
             total.add(GradientSet::new(&self.model, grads, self.is_host));
             sums += part_sums;

@@ -7,6 +7,7 @@
 pub mod checkpoint;
 mod config;
 pub mod dataset;
+pub mod format;
 mod learner;
 pub mod loss;
 mod metrics;
@@ -17,6 +18,7 @@ mod resume;
 pub mod run;
 mod saving;
 pub mod schedule;
+mod scheduled_sampling;
 pub mod signal;
 mod strategy;
 mod validation;
@@ -26,6 +28,7 @@ pub use learner::{Outcome, Stop};
 pub use metrics::Stats;
 pub use renderer::{Dashboard, duration};
 pub use run::{LoadedModel, Run};
+pub use scheduled_sampling::ScheduledSampling;
 pub use validation::{Validation, sample_score, validate};
 
 use crate::backend::Adapter;
@@ -68,11 +71,14 @@ pub struct UpdatePart {
     pub seed: u64,
     /// The place of the micro-batch in the data, epoch and position: with the seed it decides which units are dropped.
     pub place: (u64, u64),
+    /// Probability that a recurrent decoder reads its own last word instead of the true one.
+    pub replacement_rate: f64,
 }
 
 /// The gradient of one micro-batch, normalised by the target tokens of the whole update.
 pub fn gradients(model: &Model, part: &UpdatePart) -> (GradientsParams, LossSums) {
-    let mut pass = Pass::training(part.seed, part.place.0, part.place.1);
+    let pass = Pass::training(part.seed, part.place.0, part.place.1);
+    let mut pass = pass.replacing_inputs(part.replacement_rate);
     let logits = model.forward_batch(&part.batch, &mut pass);
     let loss = smoothed_cross_entropy(logits, &part.batch.target_ids, part.smoothing, part.n_total);
     (GradientsParams::from_grads(loss.surrogate.backward(), model), loss.sums)

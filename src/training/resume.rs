@@ -1,8 +1,8 @@
 //! Beginning a run folder, and what may change when it is continued.
 
 use super::TrainOptions;
-use super::checkpoint::FORMAT_VERSION;
 use super::dataset::Corpus;
+use super::format::FORMAT_VERSION;
 use super::run::{Environment, Run};
 use crate::backend::Adapter;
 use crate::config::{Config, differences};

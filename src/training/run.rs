@@ -114,7 +114,7 @@ impl Run {
 
     /// The resolved config.
     pub fn config(&self) -> Result<Config> {
-        Config::read(&self.join("config.toml"))
+        Config::read(&self.join("config.toml"), super::format::upgrade_config)
     }
 
     /// The tokenizers.

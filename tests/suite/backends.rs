@@ -31,7 +31,7 @@ fn models() -> [(&'static str, ModelConfig); 3] {
         attention_dropout_rate: 0.1,
         ..TransformerConfig::default()
     };
-    let bahdanau = RnnConfig { attention: AttentionConfig::Bahdanau { d_attention: 10 }, ..rnn.clone() };
+    let bahdanau = RnnConfig { attention: AttentionConfig::bahdanau(10), ..rnn.clone() };
     [
         ("rnn", ModelConfig::Rnn(rnn)),
         ("bahdanau", ModelConfig::Rnn(bahdanau)),
@@ -62,7 +62,7 @@ fn measure(config: &ModelConfig, adapter: &Adapter) -> BTreeMap<String, Vec<f32>
     let model = model.train();
     let batch = batch(&adapter.device.clone().autodiff());
     let n_total = batch.n_target_tokens();
-    let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0) };
+    let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0), replacement_rate: 0.0 };
     let (grads, sums) = gradients(&model, &part);
     assert_eq!(sums.n_tokens, n_total);
     found.insert("loss".to_string(), vec![sums.smoothed as f32, sums.cross_entropy as f32, sums.n_correct as f32]);

@@ -55,7 +55,7 @@ const BAHDANAU: &str = r#"
 kind = "rnn"
 d_embedding = 32
 d_hidden = 48
-attention = { kind = "bahdanau", d_attention = 48 }
+attention = { kind = "bahdanau", score = { kind = "additive", d_attention = 48 } }
 readout = { kind = "deep-output", d_maxout = 32 }
 dropout_rate = 0.0
 "#;
@@ -110,7 +110,8 @@ fn a_small_bahdanau_rnn_learns_to_reverse() {
 
 #[test]
 fn a_bahdanau_rnn_copies_long_sequences_and_a_fixed_context_does_not() {
-    let fixed = BAHDANAU.replace("{ kind = \"bahdanau\", d_attention = 48 }", "{ kind = \"none\" }");
+    let fixed = BAHDANAU
+        .replace("{ kind = \"bahdanau\", score = { kind = \"additive\", d_attention = 48 } }", "{ kind = \"none\" }");
     assert_ne!(fixed, BAHDANAU);
     let with_attention = accuracy(BAHDANAU, "copy", 12, 16, 400);
     assert!(with_attention > LEARNT, "{with_attention} of the sequences are right");

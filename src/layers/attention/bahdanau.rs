@@ -1,57 +1,55 @@
-//! Additive attention: a small network scores every source position.
+//! Attention between the steps of a recurrent decoder.
 
-use super::AttentionMemory;
-use crate::layers::{Init, Mask, Pass};
-use burn::module::{Module, Param};
+use super::alignment::{Alignment, AttentionMemory};
+use super::local::WindowConfig;
+use super::score::ScoreConfig;
+use crate::layers::{Init, Pass};
+use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
 
-/// `e_ti = v^T tanh(W s_(t-1) + U h_i + b)`, `a_t = softmax(e_t)`, `c_t = sum_i a_ti h_i`.
-///
-/// The query is the decoder state *before* the step, and the context enters the step.
+/// `c_t = attend(s_(t-1), h)`, `s_t = cell([y_(t-1); c_t], s_(t-1))`: the query is the state *before* the step, and the context
+/// enters the step.
 ///
 /// # Reference
-/// Bahdanau, Cho and Bengio, Neural Machine Translation by Jointly Learning to Align and Translate, 2015, section 3.1 and
-/// appendix A.1.2. **Differs from the paper:** the sum has a bias; `v` starts Xavier-uniform instead of zero, since zero stops
-/// the gradient of `W` and `U` at the first update.
+/// Bahdanau, Cho and Bengio, Neural Machine Translation by Jointly Learning to Align and Translate, 2015, section 3.1. As in
+/// the paper with the additive score and the whole source; other scores and windows are Luong's.
 #[derive(Module, Debug)]
 pub struct BahdanauAttention {
-    /// `W`.
-    query: Linear,
-    /// `U` and `b`.
-    key: Linear,
-    /// `v`, as a column.
-    score: Param<Tensor<2>>,
+    pub(super) alignment: Alignment,
+    /// The context's part in the gates of the decoder's first layer.
+    context_input: Linear,
 }
 
 impl BahdanauAttention {
-    /// A scorer for decoder states of width `d_query` and encoder states of width `d_value`.
-    pub fn new(d_query: usize, d_value: usize, d_attention: usize, init: &Init) -> Self {
+    /// For decoder states of width `d_query`, encoder states of width `d_value` and a cell of `n_gates` gates.
+    pub fn new(
+        score: &ScoreConfig,
+        window: &WindowConfig,
+        [d_query, d_value]: [usize; 2],
+        n_gates: usize,
+        init: &Init,
+    ) -> Self {
         Self {
-            query: init.linear_without_bias(d_query, d_attention, 1),
-            key: init.linear(d_value, d_attention, 1),
-            score: init.uniform([d_attention, 1], (6.0 / (d_attention + 1) as f64).sqrt()),
+            alignment: Alignment::new(score, window, d_query, d_value, init),
+            context_input: init.linear_without_bias(d_value, n_gates * d_query, n_gates),
         }
     }
 
-    /// Computes `U h_i` once for the whole sentence.
+    /// The context for step `step`, and its part in the gates of the cell.
     ///
     /// # Shapes
-    /// - values: `[batch, source_len, d_value]`
-    pub fn prepare(&self, values: Tensor<3>, mask: Mask) -> AttentionMemory {
-        AttentionMemory { keys: self.key.forward(values.clone()), values, mask }
-    }
-
-    /// # Shapes
-    /// - query: `[batch * beams, d_query]`
-    /// - output: `[batch * beams, d_value]`
-    pub fn forward(&self, query: Tensor<2>, memory: &AttentionMemory, pass: &mut Pass) -> Tensor<2> {
-        let [batch, source_len, d_attention] = memory.keys.dims();
-        let beams = query.dims()[0] / batch;
-        let query = self.query.forward(query).reshape([batch, beams, 1, d_attention]);
-        // [batch, beams, source_len, d_attention]
-        let energies = (memory.keys.clone().unsqueeze_dim::<4>(1) + query).tanh();
-        let scores = energies.reshape([batch * beams * source_len, d_attention]).matmul(self.score.val());
-        memory.average(scores.reshape([batch, beams, source_len]), pass)
+    /// - previous: `[batch, beams, d_query]`, the states before the step
+    /// - context: `[batch, beams, d_value]`
+    /// - gates: `[batch, beams, n_gates * d_query]`
+    pub fn forward(
+        &self,
+        previous: Tensor<3>,
+        step: usize,
+        memory: &AttentionMemory,
+        pass: &mut Pass,
+    ) -> (Tensor<3>, Tensor<3>) {
+        let context = pass.scoped("attention", |pass| self.alignment.forward(previous, &[step], memory, pass));
+        (context.clone(), self.context_input.forward(context))
     }
 }

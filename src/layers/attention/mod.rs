@@ -2,21 +2,30 @@
 //!
 //! Two families live here.
 //!
-//! * For recurrent decoders, one query at a time: a *score* compares the decoder state with every encoder state, a softmax
-//!   turns the scores into weights, the weighted sum is the context. [`Attention`] is the enum of such mechanisms; a new one
-//!   is a file beside [`bahdanau`], a variant of [`AttentionConfig`] and one of [`Attention`].
+//! * For recurrent decoders: a [`score`] compares the decoder state with every encoder state, a softmax over the whole source
+//!   or over a [`local`] window turns the scores into weights, the weighted sum is the context ([`alignment`]). It is made
+//!   between the decoder's steps ([`bahdanau`]) or after each of them ([`luong`]). Any score goes with any window and either
+//!   placement; a new score is a file beside [`score::dot`], a variant of [`ScoreConfig`] and one of [`score::Score`].
 //! * For Transformers, all queries at once: [`scaled_dot_product`] and, in several heads, [`multi_head`].
 
+pub mod alignment;
 pub mod bahdanau;
+pub mod local;
+pub mod luong;
 pub mod multi_head;
 pub mod scaled_dot_product;
+pub mod score;
 
+pub use alignment::{Alignment, AttentionMemory};
 pub use bahdanau::BahdanauAttention;
+pub use local::WindowConfig;
+pub use luong::LuongAttention;
 pub use multi_head::{CrossAttention, SelfAttention};
+pub use score::ScoreConfig;
 
-use super::{Init, Mask, Pass};
+use super::Init;
 use burn::module::Module;
-use burn::tensor::{Int, Tensor};
+use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,79 +35,80 @@ use serde::{Deserialize, Serialize};
 pub enum AttentionConfig {
     /// No attention: one fixed vector carries the whole source.
     None,
-    /// Additive attention between decoder steps (Bahdanau 2015).
+    /// Between decoder steps: the last state asks, the context enters the next step (Bahdanau 2015).
     Bahdanau {
-        /// Width of the alignment network.
-        d_attention: usize,
+        /// How a source position is compared with the state.
+        #[serde(default = "additive")]
+        score: ScoreConfig,
+        /// What a step may look at.
+        #[serde(default)]
+        window: WindowConfig,
     },
+    /// After each decoder step: the new state asks, context and state make the output (Luong 2015).
+    Luong {
+        /// How a source position is compared with the state.
+        #[serde(default = "general")]
+        score: ScoreConfig,
+        /// What a step may look at.
+        #[serde(default)]
+        window: WindowConfig,
+        /// Whether the next step reads what this one made of its context.
+        #[serde(default = "yes")]
+        input_feeding: bool,
+    },
+}
+
+fn additive() -> ScoreConfig {
+    ScoreConfig::Additive { d_attention: 256 }
+}
+
+fn general() -> ScoreConfig {
+    ScoreConfig::General
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// A mechanism for a recurrent decoder.
 #[derive(Module, Debug)]
 pub enum Attention {
-    /// Additive attention between decoder steps.
+    /// Between decoder steps.
     Bahdanau(BahdanauAttention),
-}
-
-/// What attention needs of a source sentence, computed once.
-///
-/// # Shapes
-/// - keys: `[batch, source_len, d_attention]`
-/// - values: `[batch, source_len, d_value]`
-#[derive(Clone, Debug)]
-pub struct AttentionMemory {
-    /// What is compared with the query.
-    pub keys: Tensor<3>,
-    /// What is averaged.
-    pub values: Tensor<3>,
-    /// Hides padding.
-    pub mask: Mask,
-}
-
-impl AttentionMemory {
-    /// Leaves keys and values in the trace.
-    pub fn record(&self, pass: &mut Pass) {
-        pass.scoped("attention", |pass| {
-            pass.record("keys", || self.keys.clone());
-            pass.record("values", || self.values.clone());
-        });
-    }
-
-    /// The memory of the sentences `rows`, in that order.
-    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        Self {
-            keys: self.keys.clone().select(0, rows.clone()),
-            values: self.values.clone().select(0, rows.clone()),
-            mask: self.mask.select(rows),
-        }
-    }
-
-    /// Averages the values with weights made from `scores`.
-    ///
-    /// # Shapes
-    /// - scores: `[batch, beams, source_len]`
-    /// - output: `[batch * beams, d_value]`
-    pub fn average(&self, scores: Tensor<3>, pass: &mut Pass) -> Tensor<2> {
-        let [batch, beams, _] = scores.dims();
-        pass.record("scores", || scores.clone());
-        let weights = self.mask.softmax(scores.unsqueeze_dim(1)).squeeze_dim::<3>(1);
-        pass.record("weights", || weights.clone());
-        let context = weights.matmul(self.values.clone());
-        let d_value = context.dims()[2];
-        let context = context.reshape([batch * beams, d_value]);
-        pass.record("context", || context.clone());
-        context
-    }
+    /// After each decoder step.
+    Luong(LuongAttention),
 }
 
 impl AttentionConfig {
-    /// Makes the layer for decoder states of width `d_query` and encoder states of width `d_value`.
-    pub fn init(&self, d_query: usize, d_value: usize, init: &Init) -> Option<Attention> {
+    /// The mechanism of Bahdanau 2015: additive, over the whole source.
+    pub fn bahdanau(d_attention: usize) -> Self {
+        Self::Bahdanau { score: ScoreConfig::Additive { d_attention }, window: WindowConfig::Global }
+    }
+
+    /// The mechanism of Luong 2015 with the general score over the whole source and input feeding.
+    pub fn luong() -> Self {
+        Self::Luong { score: general(), window: WindowConfig::Global, input_feeding: yes() }
+    }
+
+    /// Makes the layer for decoder states of width `d_query`, encoder states of width `d_value` and a cell of `n_gates` gates.
+    pub fn init(&self, d_query: usize, d_value: usize, n_gates: usize, init: &Init) -> Option<Attention> {
+        let widths = [d_query, d_value];
         match self {
             Self::None => None,
-            Self::Bahdanau { d_attention } => {
-                Some(Attention::Bahdanau(BahdanauAttention::new(d_query, d_value, *d_attention, init)))
+            Self::Bahdanau { score, window } => {
+                Some(Attention::Bahdanau(BahdanauAttention::new(score, window, widths, n_gates, init)))
             }
+            Self::Luong { score, window, input_feeding } => {
+                Some(Attention::Luong(LuongAttention::new(score, window, *input_feeding, widths, n_gates, init)))
+            }
+        }
+    }
+
+    /// The score and the window, where there is attention.
+    pub fn alignment(&self) -> Option<(&ScoreConfig, &WindowConfig)> {
+        match self {
+            Self::None => None,
+            Self::Bahdanau { score, window } | Self::Luong { score, window, .. } => Some((score, window)),
         }
     }
 }
@@ -108,23 +118,10 @@ impl Attention {
     ///
     /// # Shapes
     /// - values: `[batch, source_len, d_value]`
-    pub fn prepare(&self, values: Tensor<3>, mask: Mask) -> AttentionMemory {
+    pub fn prepare(&self, values: Tensor<3>, lengths: &[usize]) -> AttentionMemory {
         match self {
-            Self::Bahdanau(attention) => attention.prepare(values, mask),
+            Self::Bahdanau(attention) => attention.alignment.prepare(values, lengths),
+            Self::Luong(attention) => attention.alignment.prepare(values, lengths),
         }
-    }
-
-    /// The context of each row of `query`; `query` has the same number of rows for every sentence of `memory`.
-    ///
-    /// # Shapes
-    /// - query: `[batch * beams, d_query]`
-    /// - output: `[batch * beams, d_value]`
-    pub fn forward(&self, query: Tensor<2>, memory: &AttentionMemory, pass: &mut Pass) -> Tensor<2> {
-        pass.scoped("attention", |pass| {
-            pass.record("query", || query.clone());
-            match self {
-                Self::Bahdanau(attention) => attention.forward(query, memory, pass),
-            }
-        })
     }
 }

@@ -12,6 +12,25 @@ struct EncoderLayer {
     backward: Option<Cell>,
 }
 
+/// The sizes of a [`RecurrentEncoder`].
+#[derive(Clone, Copy, Debug)]
+pub struct EncoderShape {
+    /// The cell of every layer and direction.
+    pub kind: CellKind,
+    /// Width of the input.
+    pub d_input: usize,
+    /// Width of the state in each layer and direction.
+    pub d_hidden: usize,
+    /// Layers.
+    pub n_layers: usize,
+    /// 1 or 2.
+    pub n_directions: usize,
+    /// Whether layers from the second on add what they have read to what they say.
+    pub residual: bool,
+    /// Probability of dropping an element between layers.
+    pub dropout_rate: f64,
+}
+
 /// What the encoder has read.
 ///
 /// # Shapes
@@ -28,25 +47,22 @@ pub struct Encoded {
 /// `h_i = cell(x_i, h_(i-1))`, `h_0 = 0`, in `n_layers` layers, each over the states of the one below.
 ///
 /// # Reference
-/// Cho et al. 2014, section 2.1; Sutskever et al. 2014 for depth; Schuster and Paliwal 1997 for two directions, joined as in
+/// Cho et al. 2014, section 2.1; Sutskever et al. 2014 for depth; Wu et al. 2016, section 3.1, for residual connections,
+/// which here skip the dropout and leave the state that a cell carries on as it is; Schuster and Paliwal 1997 for two directions, joined as in
 /// Bahdanau 2015, section 3.2.
 #[derive(Module, Debug)]
 pub struct RecurrentEncoder {
     layers: Vec<EncoderLayer>,
     #[module(skip)]
+    residual: bool,
+    #[module(skip)]
     dropout_rate: f64,
 }
 
 impl RecurrentEncoder {
-    /// An encoder of vectors of width `d_input`; `n_directions` is 1 or 2.
-    pub fn new(
-        kind: CellKind,
-        [d_input, d_hidden]: [usize; 2],
-        n_layers: usize,
-        n_directions: usize,
-        dropout_rate: f64,
-        init: &Init,
-    ) -> Self {
+    /// An encoder of that shape.
+    pub fn new(shape: EncoderShape, init: &Init) -> Self {
+        let EncoderShape { kind, d_input, d_hidden, n_layers, n_directions, residual, dropout_rate } = shape;
         let layers = (0..n_layers)
             .map(|layer| {
                 let d_input = if layer == 0 { d_input } else { n_directions * d_hidden };
@@ -56,7 +72,7 @@ impl RecurrentEncoder {
                 }
             })
             .collect();
-        Self { layers, dropout_rate }
+        Self { layers, residual, dropout_rate }
     }
 
     /// Reads `input`; a sentence's state stands still on its padding.
@@ -68,6 +84,7 @@ impl RecurrentEncoder {
         let mut finals = Vec::new();
         let mut states = input;
         for (i, layer) in self.layers.iter().enumerate() {
+            let below = (self.residual && i > 0).then(|| states.clone());
             if i > 0 {
                 states = pass.dropout(states, self.dropout_rate);
             }
@@ -81,6 +98,9 @@ impl RecurrentEncoder {
                     Tensor::cat(vec![forward, backward], 2)
                 }
             };
+            if let Some(below) = below {
+                states = states + below;
+            }
             finals.push(layer_finals);
             pass.record(&format!("encoder.{i}.states"), || states.clone());
         }

@@ -8,7 +8,7 @@ mod cell;
 mod encoder;
 
 pub use cell::{Cell, CellKind, CellState};
-pub use encoder::{Encoded, RecurrentEncoder};
+pub use encoder::{Encoded, EncoderShape, RecurrentEncoder};
 
 use burn::tensor::Tensor;
 

@@ -1,10 +1,10 @@
 //! `[model]` with `kind = "rnn"`.
 
 use crate::error::{Error, Result};
-use crate::layers::attention::AttentionConfig;
-use crate::layers::recurrent::CellKind;
-use crate::models::check_rate;
+use crate::layers::attention::{AttentionConfig, ScoreConfig};
+use crate::layers::recurrent::{CellKind, EncoderShape};
 use crate::models::readout::ReadoutConfig;
+use crate::models::{LengthLimit, LengthLimits, check_rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,8 @@ pub struct RnnConfig {
     pub d_hidden: usize,
     /// Layers of the encoder and of the decoder.
     pub n_layers: usize,
+    /// Add to the output of each layer from the second on what it has read (Wu et al. 2016, section 3.1).
+    pub residual: bool,
     /// The directions in which the encoder reads.
     pub directions: Directions,
     /// Feed the source backwards, as Sutskever 2014.
@@ -85,6 +87,7 @@ impl Default for RnnConfig {
             d_embedding: 256,
             d_hidden: 512,
             n_layers: 1,
+            residual: false,
             directions: Directions::Both,
             reverse_source: false,
             attention: AttentionConfig::None,
@@ -107,9 +110,12 @@ impl RnnConfig {
                 return Err(Error::config(format!("model.{key}"), "must be at least 1, got 0"));
             }
         }
-        if let AttentionConfig::Bahdanau { d_attention: 0 } = self.attention {
-            return Err(Error::config("model.attention.d_attention", "must be at least 1, got 0"));
+        if self.residual && self.n_layers < 2 {
+            let message =
+                "connects the second layer and those above it, but model.n_layers is 1; raise it or leave this out";
+            return Err(Error::config("model.residual", message));
         }
+        self.validate_attention()?;
         if let ReadoutConfig::DeepOutput { d_maxout: 0 } = self.readout {
             return Err(Error::config("model.readout.d_maxout", "must be at least 1, got 0"));
         }
@@ -124,6 +130,57 @@ impl RnnConfig {
             }
         }
         check_rate("dropout_rate", self.dropout_rate)
+    }
+
+    fn validate_attention(&self) -> Result<()> {
+        let Some((score, window)) = self.attention.alignment() else { return Ok(()) };
+        let size = match score {
+            ScoreConfig::Additive { d_attention } | ScoreConfig::Concat { d_attention } => {
+                Some(("d_attention", *d_attention))
+            }
+            ScoreConfig::Location { max_source_len } => Some(("max_source_len", *max_source_len)),
+            ScoreConfig::Dot | ScoreConfig::ScaledDot | ScoreConfig::Cosine | ScoreConfig::General => None,
+        };
+        if let Some((key, 0)) = size {
+            return Err(Error::config(format!("model.attention.score.{key}"), "must be at least 1, got 0"));
+        }
+        if window.half_width() == Some(0) {
+            let message = "must be at least 1, got 0: a window of one position leaves the softmax nothing to choose";
+            return Err(Error::config("model.attention.window.half_width", message));
+        }
+        if score.needs_equal_widths() && self.directions == Directions::Both {
+            let message = format!(
+                "compares states of equal width, but decoder states have {} elements and those of an encoder that reads in \
+                 both directions {}; set model.directions = \"forward\", or use the score \"general\"",
+                self.d_hidden,
+                2 * self.d_hidden
+            );
+            return Err(Error::config("model.attention.score", message));
+        }
+        Ok(())
+    }
+
+    pub(super) fn encoder_shape(&self) -> EncoderShape {
+        EncoderShape {
+            kind: self.cell,
+            d_input: self.d_embedding,
+            d_hidden: self.d_hidden,
+            n_layers: self.n_layers,
+            n_directions: self.n_directions(),
+            residual: self.residual,
+            dropout_rate: self.dropout_rate,
+        }
+    }
+
+    /// The location score has one weight for each source position.
+    pub(super) fn limits(&self) -> LengthLimits {
+        let source = match self.attention.alignment() {
+            Some((ScoreConfig::Location { max_source_len }, _)) => {
+                Some(LengthLimit { len: *max_source_len, key: "model.attention.score.max_source_len" })
+            }
+            _ => None,
+        };
+        LengthLimits { source, target: None }
     }
 
     pub(super) fn n_directions(&self) -> usize {

@@ -1,82 +1,76 @@
 //! The recurrent encoder-decoder, with one fixed context vector or with attention.
 
+mod bridge;
 mod config;
+mod decoder;
+mod sampled;
+mod state;
 
 pub use config::{Bridge, ContextUse, Directions, OutputKind, RnnConfig};
+pub use state::{RnnMemory, RnnState};
 
 use super::readout::{Output, Readout};
-use super::{Rows, Seq2Seq, Vocabularies};
+use super::{LengthLimits, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::Result;
-use crate::layers::attention::{Attention, AttentionMemory};
-use crate::layers::recurrent::{Cell, CellKind, CellState, Encoded, RecurrentEncoder, unbind_steps};
-use crate::layers::{Init, Mask, Pass};
+use crate::layers::attention::Attention;
+use crate::layers::recurrent::{Cell, CellState, Encoded, RecurrentEncoder, unbind_steps};
+use crate::layers::{Init, Pass};
+use bridge::BridgeLayer;
 use burn::module::Module;
 use burn::nn::{Embedding, Linear};
 use burn::tensor::{Device, Int, Tensor};
+use decoder::repeat_rows;
 
 impl RnnConfig {
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<RnnModel> {
-        let d = self.d_hidden;
+        let (d, kind) = (self.d_hidden, self.cell);
         let d_encoded = self.n_directions() * d;
-        let rate = self.dropout_rate;
         let (readout, d_readout) = self.readout.init(d, self.d_embedding, d_encoded, init);
         let (output_projection, output) = match self.output {
             OutputKind::Similarity => (Some(init.linear(d_readout, self.d_embedding, 1)), Output::tied()),
             OutputKind::Projection => (None, Output::projection(d_readout, vocabularies.target, init)),
         };
-        let n_gates = self.cell.n_gates();
-        let is_lstm = self.cell == CellKind::Lstm;
-        let bridge = || BridgeLayer {
-            hidden: init.linear(d_encoded, d, 1),
-            memory: is_lstm.then(|| init.linear(d_encoded, d, 1)),
+        let n_gates = kind.n_gates();
+        let source_embedding = init.embedding(vocabularies.source, self.d_embedding);
+        let target_embedding = init.embedding(vocabularies.target, self.d_embedding);
+        let encoder = RecurrentEncoder::new(self.encoder_shape(), init);
+        let bridge = match self.bridge {
+            Bridge::Zeros => Vec::new(),
+            Bridge::Learned => (0..self.n_layers).map(|_| BridgeLayer::new(kind, d_encoded, d, init)).collect(),
         };
+        let attention = self.attention.init(d, d_encoded, n_gates, init);
+        let fixed = attention.is_none() && self.context == ContextUse::EveryStep;
         Ok(RnnModel {
-            source_embedding: init.embedding(vocabularies.source, self.d_embedding),
-            target_embedding: init.embedding(vocabularies.target, self.d_embedding),
-            encoder: RecurrentEncoder::new(
-                self.cell,
-                [self.d_embedding, d],
-                self.n_layers,
-                self.n_directions(),
-                rate,
-                init,
-            ),
-            bridge: match self.bridge {
-                Bridge::Zeros => Vec::new(),
-                Bridge::Learned => (0..self.n_layers).map(|_| bridge()).collect(),
-            },
-            attention: self.attention.init(d, d_encoded, init),
-            context_input: (self.context == ContextUse::EveryStep)
-                .then(|| init.linear_without_bias(d_encoded, n_gates * d, n_gates)),
+            source_embedding,
+            target_embedding,
+            encoder,
+            bridge,
+            attention,
+            context_input: fixed.then(|| init.linear_without_bias(d_encoded, n_gates * d, n_gates)),
             decoder: (0..self.n_layers)
-                .map(|layer| Cell::new(self.cell, if layer == 0 { self.d_embedding } else { d }, d, init))
+                .map(|layer| Cell::new(kind, if layer == 0 { self.d_embedding } else { d }, d, init))
                 .collect(),
             readout,
             output_projection,
             output,
             reverse_source: self.reverse_source,
-            dropout_rate: rate,
+            residual: self.residual,
+            dropout_rate: self.dropout_rate,
+            limits: self.limits(),
         })
     }
-}
-
-/// `s_0 = tanh(W h + b)` for one layer; the LSTM's memory has a matrix of its own.
-#[derive(Module, Debug)]
-struct BridgeLayer {
-    hidden: Linear,
-    memory: Option<Linear>,
 }
 
 /// A recurrent encoder-decoder.
 ///
 /// Without attention the context is the encoder's last real state, one vector for the whole sentence; with attention it is
-/// made anew at each step from the state before the step.
+/// made anew at each step, before it or after it.
 ///
 /// # Reference
-/// Cho et al. 2014; Sutskever et al. 2014; Bahdanau et al. 2015. **Differs from the papers:** a bidirectional encoder's fixed
-/// context is the last state of both directions, and the learned bridge reads both.
+/// Cho et al. 2014; Sutskever et al. 2014; Bahdanau et al. 2015; Luong et al. 2015. **Differs from the papers:** a
+/// bidirectional encoder's fixed context is the last state of both directions, and the learned bridge reads both.
 #[derive(Module, Debug)]
 pub struct RnnModel {
     source_embedding: Embedding,
@@ -84,7 +78,7 @@ pub struct RnnModel {
     encoder: RecurrentEncoder,
     bridge: Vec<BridgeLayer>,
     attention: Option<Attention>,
-    /// The context's part in the gates of the decoder's first layer.
+    /// The fixed context's part in the gates of the decoder's first layer.
     context_input: Option<Linear>,
     decoder: Vec<Cell>,
     readout: Readout,
@@ -93,113 +87,20 @@ pub struct RnnModel {
     #[module(skip)]
     reverse_source: bool,
     #[module(skip)]
+    residual: bool,
+    #[module(skip)]
     dropout_rate: f64,
-}
-
-/// The sources as the decoder sees them.
-///
-/// # Shapes
-/// - context: `[batch, d_encoded]`
-#[derive(Clone, Debug)]
-pub struct RnnMemory {
-    /// The fixed context: the last real state of the top layer.
-    pub context: Tensor<2>,
-    start: Vec<CellState>,
-    attention: Option<AttentionMemory>,
-}
-
-/// The decoder's state, one for each layer.
-#[derive(Clone, Debug)]
-pub struct RnnState {
-    layers: Vec<CellState>,
-}
-
-impl Rows for RnnMemory {
-    fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        Self {
-            context: self.context.clone().select(0, rows.clone()),
-            start: self.start.iter().map(|state| state.select(rows)).collect(),
-            attention: self.attention.as_ref().map(|attention| attention.select(rows)),
-        }
-    }
-}
-
-impl Rows for RnnState {
-    fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        Self { layers: self.layers.iter().map(|layer| layer.select(rows)).collect() }
-    }
+    #[module(skip)]
+    limits: LengthLimits,
 }
 
 impl RnnModel {
     fn start_states(&self, encoded: &Encoded) -> Vec<CellState> {
-        let finals = |layer: &[CellState], memory: bool| {
-            let parts = layer
-                .iter()
-                .map(|state| if memory { state.memory.clone().expect("LSTM") } else { state.hidden.clone() });
-            Tensor::cat(parts.collect(), 1)
-        };
         if self.bridge.is_empty() {
             let [batch, _, _] = encoded.states.dims();
             return self.decoder.iter().map(|cell| cell.start(batch, &encoded.states.device())).collect();
         }
-        self.bridge
-            .iter()
-            .zip(&encoded.finals)
-            .map(|(bridge, layer)| CellState {
-                hidden: bridge.hidden.forward(finals(layer, false)).tanh(),
-                memory: bridge.memory.as_ref().map(|memory| memory.forward(finals(layer, true)).tanh()),
-            })
-            .collect()
-    }
-
-    /// The fixed context's part in the gates, or nothing if attention makes a context at each step.
-    fn fixed_input(&self, memory: &RnnMemory) -> Option<Tensor<2>> {
-        match (&self.attention, &self.context_input) {
-            (None, Some(linear)) => Some(linear.forward(memory.context.clone())),
-            _ => None,
-        }
-    }
-
-    /// One decoder step from the projected word: the new state and the context that entered it.
-    fn advance(
-        &self,
-        mut projected: Tensor<2>,
-        state: &RnnState,
-        memory: &RnnMemory,
-        pass: &mut Pass,
-    ) -> (RnnState, Option<Tensor<2>>) {
-        pass.record("decoder.previous_state", || state.layers.last().expect("at least one layer").hidden.clone());
-        let context = match (&self.attention, &memory.attention) {
-            (Some(attention), Some(attended)) => {
-                let query = state.layers.last().expect("at least one layer").hidden.clone();
-                let context = attention.forward(query, attended, pass);
-                let linear = self.context_input.as_ref().expect("attention enters every step");
-                projected = projected + linear.forward(context.clone());
-                Some(context)
-            }
-            _ => None,
-        };
-        let mut layers: Vec<CellState> = Vec::with_capacity(self.decoder.len());
-        for (cell, previous) in self.decoder.iter().zip(&state.layers) {
-            if let Some(below) = layers.last() {
-                let input = pass.dropout(below.hidden.clone(), self.dropout_rate);
-                projected = cell.project(input.unsqueeze_dim(1)).squeeze_dim(1);
-            }
-            layers.push(cell.step(projected.clone(), previous));
-        }
-        pass.record("decoder.state", || layers.last().expect("at least one layer").hidden.clone());
-        (RnnState { layers }, context)
-    }
-
-    fn logits(&self, states: Tensor<3>, embedded: Tensor<3>, contexts: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let mut read = self.readout.forward(states, embedded, contexts, pass, self.dropout_rate);
-        if let Some(projection) = &self.output_projection {
-            read = projection.forward(read);
-        }
-        pass.record("decoder.readout", || read.clone());
-        let logits = self.output.forward(read, &self.target_embedding);
-        pass.record("decoder.logits", || logits.clone());
-        logits
+        self.bridge.iter().zip(&encoded.finals).map(|(bridge, finals)| bridge.forward(finals)).collect()
     }
 }
 
@@ -219,15 +120,6 @@ fn reversed(input: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
     input.reshape([batch * len, width]).select(0, order).reshape([batch, len, width])
 }
 
-/// Each row `n` times in a row.
-fn repeat_rows(tensor: Tensor<2>, n: usize) -> Tensor<2> {
-    let [rows, width] = tensor.dims();
-    if n == 1 {
-        return tensor;
-    }
-    tensor.unsqueeze_dim::<3>(1).repeat_dim(1, n).reshape([rows * n, width])
-}
-
 impl Seq2Seq for RnnModel {
     type Memory = RnnMemory;
     type State = RnnState;
@@ -243,10 +135,9 @@ impl Seq2Seq for RnnModel {
         pass.record("encoder.context", || context.clone());
         let start = self.start_states(&encoded);
         let attention = self.attention.as_ref().map(|attention| {
-            let mask = Mask::padding(&source.lengths, source.len(), &context.device());
             // Attention sees the states in the order of the words, whatever the order of reading.
             let states = if self.reverse_source { reversed(encoded.states, &source.lengths) } else { encoded.states };
-            let attended = attention.prepare(states, mask);
+            let attended = attention.prepare(states, &source.lengths);
             attended.record(pass);
             attended
         });
@@ -258,7 +149,10 @@ impl Seq2Seq for RnnModel {
             hidden: repeat_rows(state.hidden.clone(), n_beams),
             memory: state.memory.clone().map(|memory| repeat_rows(memory, n_beams)),
         };
-        RnnState { layers: memory.start.iter().map(repeat).collect() }
+        let layers: Vec<CellState> = memory.start.iter().map(repeat).collect();
+        let output = layers.last().expect("at least one layer").hidden.clone();
+        let feeds_input = matches!(&self.attention, Some(Attention::Luong(attention)) if attention.feeds_input());
+        RnnState { attentional: feeds_input.then(|| output.zeros_like()), layers, output, step: 0 }
     }
 
     fn step(
@@ -271,42 +165,52 @@ impl Seq2Seq for RnnModel {
         let embedded = self.target_embedding.forward(previous.unsqueeze_dim(1));
         pass.record("decoder.embedded", || embedded.clone());
         let embedded = pass.dropout(embedded, self.dropout_rate);
-        let mut projected = self.decoder[0].project(embedded.clone()).squeeze_dim::<2>(1);
-        let n_beams = projected.dims()[0] / memory.context.dims()[0];
+        let mut gates = self.decoder[0].project(embedded.clone()).squeeze_dim::<2>(1);
+        let n_beams = gates.dims()[0] / memory.context.dims()[0];
         if let Some(fixed) = self.fixed_input(memory) {
-            projected = projected + repeat_rows(fixed, n_beams);
+            gates = gates + repeat_rows(fixed, n_beams);
         }
-        let (state, context) = self.advance(projected, &state, memory, pass);
-        let context = context.unwrap_or_else(|| repeat_rows(memory.context.clone(), n_beams));
-        let top = state.layers.last().expect("at least one layer").hidden.clone();
-        let logits = self.logits(top.unsqueeze_dim(1), embedded, context.unsqueeze_dim(1), pass);
+        let step = state.step;
+        let (state, read) = self.advance(gates, state, memory, pass);
+        let read = self.attend_late_in_step(read, step, memory, pass);
+        let context = read.context.unwrap_or_else(|| repeat_rows(memory.context.clone(), n_beams));
+        let logits = self.logits(read.state.unsqueeze_dim(1), embedded, context.unsqueeze_dim(1), pass);
         (logits.squeeze_dim(1), state)
     }
 
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        if pass.replaces_inputs() {
+            return self.forward_sampled(source, target_input, pass);
+        }
         let memory = self.encode(source, pass);
         let len = target_input.len();
         let embedded = self.target_embedding.forward(target_input.ids.clone());
         let embedded = pass.dropout(embedded, self.dropout_rate);
-        let mut projected = self.decoder[0].project(embedded.clone());
+        let mut gates = self.decoder[0].project(embedded.clone());
         if let Some(fixed) = self.fixed_input(&memory) {
-            projected = projected + fixed.unsqueeze_dim(1);
+            gates = gates + fixed.unsqueeze_dim(1);
         }
         let mut state = self.start(&memory, 1);
         let mut states = Vec::with_capacity(len);
         let mut contexts = Vec::with_capacity(len);
-        for projected in unbind_steps(projected) {
-            let (next, context) = self.advance(projected, &state, &memory, pass);
+        for gates in unbind_steps(gates) {
+            let (next, read) = self.advance(gates, state, &memory, pass);
             state = next;
-            states.push(state.layers.last().expect("at least one layer").hidden.clone());
-            contexts.extend(context);
+            states.push(read.state);
+            contexts.extend(read.context);
         }
-        let contexts = if contexts.is_empty() {
-            memory.context.unsqueeze_dim::<3>(1).repeat_dim(1, len)
-        } else {
-            Tensor::stack(contexts, 1)
+        let states = Tensor::stack(states, 1);
+        let steps: Vec<usize> = (0..len).collect();
+        let (contexts, states) = match self.attend_late(states.clone(), &steps, &memory, pass) {
+            Some((contexts, attentional)) => (contexts, attentional),
+            None if contexts.is_empty() => (memory.context.unsqueeze_dim::<3>(1).repeat_dim(1, len), states),
+            None => (Tensor::stack(contexts, 1), states),
         };
-        self.logits(Tensor::stack(states, 1), embedded, contexts, pass)
+        self.logits(states, embedded, contexts, pass)
+    }
+
+    fn limits(&self) -> LengthLimits {
+        self.limits
     }
 
     fn device(&self) -> Device {

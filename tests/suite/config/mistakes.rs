@@ -128,7 +128,7 @@ fn a_value_that_breaks_a_rule_names_key_value_and_rule() {
     );
     let path = write_tiny(dir.path(), BAHDANAU);
     for (key, value, part) in [
-        ("model.attention.d_attention", "0", "must be at least 1, got 0"),
+        ("model.attention.score.d_attention", "0", "must be at least 1, got 0"),
         ("model.readout.d_maxout", "0", "must be at least 1, got 0"),
         ("model.context", "initial", "attention makes a new context at every step"),
     ] {

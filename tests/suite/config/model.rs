@@ -51,7 +51,7 @@ fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("directions", "\"forward\""),
             ("reverse_source", "true"),
             ("attention", "{ kind = \"none\" }"),
-            ("attention", "{ kind = \"bahdanau\", d_attention = 11 }"),
+            ("attention", "{ kind = \"bahdanau\", score = { kind = \"dot\" } }"),
             ("context", "\"initial\""),
             ("bridge", "\"zeros\""),
             ("readout", "{ kind = \"state\" }"),

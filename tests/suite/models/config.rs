@@ -53,8 +53,8 @@ fn sizes_of_zero_are_refused() {
     refused(rnn(|c| c.d_embedding = 0), "model.d_embedding: must be at least 1, got 0");
     refused(rnn(|c| c.d_hidden = 0), "model.d_hidden: must be at least 1, got 0");
     refused(rnn(|c| c.n_layers = 0), "model.n_layers: must be at least 1, got 0");
-    let bahdanau = rnn(|c| c.attention = AttentionConfig::Bahdanau { d_attention: 0 });
-    refused(bahdanau, "model.attention.d_attention: must be at least 1, got 0");
+    let bahdanau = rnn(|c| c.attention = AttentionConfig::bahdanau(0));
+    refused(bahdanau, "model.attention.score.d_attention: must be at least 1, got 0");
     let deep = rnn(|c| c.readout = ReadoutConfig::DeepOutput { d_maxout: 0 });
     refused(deep, "model.readout.d_maxout: must be at least 1, got 0");
 }
@@ -82,7 +82,7 @@ fn an_initial_context_needs_a_bridge_and_no_attention() {
         "model.context: \"initial\" cannot be used here: the decoder would see nothing of the source",
     );
     refused(
-        initial(|c| c.attention = AttentionConfig::Bahdanau { d_attention: 3 }),
+        initial(|c| c.attention = AttentionConfig::bahdanau(3)),
         "model.context: \"initial\" cannot be used here: attention makes a new context at every step",
     );
 }
@@ -103,7 +103,10 @@ fn misspelt_keys_and_kinds_are_refused() {
     for (text, hint) in [
         (r#"{"kind": "rnn", "d_hiden": 3}"#, "d_hiden"),
         (r#"{"kind": "transformer", "n_head": 3}"#, "n_head"),
-        (r#"{"kind": "rnn", "attention": {"kind": "bahdanau", "d_attention": 3, "d_attn": 4}}"#, "d_attn"),
+        (
+            r#"{"kind": "rnn", "attention": {"kind": "bahdanau", "score": {"kind": "additive", "d_attention": 3, "d_attn": 4}}}"#,
+            "d_attn",
+        ),
         (r#"{"kind": "rnn", "attention": {"kind": "luong"}}"#, "luong"),
         (r#"{"kind": "convolution"}"#, "convolution"),
     ] {

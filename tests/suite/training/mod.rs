@@ -60,7 +60,7 @@ pub const BAHDANAU: &str = r#"
 kind = "rnn"
 d_embedding = 8
 d_hidden = 12
-attention = { kind = "bahdanau", d_attention = 10 }
+attention = { kind = "bahdanau", score = { kind = "additive", d_attention = 10 } }
 readout = { kind = "deep-output", d_maxout = 6 }
 dropout_rate = 0.2
 "#;

@@ -77,8 +77,8 @@ fn a_checkpoint_of_a_newer_format_is_refused_and_not_misread() {
     let manifest = run.join("checkpoints").join(name.trim()).join("manifest.json");
     let text = read(&manifest);
     assert!(text.contains("\"format_version\": 1"), "{text}");
-    fs::write(&manifest, text.replace("\"format_version\": 1", "\"format_version\": 2")).unwrap();
+    fs::write(&manifest, text.replace("\"format_version\": 1", "\"format_version\": 3")).unwrap();
     let finished = finish(dir.path(), &["translate", "--run", "run", "--input", "run/input.txt"]);
     assert_eq!(finished.code, Some(1));
-    assert_says(&finished.stderr, &["manifest.json: has format 2, written by a newer version; this one reads 1"]);
+    assert_says(&finished.stderr, &["manifest.json: has format 3, written by a newer version; this one reads 2"]);
 }

@@ -1,0 +1,151 @@
+//! One step of the recurrent decoder, and what the readout makes of it.
+
+use super::{RnnMemory, RnnModel, RnnState};
+use crate::layers::Pass;
+use crate::layers::attention::{Attention, AttentionMemory};
+use crate::layers::recurrent::CellState;
+use burn::tensor::Tensor;
+
+/// What a step hands to the readout.
+///
+/// # Shapes
+/// - state: `[rows, d_hidden]`, the new state or the attentional vector
+/// - context: `[rows, d_encoded]`, if one was made at this step
+pub(super) struct Read {
+    pub(super) state: Tensor<2>,
+    pub(super) context: Option<Tensor<2>>,
+}
+
+/// The states of each sentence's beams side by side: `[rows, d]` to `[batch, beams, d]`.
+fn by_sentence(rows: Tensor<2>, memory: &AttentionMemory) -> Tensor<3> {
+    let ([n_rows, width], batch) = (rows.dims(), memory.keys.dims()[0]);
+    rows.reshape([batch, n_rows / batch, width])
+}
+
+/// `[batch, beams, d]` to `[rows, d]`.
+fn by_row(sentences: Tensor<3>) -> Tensor<2> {
+    let [batch, beams, width] = sentences.dims();
+    sentences.reshape([batch * beams, width])
+}
+
+/// Each row `n` times in a row.
+pub(super) fn repeat_rows(tensor: Tensor<2>, n: usize) -> Tensor<2> {
+    let [rows, width] = tensor.dims();
+    if n == 1 {
+        return tensor;
+    }
+    tensor.unsqueeze_dim::<3>(1).repeat_dim(1, n).reshape([rows * n, width])
+}
+
+impl RnnModel {
+    /// The fixed context's part in the gates, where it enters every step.
+    pub(super) fn fixed_input(&self, memory: &RnnMemory) -> Option<Tensor<2>> {
+        self.context_input.as_ref().map(|linear| linear.forward(memory.context.clone()))
+    }
+
+    /// One step from the word's part in the gates of the first layer.
+    ///
+    /// All that steps depend on happens here; attention on which no later step depends is left to [`RnnModel::attend_late`].
+    pub(super) fn advance(
+        &self,
+        mut gates: Tensor<2>,
+        state: RnnState,
+        memory: &RnnMemory,
+        pass: &mut Pass,
+    ) -> (RnnState, Read) {
+        pass.record("decoder.previous_state", || state.output.clone());
+        let mut context = None;
+        if let (Some(Attention::Bahdanau(attention)), Some(attended)) = (&self.attention, &memory.attention) {
+            let (made, fed) = attention.forward(by_sentence(state.output, attended), state.step, attended, pass);
+            gates = gates + by_row(fed);
+            context = Some(by_row(made));
+        }
+        if let (Some(Attention::Luong(attention)), Some(last)) = (&self.attention, state.attentional)
+            && let Some(fed) = attention.feed(last)
+        {
+            gates = gates + fed;
+        }
+        let (layers, output) = self.layers(gates, &state.layers, pass);
+        let mut next = RnnState { layers, output: output.clone(), attentional: None, step: state.step + 1 };
+        let mut read = Read { state: output.clone(), context };
+        if let (Some(Attention::Luong(attention)), Some(attended)) = (&self.attention, &memory.attention)
+            && attention.feeds_input()
+        {
+            let (made, attentional) = attention.forward(by_sentence(output, attended), &[state.step], attended, pass);
+            read = Read { state: by_row(attentional), context: Some(by_row(made)) };
+            next.attentional = Some(read.state.clone());
+        }
+        (next, read)
+    }
+
+    /// The decoder's layers, each over the output of the one below: the cells' new states and the output of the top layer.
+    fn layers(&self, mut gates: Tensor<2>, previous: &[CellState], pass: &mut Pass) -> (Vec<CellState>, Tensor<2>) {
+        let mut layers: Vec<CellState> = Vec::with_capacity(self.decoder.len());
+        let mut output: Option<Tensor<2>> = None;
+        for (cell, previous) in self.decoder.iter().zip(previous) {
+            if let Some(below) = &output {
+                let input = pass.dropout(below.clone(), self.dropout_rate);
+                gates = cell.project(input.unsqueeze_dim(1)).squeeze_dim(1);
+            }
+            let state = cell.step(gates.clone(), previous);
+            output = Some(match output {
+                Some(below) if self.residual => state.hidden.clone() + below,
+                _ => state.hidden.clone(),
+            });
+            layers.push(state);
+        }
+        let output = output.expect("at least one layer");
+        pass.record("decoder.state", || output.clone());
+        (layers, output)
+    }
+
+    /// Attention that no later step depends on, for any number of steps at once: contexts and attentional vectors.
+    ///
+    /// # Shapes
+    /// - states: `[batch, query_len, d_hidden]`
+    pub(super) fn attend_late(
+        &self,
+        states: Tensor<3>,
+        steps: &[usize],
+        memory: &RnnMemory,
+        pass: &mut Pass,
+    ) -> Option<(Tensor<3>, Tensor<3>)> {
+        match (&self.attention, &memory.attention) {
+            (Some(Attention::Luong(attention)), Some(attended)) if !attention.feeds_input() => {
+                Some(attention.forward(states, steps, attended, pass))
+            }
+            _ => None,
+        }
+    }
+
+    /// The same for one step of every beam.
+    pub(super) fn attend_late_in_step(&self, read: Read, step: usize, memory: &RnnMemory, pass: &mut Pass) -> Read {
+        let Some(attended) = &memory.attention else { return read };
+        match self.attend_late(by_sentence(read.state.clone(), attended), &[step], memory, pass) {
+            Some((context, attentional)) => Read { state: by_row(attentional), context: Some(by_row(context)) },
+            None => read,
+        }
+    }
+
+    /// The scores of every word.
+    ///
+    /// # Shapes
+    /// - states, embedded, contexts: `[batch, len, width]`
+    /// - output: `[batch, len, vocab_size]`
+    pub(super) fn logits(
+        &self,
+        states: Tensor<3>,
+        embedded: Tensor<3>,
+        contexts: Tensor<3>,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let mut read = self.readout.forward(states, embedded, contexts, pass, self.dropout_rate);
+        if let Some(projection) = &self.output_projection {
+            read = projection.forward(read);
+        }
+        pass.record("decoder.readout", || read.clone());
+        let logits = self.output.forward(read, &self.target_embedding);
+        pass.record("decoder.logits", || logits.clone());
+        logits
+    }
+}

@@ -1,0 +1,46 @@
+//! The run folder's format, and what older ones called things.
+//!
+//! | format | what it changed |
+//! | --- | --- |
+//! | 1 | |
+//! | 2 | attention of recurrent models is a score, a window and a placement: `d_attention` moved into `score`, and the parameters with it |
+
+use crate::models::weights::Weights;
+
+/// The version that this program writes; it reads all before it.
+pub const FORMAT_VERSION: u32 = 2;
+
+/// Turns a resolved config of any older format into one of today.
+pub(super) fn upgrade_config(config: &mut toml::Table) {
+    let attention = config.get_mut("model").and_then(|model| model.get_mut("attention"));
+    let Some(attention) = attention.and_then(toml::Value::as_table_mut) else { return };
+    if let Some(d_attention) = attention.remove("d_attention") {
+        let mut score = toml::Table::new();
+        score.insert("kind".into(), "additive".into());
+        score.insert("d_attention".into(), d_attention);
+        attention.insert("score".into(), score.into());
+    }
+}
+
+/// The parameters, or what the optimizer knows of each, under the paths of today.
+pub(super) fn upgrade_weights(weights: Weights, version: u32) -> Weights {
+    if version >= 2 || !weights.keys().any(|path| path.starts_with("attention.")) {
+        return weights;
+    }
+    weights.into_iter().map(|(path, weight)| (upgrade_path(path), weight)).collect()
+}
+
+/// From format 1 to 2, for recurrent models with attention.
+fn upgrade_path(path: String) -> String {
+    for (old, new) in [
+        ("attention.query.", "attention.alignment.score.query."),
+        ("attention.key.", "attention.alignment.score.key."),
+        ("attention.score", "attention.alignment.score.vector"),
+        ("context_input.", "attention.context_input."),
+    ] {
+        if let Some(rest) = path.strip_prefix(old) {
+            return format!("{new}{rest}");
+        }
+    }
+    path
+}
