@@ -5,6 +5,7 @@ mod config;
 mod data;
 mod devices;
 mod evaluate;
+mod explain;
 mod progress;
 mod train;
 mod translate;
@@ -41,6 +42,8 @@ enum Command {
     Translate(TranslateArgs),
     /// Score a model on held-out data, or hypotheses against references.
     Evaluate(EvaluateArgs),
+    /// Walk through the decoding of a sentence, with the model's own numbers.
+    Explain(ExplainArgs),
     /// List the backends and devices, and check that they agree.
     Devices(DevicesArgs),
     /// Show, check and document configs.
@@ -238,6 +241,48 @@ struct EvaluateArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Without --step every step is shown as long as that stays readable. Steps, layers and heads count from 1.
+
+Examples:
+  lookback explain --run runs/first 'ein Hund läuft'
+  lookback explain --run runs/first 'ein Hund läuft' --step 2 --layer 3 --head 1
+  lookback explain --run runs/first 'ein Hund läuft' --target 'a cat runs'      what the model would rather have said
+  lookback explain --run runs/first 'ein Hund läuft' --html dog.html            a page to step through"
+)]
+struct ExplainArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// The sentence.
+    source: String,
+    /// Explain this translation instead of the model's own.
+    #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
+    target: Option<String>,
+    /// Show this step with all its numbers.
+    #[arg(long)]
+    step: Option<usize>,
+    /// Show the heads of this layer.
+    #[arg(long)]
+    layer: Option<usize>,
+    /// Show this head.
+    #[arg(long)]
+    head: Option<usize>,
+    /// Beam size of the translation; 1 is greedy search [default: the run's].
+    #[arg(long)]
+    beam: Option<usize>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Write a self-contained page to step through with the keyboard.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// One JSON object with every number; --step, --layer and --head choose among them.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
 struct DevicesArgs {
     /// Run one forward and backward pass of every model on every backend and print the largest difference from flex.
     #[arg(long)]
@@ -279,6 +324,7 @@ impl Cli {
             Command::Train(args) => train::run(args),
             Command::Translate(args) => translate::run(args),
             Command::Evaluate(args) => evaluate::run(args),
+            Command::Explain(args) => explain::run(args),
             Command::Devices(args) => devices::run(args),
             Command::Config(command) => config::run(command),
             Command::Completions(args) => completions::run(args),

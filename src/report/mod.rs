@@ -4,4 +4,5 @@
 //! no model.
 
 pub mod attribution;
+pub mod explanation;
 pub mod page;

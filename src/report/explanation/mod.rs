@@ -104,10 +104,10 @@ pub struct AttentionRow {
     pub weights: Vec<f32>,
     /// The weighted sum of the values.
     pub context: Vec<f32>,
-    /// Where a local window is centred, counted from 0.
+    /// Where a local window is centred, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub center: Option<f32>,
-    /// First and last position of the window, counted from 0.
+    /// First and last position of the window, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<[usize; 2]>,
 }

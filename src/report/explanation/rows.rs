@@ -105,8 +105,8 @@ impl Attention<'_> {
     }
 }
 
-/// First and last position with a weight.
+/// First and last position with a weight, counted from 1.
 fn window(weights: &[f32]) -> Option<[usize; 2]> {
     let is_seen = |weight: &f32| *weight > 0.0;
-    Some([weights.iter().position(is_seen)?, weights.iter().rposition(is_seen)?])
+    Some([weights.iter().position(is_seen)? + 1, weights.iter().rposition(is_seen)? + 1])
 }
