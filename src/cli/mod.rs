@@ -6,6 +6,7 @@ mod data;
 mod devices;
 mod evaluate;
 mod explain;
+mod inspect;
 mod progress;
 mod train;
 mod translate;
@@ -13,6 +14,8 @@ mod translate;
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::models::LengthLimit;
+use crate::report::attention::Part;
+use crate::report::attention::select::Choice;
 use crate::training::Dashboard;
 use clap::{Args, Parser, Subcommand};
 use std::io::Write;
@@ -44,6 +47,9 @@ enum Command {
     Evaluate(EvaluateArgs),
     /// Walk through the decoding of a sentence, with the model's own numbers.
     Explain(ExplainArgs),
+    /// Draw what a model attends to and what its states mean.
+    #[command(subcommand)]
+    Inspect(InspectCommand),
     /// List the backends and devices, and check that they agree.
     Devices(DevicesArgs),
     /// Show, check and document configs.
@@ -240,6 +246,70 @@ struct EvaluateArgs {
     decoding: DecodingArgs,
 }
 
+#[derive(Subcommand, Debug)]
+enum InspectCommand {
+    /// Attention maps: which source words each target word was made of, for every layer and head.
+    Attention(InspectAttentionArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The numbers of every head are printed; --out adds the maps. A page (.html) has every sentence, layer and head;
+a picture (.svg, .png) has one sentence: one map with its labels, or all heads in a grid.
+
+Examples:
+  lookback inspect attention --run runs/first --input test.de --out maps.html
+  echo 'ein Hund' | lookback inspect attention --run runs/first --input - --layer average --head average --out dog.png
+  lookback inspect attention --run runs/first --layer 2 --head 1 --out head.csv
+  lookback inspect attention --run runs/first --input a.de --target a.en --alignments a.gold --json
+  lookback inspect attention --run runs/first --input a.de --faithfulness"
+)]
+struct InspectAttentionArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// Sentences to look at, one a line; - is standard input [default: the first of the run's test data].
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Their targets, a line for each; without, the model's own translations.
+    #[arg(long, value_name = "FILE", requires = "input")]
+    target: Option<PathBuf>,
+    /// Where the maps go: a page (.html), a picture (.svg, .png) or numbers (.csv, .safetensors).
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Who looks at whom: cross, encoder or decoder [default: cross in pictures, all elsewhere].
+    #[arg(long)]
+    part: Option<Part>,
+    /// A layer, counted from 1, "all" or "average".
+    #[arg(long, default_value = "all")]
+    layer: Choice,
+    /// A head, counted from 1, "all" or "average".
+    #[arg(long, default_value = "all")]
+    head: Choice,
+    /// Only this sentence, counted from 1.
+    #[arg(long, value_name = "N")]
+    sentence: Option<usize>,
+    /// Sentences of the run's own test data to look at when there is no --input.
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "input")]
+    sentences: usize,
+    /// Right word alignments in Pharaoh format (0-0 1-2, words counted from 0, 1?2 for a possible one), for the alignment
+    /// error rate of given targets.
+    #[arg(long, value_name = "FILE", requires = "target")]
+    alignments: Option<PathBuf>,
+    /// Erase source words and see whether those with the most weight matter most, beside gradient x input.
+    #[arg(long)]
+    faithfulness: bool,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Beam size of the model's own translations.
+    #[arg(long)]
+    beam: Option<usize>,
+    /// One JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
 #[derive(Args, Debug)]
 #[command(
     after_help = "Without --step every step is shown as long as that stays readable. Steps, layers and heads count from 1.
@@ -325,6 +395,7 @@ impl Cli {
             Command::Translate(args) => translate::run(args),
             Command::Evaluate(args) => evaluate::run(args),
             Command::Explain(args) => explain::run(args),
+            Command::Inspect(InspectCommand::Attention(args)) => inspect::attention(args),
             Command::Devices(args) => devices::run(args),
             Command::Config(command) => config::run(command),
             Command::Completions(args) => completions::run(args),

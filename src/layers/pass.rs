@@ -19,9 +19,17 @@ pub struct TraceEntry {
 pub struct Trace {
     /// What was seen.
     pub entries: Vec<TraceEntry>,
+    /// Which names are kept; all, if this is none.
+    #[serde(skip)]
+    wanted: Option<fn(&str) -> bool>,
 }
 
 impl Trace {
+    /// A trace that keeps what `wanted` says yes to and never asks for the rest.
+    pub fn of(wanted: fn(&str) -> bool) -> Self {
+        Self { wanted: Some(wanted), ..Self::default() }
+    }
+
     /// The last entry of that name.
     pub fn get(&self, name: &str) -> Option<&TraceEntry> {
         self.entries.iter().rev().find(|entry| entry.name == name)
@@ -105,12 +113,16 @@ impl<'a> Pass<'a> {
     /// Leaves `tensor` in the trace, if there is one.
     pub fn record<const D: usize>(&mut self, name: &str, tensor: impl FnOnce() -> Tensor<D>) {
         let Some(trace) = &mut self.trace else { return };
+        let mut name_parts = self.scope.clone();
+        name_parts.push(name.to_string());
+        let name = name_parts.join(".");
+        if trace.wanted.is_some_and(|wanted| !wanted(&name)) {
+            return;
+        }
         let tensor = tensor();
         let shape = tensor.dims().to_vec();
         let values = tensor.try_into_vec_as::<f32>().expect("a float tensor can be read as f32");
-        let mut name_parts = self.scope.clone();
-        name_parts.push(name.to_string());
-        trace.entries.push(TraceEntry { name: name_parts.join("."), shape, values });
+        trace.entries.push(TraceEntry { name, shape, values });
     }
 
     /// Sets elements to zero with probability `rate` and scales the others by `1 / (1 - rate)`, in training passes only.

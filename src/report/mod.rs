@@ -1,8 +1,13 @@
 //! Looking inside: what a model attends to and what its states mean, as data first and as pictures and pages after.
 //!
-//! The data are plain serialisable types that any program can use. The drawing code ([`page`]) knows strings and numbers and
-//! no model.
+//! The data are plain serialisable types that any program can use: [`attention`], [`alignment`]. The drawing code
+//! ([`svg`], [`heat_map`], [`png`](mod@png), [`page`]) knows strings and numbers and no model.
 
+pub mod alignment;
+pub mod attention;
 pub mod attribution;
 pub mod explanation;
+pub mod heat_map;
 pub mod page;
+pub mod png;
+pub mod svg;

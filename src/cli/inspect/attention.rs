@@ -1,0 +1,205 @@
+//! `lookback inspect attention`.
+
+use super::{extension, load, picture, tables, write};
+use crate::cli::{InspectAttentionArgs, check_lengths, print, progress};
+use crate::data::{Split, TaskConfig, read_lines};
+use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
+use crate::report::alignment::{self, Gold};
+use crate::report::attention::collect::{self, Written};
+use crate::report::attention::measure::{HeadSummary, summarize};
+use crate::report::attention::select::Selection;
+use crate::report::attention::{AttentionMap, SentenceMaps, files, html};
+use crate::training::{LoadedModel, dataset};
+use std::path::Path;
+
+const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
+
+pub(in crate::cli) fn run(args: InspectAttentionArgs) -> Result<()> {
+    // A wrong ending is said before the model works for minutes.
+    let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
+    let loaded = load(&args.run, args.backend)?;
+    let written = written(&args, &loaded)?;
+    let gold = gold(&args, &loaded, &written)?;
+    let bar = progress::bar(written.len() as u64, "looking");
+    let maps: Result<Vec<SentenceMaps>> = written
+        .iter()
+        .inspect(|_| bar.inc(1))
+        .map(|written| collect::collect(&loaded.model, &loaded.tokenizers, written))
+        .collect();
+    bar.finish_and_clear();
+    let sentences = maps?;
+    let heads = summarize(&sentences);
+    let report = tables::Report {
+        sentences: sentences.len(),
+        errors: tables::error_rates(&sentences, &gold),
+        aligned: gold.iter().filter(|gold| gold.is_some()).count(),
+        heads,
+    };
+    if let (Some(out), Some(ending)) = (&args.out, ending) {
+        save(&args, &loaded, out, ending, &sentences, &report)?;
+    }
+    print(&if args.json { tables::json(&report) } else { tables::text(&report) })
+}
+
+/// The sentence pairs to look at: given ones, or the model's own translations.
+fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Written>> {
+    let sources = sources(args, loaded)?;
+    let encoded: Vec<Vec<u32>> = sources.iter().map(|(_, text)| loaded.tokenizers.source().encode(text)).collect();
+    let origin = args.input.as_deref().unwrap_or(&args.run);
+    check_lengths(loaded.model.limits().source, &encoded, |i, message| Error::line(origin, sources[i].0, message))?;
+    if let Some(path) = &args.target {
+        let targets = read_lines(path)?;
+        let lines = read_lines(origin)?.len();
+        if targets.len() != lines {
+            let message = format!("has {} lines where {} has {lines}", targets.len(), origin.display());
+            return Err(Error::file(path, message));
+        }
+        let pairs: Vec<Written> = sources
+            .iter()
+            .map(|(number, source)| Written::given(*number, source, &targets[number - 1], &loaded.tokenizers))
+            .collect();
+        let tokens: Vec<Vec<u32>> = pairs.iter().map(Written::words).collect();
+        check_lengths(loaded.model.limits().target, &tokens, |i, message| Error::line(path, pairs[i].number, message))?;
+        return Ok(pairs);
+    }
+    let mut config = loaded.config.decoding.clone();
+    config.beam_size = args.beam.unwrap_or(config.beam_size);
+    config.n_best = 1;
+    config.validate()?;
+    let bar = progress::bar(sources.len() as u64, "translating");
+    let seed = loaded.config.seed;
+    let found =
+        collect::write(&loaded.model, &loaded.tokenizers, &sources, &config, seed, |n| bar.set_position(n as u64));
+    bar.finish_and_clear();
+    Ok(found)
+}
+
+/// The sentences with their numbers, blank ones left out.
+fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<(usize, String)>> {
+    let lines = match &args.input {
+        Some(path) => read_lines(path)?,
+        None => {
+            let pairs = dataset::pairs_of(&loaded.config.data, Split::Test, loaded.config.seed)
+                .map_err(|error| Error::message(format!("{error}; or give sentences with --input FILE")))?;
+            pairs.into_iter().take(args.sentence.unwrap_or(0).max(args.sentences)).map(|pair| pair.source).collect()
+        }
+    };
+    let n_lines = lines.len();
+    let mut numbered: Vec<(usize, String)> = lines.into_iter().enumerate().map(|(i, line)| (i + 1, line)).collect();
+    if let Some(number) = args.sentence {
+        if number == 0 || number > n_lines {
+            return Err(Error::message(format!("there is no sentence {number}; there are sentences 1 to {n_lines}")));
+        }
+        numbered.retain(|(i, _)| *i == number);
+    }
+    numbered.retain(|(_, line)| !line.is_empty());
+    if numbered.is_empty() {
+        let origin = args.input.as_deref().unwrap_or(&args.run);
+        return Err(Error::file(origin, "has no sentence to look at: every line is blank"));
+    }
+    Ok(numbered)
+}
+
+/// The right alignment of each pair, where it is known: from a file, or because the task says it.
+fn gold(args: &InspectAttentionArgs, loaded: &LoadedModel, written: &[Written]) -> Result<Vec<Option<Aligned>>> {
+    let (source, target) = (loaded.tokenizers.source(), loaded.tokenizers.target());
+    let words = |pair: &Written| {
+        let target_text = pair.target_text(&loaded.tokenizers);
+        (alignment::words_of_tokens(&pair.source_text, source), alignment::words_of_tokens(&target_text, target))
+    };
+    if let Some(path) = &args.alignments {
+        let all = alignment::read(path)?;
+        let paired = written.iter().map(|pair| {
+            let missing = || Error::file(path, format!("has {} lines; sentence {} has none", all.len(), pair.number));
+            let gold = all.get(pair.number - 1).ok_or_else(missing)?;
+            let (source_words, target_words) = words(pair);
+            let count = |words: &[usize]| words.last().map_or(0, |last| last + 1);
+            let (n_source, n_target) = (count(&source_words), count(&target_words));
+            if let Some((i, j)) = gold.beyond(n_source, n_target) {
+                let message = format!(
+                    "links word {i} to word {j}, but the source has {n_source} words and the target {n_target}; words are \
+                     what stands between spaces, counted from 0"
+                );
+                return Err(Error::line(path, pair.number, message));
+            }
+            Ok(Some(Aligned { gold: gold.clone(), source_words, target_words }))
+        });
+        return paired.collect();
+    }
+    let of_task = |pair: &Written| {
+        let (source_words, target_words) = words(pair);
+        let target_text = pair.target_text(&loaded.tokenizers);
+        let gold = of_task(loaded.config.data.task.as_ref()?, &pair.source_text, &target_text)?;
+        Some(Aligned { gold, source_words, target_words })
+    };
+    Ok(written.iter().map(of_task).collect())
+}
+
+/// The right alignment of a sentence and the words that its tokens belong to.
+pub(super) struct Aligned {
+    pub(super) gold: Gold,
+    pub(super) source_words: Vec<usize>,
+    pub(super) target_words: Vec<usize>,
+}
+
+/// The right alignment of copying and reversing, provided that the target is right.
+fn of_task(task: &TaskConfig, source: &str, target: &str) -> Option<Gold> {
+    let (source, target): (Vec<&str>, Vec<&str>) =
+        (source.split_whitespace().collect(), target.split_whitespace().collect());
+    let n = source.len();
+    match task {
+        TaskConfig::Copy(_) if source == target => Some(Gold::sure((0..n).map(|i| (i, i)))),
+        TaskConfig::Reverse(_) if source.iter().rev().eq(&target) => Some(Gold::sure((0..n).map(|i| (n - 1 - i, i)))),
+        _ => None,
+    }
+}
+
+fn save(
+    args: &InspectAttentionArgs,
+    loaded: &LoadedModel,
+    out: &Path,
+    ending: &str,
+    sentences: &[SentenceMaps],
+    report: &tables::Report,
+) -> Result<()> {
+    let selection = Selection { part: args.part, layer: args.layer, head: args.head };
+    let select = |sentence: &SentenceMaps| selection.apply(sentence);
+    match ending {
+        "svg" | "png" => {
+            if sentences.len() > 1 {
+                eprintln!("drawing sentence {}; --sentence N draws another", sentences[0].number);
+            }
+            let svg = picture::of(&sentences[0], selection)?;
+            let bytes = if ending == "svg" { svg.into_bytes() } else { crate::report::png::png(&svg, 2.0)? };
+            write(out, &bytes)
+        }
+        "html" => {
+            let chosen: Result<Vec<SentenceMaps>> = sentences
+                .iter()
+                .map(|sentence| Ok(SentenceMaps { maps: select(sentence)?, ..sentence.clone() }))
+                .collect();
+            let chosen = chosen?;
+            let heads: Vec<HeadSummary> = summarize(&chosen);
+            let page = html::page("Attention", &about(args, loaded), &chosen, &heads, &tables::html(report));
+            write(out, page.render().as_bytes())
+        }
+        _ => {
+            let chosen: Result<Vec<(&SentenceMaps, Vec<AttentionMap>)>> =
+                sentences.iter().map(|sentence| Ok((sentence, select(sentence)?))).collect();
+            let chosen = chosen?;
+            let bytes = if ending == "csv" { files::csv(&chosen).into_bytes() } else { files::safetensors(&chosen)? };
+            write(out, &bytes)
+        }
+    }
+}
+
+/// Where the maps come from, in a sentence.
+fn about(args: &InspectAttentionArgs, loaded: &LoadedModel) -> String {
+    let name = args.run.file_name().unwrap_or(args.run.as_os_str()).to_string_lossy();
+    let targets = match &args.target {
+        Some(_) => "The targets were given.",
+        None => "The targets are the model's own translations.",
+    };
+    format!("The model {name}, checkpoint {} ({} updates). {targets}", loaded.checkpoint, loaded.updates)
+}

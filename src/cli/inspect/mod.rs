@@ -1,0 +1,46 @@
+//! `lookback inspect`: attention maps and the meaning of states.
+
+mod attention;
+mod picture;
+mod tables;
+
+pub(super) use attention::run as attention;
+
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::training::{LoadedModel, Run};
+use std::path::Path;
+
+/// The model of a run folder, on the backend that was asked for or that it was trained on.
+fn load(run: &Path, backend: Option<Backend>) -> Result<LoadedModel> {
+    let run = Run::open(run)?;
+    let backend = backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
+    run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))
+}
+
+/// The ending of a file to write, one of `allowed`.
+///
+/// # Errors
+/// If it has another one or none.
+fn extension<'a>(path: &Path, allowed: &[&'a str]) -> Result<&'a str> {
+    let found = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    allowed.iter().copied().find(|known| *known == found).ok_or_else(|| {
+        let names: Vec<String> = allowed.iter().map(|name| format!(".{name}")).collect();
+        Error::file(path, format!("has no ending that says what to write; there are {}", names.join(", ")))
+    })
+}
+
+/// Writes a result and says so.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(Error::io(path))?;
+    eprintln!("wrote {} ({})", path.display(), size(bytes.len()));
+    Ok(())
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}

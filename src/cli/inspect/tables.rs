@@ -1,0 +1,127 @@
+//! The numbers of `inspect attention`, as text, JSON and HTML.
+
+use super::attention::Aligned;
+use crate::report::alignment::{AlignmentCounts, links};
+use crate::report::attention::measure::HeadSummary;
+use crate::report::attention::select::average;
+use crate::report::attention::{AttentionMap, Part, SentenceMaps};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How far the alignments of one map are from the right ones.
+#[derive(Serialize)]
+pub(super) struct ErrorRate {
+    /// The layer, none for all.
+    layer: Option<usize>,
+    /// The head, none for the mean of all.
+    head: Option<usize>,
+    /// The alignment error rate, from 0 to 1.
+    aer: f64,
+    #[serde(flatten)]
+    counts: AlignmentCounts,
+}
+
+/// Everything that is printed.
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub(super) sentences: usize,
+    /// Sentences whose right alignment is known.
+    pub(super) aligned: usize,
+    /// Of every cross-attention map and of the means; empty where no right alignment is known.
+    pub(super) errors: Vec<ErrorRate>,
+    pub(super) heads: Vec<HeadSummary>,
+}
+
+/// The error rates of every head, of each layer's mean and of the mean of all.
+pub(super) fn error_rates(sentences: &[SentenceMaps], gold: &[Option<Aligned>]) -> Vec<ErrorRate> {
+    let mut counts: BTreeMap<(Option<usize>, Option<usize>), AlignmentCounts> = BTreeMap::new();
+    for (sentence, aligned) in sentences.iter().zip(gold) {
+        let Some(aligned) = aligned else { continue };
+        for map in with_means(sentence) {
+            let found = links(&map, &aligned.source_words, &aligned.target_words);
+            counts.entry((map.layer, map.head)).or_default().add(&found, &aligned.gold);
+        }
+    }
+    let rate =
+        |((layer, head), counts): (_, AlignmentCounts)| ErrorRate { layer, head, aer: counts.error_rate(), counts };
+    counts.into_iter().map(rate).collect()
+}
+
+/// The cross-attention maps and their means, each place once.
+fn with_means(sentence: &SentenceMaps) -> Vec<AttentionMap> {
+    let all: Vec<&AttentionMap> = sentence.part(Part::Cross).collect();
+    let mut maps: Vec<AttentionMap> = all.iter().map(|map| (*map).clone()).collect();
+    let mut layers: Vec<Option<usize>> = all.iter().map(|map| map.layer).collect();
+    layers.dedup();
+    for layer in layers {
+        maps.extend(average(&all.iter().copied().filter(|map| map.layer == layer).collect::<Vec<_>>()));
+    }
+    maps.extend(average(&all).map(|map| AttentionMap { layer: None, head: None, ..map }));
+    let mut seen = std::collections::BTreeSet::new();
+    maps.retain(|map| seen.insert((map.layer, map.head)));
+    maps
+}
+
+pub(super) fn json(report: &Report) -> String {
+    serde_json::to_string(report).expect("the report is plain data") + "\n"
+}
+
+fn place(layer: Option<usize>, head: Option<usize>) -> [String; 2] {
+    [layer, head].map(|number| number.map_or("-".into(), |number| number.to_string()))
+}
+
+pub(super) fn text(report: &Report) -> String {
+    let mut text = String::from(
+        "part     layer  head  looks at        entropy  tokens  distance  diagonality  previous   same   next\n",
+    );
+    for head in &report.heads {
+        let ([layer, number], m) = (place(head.layer, head.head), &head.measures);
+        text += &format!(
+            "{:<7}  {layer:>5}  {number:>4}  {:<14}  {:>7.3}  {:>6.1}  {:>8.2}  {:>11.3}  {:>8.3}  {:>5.3}  {:>5.3}\n",
+            head.part.name(),
+            head.looks_at,
+            m.entropy,
+            m.entropy.exp(),
+            m.distance,
+            m.diagonality,
+            m.previous,
+            m.same,
+            m.next
+        );
+    }
+    if !report.errors.is_empty() {
+        text += &format!("\nalignment error rate, {} sentences\nlayer  head     AER\n", report.aligned);
+        for error in &report.errors {
+            let [layer, head] = match (error.layer, error.head) {
+                (None, None) => ["all", "all"].map(String::from),
+                (layer, None) => [place(layer, None)[0].clone(), "all".into()],
+                (layer, head) => place(layer, head),
+            };
+            text += &format!("{layer:>5}  {head:>4}  {:>5.2} %\n", 100.0 * error.aer);
+        }
+    }
+    text
+}
+
+/// What stands below the heads on the page.
+pub(super) fn html(report: &Report) -> String {
+    if report.errors.is_empty() {
+        return String::new();
+    }
+    let rows: String = report
+        .errors
+        .iter()
+        .map(|error| {
+            let [layer, head] = place(error.layer, error.head).map(|text| text.replace('-', "all"));
+            let aer = 100.0 * error.aer;
+            format!("<tr><td>{layer}</td><td>{head}</td><td class=\"number\">{aer:.2} %</td></tr>")
+        })
+        .collect();
+    format!(
+        "<h2>Alignment error rate</h2>\n<p class=\"muted\">Over {} sentences whose right alignment is known. Each target word is \
+         linked to the source word with the most weight; a source word's weight is the sum over its tokens, a target word's the \
+         mean over its tokens; end symbols take no part.</p>\n<div class=\"panel\"><table><thead><tr><th>layer</th><th>head</th>\
+         <th class=\"number\">AER</th></tr></thead><tbody>{rows}</tbody></table></div>",
+        report.aligned
+    )
+}

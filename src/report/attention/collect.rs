@@ -1,0 +1,160 @@
+//! From a model to its attention maps.
+
+use super::{AttentionMap, Part, SentenceMaps};
+use crate::data::Tokenizers;
+use crate::data::batch::Padded;
+use crate::data::tokenizer::{BOS, EOS};
+use crate::decoding::{DecodingConfig, Request, decode};
+use crate::error::{Error, Result};
+use crate::layers::{Pass, Trace, TraceEntry};
+use crate::models::Seq2Seq;
+use burn::tensor::activation;
+use std::collections::BTreeMap;
+
+/// A source and the target that was, or is to be, written for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The number of the sentence in its file, counted from 1.
+    pub number: usize,
+    /// The source as text.
+    pub source_text: String,
+    /// The source, without the end symbol.
+    pub source: Vec<u32>,
+    /// The target, with the end symbol unless the model was cut short.
+    pub target: Vec<u32>,
+}
+
+impl Written {
+    /// A given target.
+    pub fn given(number: usize, source: &str, target: &str, tokenizers: &Tokenizers) -> Self {
+        let end = [EOS];
+        Self {
+            number,
+            source_text: source.to_string(),
+            source: tokenizers.source().encode(source),
+            target: tokenizers.target().encode(target).into_iter().chain(end).collect(),
+        }
+    }
+
+    /// What the decoder is given: the start symbol and every target word but the last.
+    pub fn input(&self) -> Vec<u32> {
+        [BOS].into_iter().chain(self.target[..self.target.len() - 1].iter().copied()).collect()
+    }
+
+    /// The target without the end symbol.
+    pub fn words(&self) -> Vec<u32> {
+        self.target.iter().copied().filter(|id| *id != EOS).collect()
+    }
+
+    /// The target as text.
+    pub fn target_text(&self, tokenizers: &Tokenizers) -> String {
+        tokenizers.target().decode(&self.target)
+    }
+}
+
+/// The model's own targets for `sources`, as (number, text).
+pub fn write<M: Seq2Seq>(
+    model: &M,
+    tokenizers: &Tokenizers,
+    sources: &[(usize, String)],
+    config: &DecodingConfig,
+    seed: u64,
+    progress: impl FnMut(usize),
+) -> Vec<Written> {
+    let requests: Vec<Request> =
+        sources.iter().map(|(_, text)| Request::new(tokenizers.source().encode(text))).collect();
+    let found = decode(model, &requests, config, seed, progress);
+    let written = sources.iter().zip(requests).zip(found).map(|(((number, text), request), mut hypotheses)| {
+        let best = hypotheses.swap_remove(0);
+        let mut target = best.tokens;
+        // A target that was cut has no end; one that was cut before its first word is shown its end all the same.
+        if best.is_complete || target.is_empty() {
+            target.push(EOS);
+        }
+        Written { number: *number, source_text: text.clone(), source: request.source, target }
+    });
+    written.collect()
+}
+
+/// Runs `model` over a sentence pair and keeps every attention map.
+///
+/// One traced whole-sentence pass, which every model keeps equal to stepping; the logits are those of an untraced pass.
+///
+/// # Errors
+/// If the model has no attention to look at.
+pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written) -> Result<SentenceMaps> {
+    let device = model.device();
+    let source = Padded::sources([&written.source], &device);
+    let input = Padded::new(&[written.input()], 0, &device);
+    let mut trace = Trace::of(is_weights);
+    let logits = model.forward(&source, &input, &mut Pass::traced(&mut trace));
+    let maps = maps_of(trace.entries);
+    if maps.is_empty() {
+        return Err(Error::message(
+            "this model has no attention: one fixed vector carries the whole source, so there is no map to draw; \
+             --faithfulness says what each source word matters, and `lookback inspect states` draws the vectors",
+        ));
+    }
+    let (n_words, vocab_size) = (written.target.len(), logits.dims()[2]);
+    let probabilities = crate::models::weights::to_vec(activation::softmax(logits, 2));
+    let label = |tokens: &[u32], tokenizer: &crate::data::Tokenizer| {
+        tokens.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>()
+    };
+    let source_ids: Vec<u32> = written.source.iter().copied().chain([EOS]).collect();
+    Ok(SentenceMaps {
+        number: written.number,
+        source_text: written.source_text.clone(),
+        target_text: written.target_text(tokenizers),
+        source: label(&source_ids, tokenizers.source()),
+        target: label(&written.target, tokenizers.target()),
+        probabilities: (0..n_words).map(|t| probabilities[t * vocab_size + written.target[t] as usize]).collect(),
+        maps,
+    })
+}
+
+/// Whether a trace entry holds attention weights.
+pub fn is_weights(name: &str) -> bool {
+    name.rsplit('.').next() == Some("weights") && name.contains("attention")
+}
+
+/// The maps in a trace of one sentence.
+///
+/// Entries are named `[encoder|decoder.]LAYER.(self|cross)_attention.weights`, or `attention.weights` for recurrent models;
+/// their last two axes are the positions that look and those that are looked at, an axis before them the heads. Entries of
+/// one name, such as those of single steps, are put one below the other; a later one may see more positions.
+fn maps_of(entries: Vec<TraceEntry>) -> Vec<AttentionMap> {
+    let mut rows: BTreeMap<(Part, Option<usize>, Option<usize>), Vec<Vec<f32>>> = BTreeMap::new();
+    for entry in entries {
+        let (part, layer) = place_of(&entry.name);
+        let [.., n_rows, n_columns] = entry.shape[..] else { continue };
+        // Of a recurrent decoder's `[batch, beams, source_len]` the beams are the rows.
+        let heads = if entry.shape.len() == 4 { Some(entry.shape[1]) } else { None };
+        for (i, block) in entry.values.chunks((n_rows * n_columns).max(1)).enumerate() {
+            let head = heads.map(|n| i % n + 1);
+            rows.entry((part, layer, head)).or_default().extend(block.chunks(n_columns).map(<[f32]>::to_vec));
+        }
+    }
+    rows.into_iter()
+        .map(|((part, layer, head), rows)| {
+            let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+            let mut weights = Vec::with_capacity(rows.len() * n_columns);
+            for row in &rows {
+                weights.extend(row);
+                weights.resize(weights.len() + n_columns - row.len(), 0.0);
+            }
+            AttentionMap { part, layer, head, n_rows: rows.len(), n_columns, weights }
+        })
+        .collect()
+}
+
+/// What the name of a trace entry says of its place; layers are counted from 1.
+fn place_of(name: &str) -> (Part, Option<usize>) {
+    let parts: Vec<&str> = name.split('.').collect();
+    let layer = parts.iter().find_map(|part| part.parse::<usize>().ok()).map(|layer| layer + 1);
+    let is_self = parts.contains(&"self_attention");
+    match (parts[0], is_self) {
+        ("encoder", _) => (Part::Encoder, layer),
+        ("decoder", true) => (Part::Decoder, layer),
+        _ => (Part::Cross, layer),
+    }
+}

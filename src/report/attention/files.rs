@@ -1,0 +1,59 @@
+//! Maps as files for other programs: CSV and safetensors.
+
+use super::{AttentionMap, Part, SentenceMaps};
+use crate::error::Result;
+use crate::models::weights::{Weight, Weights, to_safetensors};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// One line for each weight, with the tokens beside it; layers and heads count from 1, positions from 0.
+///
+/// What the decoder cannot see, its future, is left out.
+pub fn csv(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> String {
+    let mut text = String::from("sentence,part,layer,head,row,column,row_token,column_token,weight\n");
+    for (sentence, maps) in sentences {
+        for map in maps {
+            let quoted = |tokens: Vec<&str>| tokens.into_iter().map(quoted).collect::<Vec<_>>();
+            let (rows, columns) = (quoted(sentence.rows(map.part)), quoted(sentence.columns(map.part)));
+            let number = |number: Option<usize>| number.map(|number| number.to_string()).unwrap_or_default();
+            let place = format!("{},{},{},{}", sentence.number, map.part.name(), number(map.layer), number(map.head));
+            for (i, row_token) in rows.iter().enumerate() {
+                let visible = if map.part == Part::Decoder { i + 1 } else { map.n_columns };
+                for (j, weight) in map.row(i)[..visible].iter().enumerate() {
+                    let _ = writeln!(text, "{place},{i},{j},{row_token},{},{weight}", columns[j]);
+                }
+            }
+        }
+    }
+    text
+}
+
+/// A field of a CSV file.
+pub(crate) fn quoted(field: &str) -> String {
+    format!("\"{}\"", field.replace('"', "\"\""))
+}
+
+/// Every map as a tensor `[rows, columns]` named `SENTENCE.PART.LAYER.HEAD`, as far as it has them, such as `1.cross.2.4`.
+///
+/// The metadata hold the labels as JSON: `1.cross.rows` and `1.cross.columns`, and so for every part.
+///
+/// # Errors
+/// If the file would be too large for its format.
+pub fn safetensors(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> Result<Vec<u8>> {
+    let mut tensors = Weights::new();
+    let mut metadata = HashMap::from([("format".to_string(), "lookback attention maps".to_string())]);
+    for (sentence, maps) in sentences {
+        let n = sentence.number;
+        for map in maps {
+            let part = map.part;
+            let labels = |labels: Vec<&str>| serde_json::to_string(&labels).expect("labels are plain text");
+            metadata.insert(format!("{n}.{}.rows", part.name()), labels(sentence.rows(part)));
+            metadata.insert(format!("{n}.{}.columns", part.name()), labels(sentence.columns(part)));
+            let weight = Weight { shape: vec![map.n_rows, map.n_columns], values: map.weights.clone() };
+            tensors.insert(format!("{n}.{}", map.name()), weight);
+        }
+        metadata.insert(format!("{n}.source"), sentence.source_text.clone());
+        metadata.insert(format!("{n}.target"), sentence.target_text.clone());
+    }
+    to_safetensors(&tensors, metadata)
+}

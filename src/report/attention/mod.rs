@@ -1,0 +1,135 @@
+//! Attention maps of a sentence pair, whatever model made them.
+//!
+//! [`collect`](collect::collect) runs any [`Seq2Seq`](crate::models::Seq2Seq) model and gives [`SentenceMaps`]: the tokens
+//! and one [`AttentionMap`] for each layer and head, or a single one for a recurrent model. Everything after works on these
+//! plain data: numbers ([`measure`]), choices and averages ([`select`]), files ([`files`]), pages ([`html`]).
+
+pub mod collect;
+pub mod files;
+pub mod html;
+pub mod measure;
+pub mod select;
+
+use crate::data::tokenizer::{BOS, SPECIALS};
+use serde::{Deserialize, Serialize};
+
+/// Who looks at whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// The target at the source.
+    Cross,
+    /// The source at itself.
+    Encoder,
+    /// The target at what it has written so far.
+    Decoder,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Cross, Self::Encoder, Self::Decoder];
+
+    /// The name used in files and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cross => "cross",
+            Self::Encoder => "encoder",
+            Self::Decoder => "decoder",
+        }
+    }
+}
+
+/// The weights of one head, or of several averaged.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttentionMap {
+    /// Who looks at whom.
+    pub part: Part,
+    /// The layer, counted from 1; none for a recurrent model's attention, and for an average of layers.
+    pub layer: Option<usize>,
+    /// The head, counted from 1; none where there is but one, and for an average of heads.
+    pub head: Option<usize>,
+    /// Positions that look.
+    pub n_rows: usize,
+    /// Positions that are looked at.
+    pub n_columns: usize,
+    /// Row-major: `weights[row * n_columns + column]`. A row sums to one, or to less where a window cuts it.
+    pub weights: Vec<f32>,
+}
+
+impl AttentionMap {
+    /// The weights of one position that looks.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.weights[row * self.n_columns..][..self.n_columns]
+    }
+
+    /// `layer 2, head 1`, as far as it has them.
+    pub fn label(&self) -> String {
+        match (self.layer, self.head) {
+            (Some(layer), Some(head)) => format!("layer {layer}, head {head}"),
+            (Some(layer), None) => format!("layer {layer}"),
+            (None, Some(head)) => format!("head {head}"),
+            (None, None) => self.part.name().to_string(),
+        }
+    }
+
+    /// `cross.2.1`, the name in files.
+    pub fn name(&self) -> String {
+        let mut name = self.part.name().to_string();
+        for number in [self.layer, self.head].into_iter().flatten() {
+            name += &format!(".{number}");
+        }
+        name
+    }
+}
+
+/// The attention of a model while it wrote one target for one source.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SentenceMaps {
+    /// The number of the sentence in its file, counted from 1.
+    pub number: usize,
+    /// The source as it was given.
+    pub source_text: String,
+    /// The target, the model's own or a given one.
+    pub target_text: String,
+    /// The source's tokens, the end symbol last.
+    pub source: Vec<String>,
+    /// The target's tokens, the end symbol last unless the target was cut.
+    pub target: Vec<String>,
+    /// The model's probability of each target token after those before it.
+    pub probabilities: Vec<f32>,
+    /// Every map, ordered by part, layer and head.
+    pub maps: Vec<AttentionMap>,
+}
+
+impl SentenceMaps {
+    /// What the rows of a part stand for: in cross-attention the word that is being written, in the decoder's
+    /// self-attention the word that was put in, which is the one before it.
+    pub fn rows(&self, part: Part) -> Vec<&str> {
+        match part {
+            Part::Cross => self.target.iter().map(String::as_str).collect(),
+            Part::Encoder => self.columns(Part::Encoder),
+            Part::Decoder => self.columns(Part::Decoder),
+        }
+    }
+
+    /// What the columns of a part stand for.
+    pub fn columns(&self, part: Part) -> Vec<&str> {
+        match part {
+            Part::Cross | Part::Encoder => self.source.iter().map(String::as_str).collect(),
+            Part::Decoder => {
+                let written = &self.target[..self.target.len().saturating_sub(1)];
+                [SPECIALS[BOS as usize]].into_iter().chain(written.iter().map(String::as_str)).collect()
+            }
+        }
+    }
+
+    /// The maps of one part.
+    pub fn part(&self, part: Part) -> impl Iterator<Item = &AttentionMap> {
+        self.maps.iter().filter(move |map| map.part == part)
+    }
+
+    /// The mean of all maps of a part, if it has any: what the model as a whole looks at.
+    pub fn average(&self, part: Part) -> Option<AttentionMap> {
+        select::average(&self.part(part).collect::<Vec<_>>())
+    }
+}

@@ -1,0 +1,49 @@
+/** What is looked at. Layer and head are numbers, "average", or null where the model has none. */
+const shown = { sentence: 0, part: "cross", layer: "average", head: "average", view: "matrix", least: 0, row: null, column: null };
+const PARTS = ["cross", "encoder", "decoder"];
+const PART_TITLES = { cross: "target → source", encoder: "source → source", decoder: "target → target" };
+
+const sentence = () => data.sentences[shown.sentence];
+const partsThere = () => PARTS.filter(part => sentence().maps.some(map => map.part === part));
+const mapsOf = (part = shown.part) => sentence().maps.filter(map => map.part === part);
+const numbersOf = key => [...new Set(mapsOf().map(map => map[key]).filter(n => n != null))].sort((a, b) => a - b);
+const rowLabels = (part = shown.part) => part === "cross" ? sentence().target : columnLabels(part);
+const columnLabels = (part = shown.part) => part === "decoder" ? sentence().input : sentence().source;
+
+/** Unpacked weights by map; a few long sentences at most are kept. */
+const unpacked = new Map();
+
+/** The weights of one map, as numbers from 0 to 1. */
+async function weightsOf(map) {
+  if (unpacked.has(map)) return unpacked.get(map);
+  const packed = Uint8Array.from(atob(map.weights), c => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+  const weights = new Float32Array(map.rows * map.columns);
+  for (let i = 0; i < weights.length; i++) {
+    weights[i] = data.packing === "exact" ? (bytes[2 * i] + 256 * bytes[2 * i + 1]) / 65535 : (bytes[i] / 255) ** 2;
+  }
+  if (unpacked.size > 400) unpacked.clear();
+  unpacked.set(map, weights);
+  return weights;
+}
+
+/** The maps that the choice of layer and head means. */
+function chosen() {
+  const fits = (choice, value) => choice === "average" || choice == null || choice === value;
+  return mapsOf().filter(map => fits(shown.layer, map.layer) && fits(shown.head, map.head));
+}
+
+/** The chosen map, or the mean of the chosen maps. */
+async function matrix() {
+  const maps = chosen();
+  const all = await Promise.all(maps.map(weightsOf));
+  const { rows, columns } = maps[0];
+  if (all.length === 1) return { rows, columns, weights: all[0] };
+  const weights = new Float32Array(rows * columns);
+  for (const one of all) for (let i = 0; i < weights.length; i++) weights[i] += one[i] / all.length;
+  return { rows, columns, weights };
+}
+
+const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+const fixed = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
