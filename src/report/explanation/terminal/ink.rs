@@ -11,6 +11,8 @@ pub(super) enum Tone {
     Plain,
     /// A heading.
     Heading,
+    /// A formula.
+    Formula,
     /// A remark.
     Muted,
     /// A token.
@@ -29,6 +31,7 @@ impl Tone {
         match self {
             Self::Plain => Style::new(),
             Self::Heading => Style::new().bold(),
+            Self::Formula => color(AnsiColor::Magenta),
             Self::Muted => Style::new().dimmed(),
             Self::Token => color(AnsiColor::Cyan),
             Self::Choice => color(AnsiColor::Green).bold(),
@@ -85,6 +88,8 @@ pub(super) fn cut(text: &str, room: usize) -> String {
 pub(super) fn numbers(values: &[f32], room: usize) -> String {
     let mut text = String::new();
     for (i, value) in values.iter().enumerate() {
+        // No minus before what rounds to zero.
+        let value = if value.abs() < 0.005 { 0.0 } else { *value };
         let number = format!("{value:>6.2}");
         let rest = if i + 1 < values.len() { 2 } else { 0 };
         if width(&text) + 1 + number.len() + rest > room.max(9) {
@@ -110,7 +115,7 @@ pub(super) fn percent(probability: f32) -> String {
     let percent = 100.0 * probability;
     match percent {
         p if p >= 99.95 => "100 %".to_owned(),
-        p if p >= 10.0 => format!("{p:.0} %"),
+        p if p >= 9.95 => format!("{p:.0} %"),
         p if p >= 0.1 => format!("{p:.1} %"),
         _ => "< 0.1 %".to_owned(),
     }

@@ -1,5 +1,6 @@
 //! An explanation as a page for the terminal: coloured and aligned, or plain text.
 
+mod board;
 mod ink;
 mod steps;
 mod words;
@@ -41,7 +42,7 @@ pub fn render(explanation: &Explanation, selection: &Selection, look: &Look) -> 
     let chosen: Vec<&Step> = explanation.steps.iter().filter(|step| selection.has_step(step.step)).collect();
     let shown = if chosen.len() <= MAX_BOARDS { chosen.len() } else { FIRST_BOARDS };
     for step in &chosen[..shown] {
-        steps::board(&mut sheet, explanation, step, selection);
+        board::board(&mut sheet, explanation, step, selection);
     }
     hints(&mut sheet, explanation, selection, chosen.len() - shown);
     sheet.text
@@ -50,7 +51,7 @@ pub fn render(explanation: &Explanation, selection: &Selection, look: &Look) -> 
 /// The numbers of one step, without anything around them.
 pub fn render_step(explanation: &Explanation, step: &Step, look: &Look) -> String {
     let mut sheet = Sheet { look, text: String::new() };
-    steps::board(&mut sheet, explanation, step, &Selection { step: Some(step.step), ..Selection::default() });
+    board::board(&mut sheet, explanation, step, &Selection { step: Some(step.step), ..Selection::default() });
     sheet.text
 }
 
