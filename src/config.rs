@@ -198,7 +198,7 @@ impl Config {
         self.tokenizer.validate()?;
         self.model.validate()?;
         self.training.validate()?;
-        if self.training.scheduled_sampling != ScheduledSampling::None
+        if self.training.scheduled_sampling != ScheduledSampling::default()
             && matches!(self.model, ModelConfig::Transformer(_))
         {
             let message = "is for recurrent decoders: a Transformer reads all target words at once and has no last word of its own";

@@ -5,7 +5,7 @@
 
 use crate::random::{Purpose, Stream};
 use burn::module::Param;
-use burn::nn::{Embedding, LayerNorm, LayerNormConfig, Linear};
+use burn::nn::{Embedding, LayerNorm, LayerNormConfig, Linear, RmsNorm, RmsNormConfig};
 use burn::tensor::{Device, Tensor, TensorData};
 use std::cell::Cell;
 
@@ -34,6 +34,11 @@ impl Init {
         self.parameter(shape, |stream, i| bound * (2.0 * stream.unit(i) - 1.0))
     }
 
+    /// Normal with mean zero.
+    pub fn normal<const D: usize>(&self, shape: [usize; D], deviation: f64) -> Param<Tensor<D>> {
+        self.parameter(shape, |stream, i| deviation * stream.normal(i))
+    }
+
     /// Every element `value`.
     pub fn constant<const D: usize>(&self, shape: [usize; D], value: f64) -> Param<Tensor<D>> {
         self.parameter(shape, |_, _| value)
@@ -47,6 +52,18 @@ impl Init {
         Linear { weight: self.uniform([d_input, d_output], bound), bias: Some(self.constant([d_output], 0.0)) }
     }
 
+    /// As [`Init::linear`], with matrices of different widths side by side.
+    pub fn packed_linear(&self, d_input: usize, widths: &[usize]) -> Linear {
+        let d_output = widths.iter().sum();
+        let bounds: Vec<f64> = widths
+            .iter()
+            .flat_map(|width| std::iter::repeat_n((6.0 / (d_input + width) as f64).sqrt(), *width))
+            .collect();
+        let weight = self
+            .parameter([d_input, d_output], |stream, i| bounds[i as usize % d_output] * (2.0 * stream.unit(i) - 1.0));
+        Linear { weight, bias: Some(self.constant([d_output], 0.0)) }
+    }
+
     /// As [`Init::linear`], without a bias.
     pub fn linear_without_bias(&self, d_input: usize, d_output: usize, n_packed: usize) -> Linear {
         Linear { bias: None, ..self.linear(d_input, d_output, n_packed) }
@@ -54,13 +71,17 @@ impl Init {
 
     /// A lookup table with normal entries of deviation `d_embedding^-0.5`.
     pub fn embedding(&self, n: usize, d_embedding: usize) -> Embedding {
-        let deviation = (d_embedding as f64).powf(-0.5);
-        Embedding { weight: self.parameter([n, d_embedding], |stream, i| deviation * stream.normal(i)) }
+        Embedding { weight: self.normal([n, d_embedding], (d_embedding as f64).powf(-0.5)) }
     }
 
     /// A layer normalization: scale one, shift zero.
     pub fn layer_norm(&self, d_model: usize) -> LayerNorm {
         LayerNormConfig::new(d_model).init(&self.device)
+    }
+
+    /// A root-mean-square normalization: scale one.
+    pub fn rms_norm(&self, d_model: usize) -> RmsNorm {
+        RmsNormConfig::new(d_model).init(&self.device)
     }
 
     /// The device of the parameters.

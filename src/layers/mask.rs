@@ -79,6 +79,11 @@ impl Mask {
         if self.is_causal { None } else { self.hidden.as_ref() }
     }
 
+    /// The hidden positions, the future included.
+    pub fn every_hidden(&self) -> Option<&Tensor<4, Bool>> {
+        self.hidden.as_ref()
+    }
+
     /// Whether the mask is exactly "no position sees its future".
     pub fn is_causal(&self) -> bool {
         self.is_causal

@@ -1,10 +1,11 @@
-//! The building blocks: masks, positions, attention, recurrence, feed-forward.
+//! The building blocks: masks, positions, attention, recurrence, norms, feed-forward.
 //!
 //! | layer | from |
 //! | --- | --- |
-//! | [`attention`] | Bahdanau 2015, Vaswani 2017 |
+//! | [`attention`] | Bahdanau 2015, Vaswani 2017, Shazeer 2019, Ainslie 2023 |
 //! | [`recurrent`] | Elman 1990, Hochreiter 1997, Cho 2014 |
-//! | [`position`] | Vaswani 2017 |
+//! | [`position`] | Vaswani 2017, Gehring 2017, Shaw 2018, Raffel 2020, Su 2021, Press 2022 |
+//! | [`norm`] | Ba 2016, Zhang 2019 |
 //! | [`feed_forward`] | Vaswani 2017, Hendrycks 2016, Shazeer 2020 |
 //! | [`mask`] | the one definition of which positions are hidden |
 //!
@@ -15,6 +16,7 @@ pub mod attention;
 pub mod feed_forward;
 pub mod init;
 pub mod mask;
+pub mod norm;
 pub mod pass;
 pub mod position;
 pub mod recurrent;

@@ -43,9 +43,9 @@ impl Output {
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ReadoutConfig {
     /// The state `s_t` alone.
-    State,
+    State {},
     /// State and context side by side, `[s_t; c_t]`.
-    StateContext,
+    StateContext {},
     /// `maxout(U s_t + V y_(t-1) + C c_t)`, Bahdanau 2015, appendix A.2.2.
     DeepOutput {
         /// Width after the maximum over pairs.
@@ -70,8 +70,8 @@ impl ReadoutConfig {
     /// Makes the layer and says how wide its output is.
     pub fn init(&self, d_state: usize, d_embedding: usize, d_context: usize, init: &Init) -> (Readout, usize) {
         match self {
-            Self::State => (Readout { deep: None, with_context: false }, d_state),
-            Self::StateContext => (Readout { deep: None, with_context: true }, d_state + d_context),
+            Self::State {} => (Readout { deep: None, with_context: false }, d_state),
+            Self::StateContext {} => (Readout { deep: None, with_context: true }, d_state + d_context),
             Self::DeepOutput { d_maxout } => {
                 let deep = init.linear(d_state + d_embedding + d_context, 2 * d_maxout, 2);
                 (Readout { deep: Some(deep), with_context: true }, *d_maxout)

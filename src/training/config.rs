@@ -88,7 +88,7 @@ impl Default for TrainingConfig {
             final_fraction: 0.1,
             optimizer: AdamConfig::default(),
             label_smoothing: 0.1,
-            scheduled_sampling: ScheduledSampling::None,
+            scheduled_sampling: ScheduledSampling::None {},
             clip_norm: 1.0,
             validate_every: 500,
             sample_size: 100,

@@ -9,12 +9,11 @@ use serde::{Deserialize, Serialize};
 /// # Reference
 /// Bengio et al., Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks, 2015, section 2.4. As in the
 /// paper; the linear decay is given by its length instead of its slope, and starts at one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScheduledSampling {
     /// Always the true word: teacher forcing.
-    #[default]
-    None,
+    None {},
     /// From 1 down to `floor` along a straight line.
     Linear {
         /// Updates until `floor` is reached.
@@ -34,12 +33,18 @@ pub enum ScheduledSampling {
     },
 }
 
+impl Default for ScheduledSampling {
+    fn default() -> Self {
+        Self::None {}
+    }
+}
+
 impl ScheduledSampling {
     /// The probability of reading the true word at update `update`, counted from 1.
     pub fn truth(self, update: u64) -> f64 {
         let i = update as f64;
         match self {
-            Self::None => 1.0,
+            Self::None {} => 1.0,
             Self::Linear { updates, floor } => 1.0 - (1.0 - floor) * (i / updates as f64).min(1.0),
             Self::Exponential { k } => k.powf(i),
             Self::InverseSigmoid { k } => k / (k + (i / k).exp()),

@@ -439,17 +439,18 @@ def run_encoder(p: dict, kind: str, d: int, n_layers: int, n_directions: int, x:
 
 def bahdanau_shapes(d_query: int, d_value: int, d_attention: int) -> dict:
     shapes = linear_shapes("query", d_query, d_attention, bias=False) | linear_shapes("key", d_value, d_attention)
-    return shapes | {"score": [d_attention, 1]}
+    return prefixed("alignment.score", shapes | {"vector": [d_attention, 1]})
 
 
 def bahdanau(p: dict, query: torch.Tensor, values: torch.Tensor, lengths: list[int]) -> tuple[torch.Tensor, ...]:
     """Context and weights, sentence by sentence, so that no mask is needed: e_i = v^T tanh(W s + U h_i + b)."""
+    p = under(p, "alignment.score")
     contexts, weights = [], []
     beams, padded_len = len(query) // len(values), values.shape[1]
     for row, s in enumerate(query):
         length = lengths[row // beams]
         h = values[row // beams, :length]
-        e = torch.tanh(s @ p["query.weight"] + h @ p["key.weight"] + p["key.bias"]) @ p["score"].squeeze(1)
+        e = torch.tanh(s @ p["query.weight"] + h @ p["key.weight"] + p["key.bias"]) @ p["vector"].squeeze(1)
         a = torch.softmax(e, dim=0)
         contexts.append(a @ h)
         weights.append(F.pad(a, (0, padded_len - length)))
@@ -474,9 +475,11 @@ class Rnn:
                 for part in ("hidden", "memory") if kind == "lstm" else ("hidden",):
                     shapes |= linear_shapes(f"bridge.{layer}.{part}", d_context, d)
         if config["attention"]["kind"] == "bahdanau":
-            shapes |= prefixed("attention", bahdanau_shapes(d, d_context, config["attention"]["d_attention"]))
+            d_attention = config["attention"]["score"]["d_attention"]
+            shapes |= prefixed("attention", bahdanau_shapes(d, d_context, d_attention))
+        self.context_input = "context_input" if config["attention"]["kind"] == "none" else "attention.context_input"
         if config["context"] == "every-step":
-            shapes |= linear_shapes("context_input", d_context, N_GATES[kind] * d, bias=False)
+            shapes |= linear_shapes(self.context_input, d_context, N_GATES[kind] * d, bias=False)
         d_readout = {"state": d, "state-context": d + d_context}.get(config["readout"]["kind"])
         if config["readout"]["kind"] == "deep-output":
             d_readout = config["readout"]["d_maxout"]
@@ -510,7 +513,7 @@ class Rnn:
 
     def decoder_weights(self, p: Parameters) -> list[list[torch.Tensor]]:
         """The context is a further input of the first layer: [W, C] [y; c] = W y + C c."""
-        context = p.get("context_input.weight")
+        context = p.get(f"{self.context_input}.weight")
         return [
             cell_weights(self.config["cell"], under(p, f"decoder.{layer}"), context if layer == 0 else None)
             for layer in range(self.config["n_layers"])
@@ -633,7 +636,7 @@ def rnn_cases() -> list[dict]:
             "n_layers": n_layers,
             "directions": directions,
             "reverse_source": is_reversed,
-            "attention": {"kind": "none"} if attention == "none" else {"kind": "bahdanau", "d_attention": 3},
+            "attention": {"kind": "none"} if attention == "none" else {"kind": "bahdanau", "score": {"kind": "additive", "d_attention": 3}},
             "context": context,
             "bridge": bridge,
             "readout": {"kind": readout} | ({"d_maxout": 4} if readout == "deep-output" else {}),

@@ -2,12 +2,13 @@
 
 mod keys;
 mod mistakes;
-mod model;
 
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, finish, succeed, tiny, train_in, write_tiny};
 use lookback::backend::Backend;
 use lookback::config::{Config, QUICK_START};
 use lookback::data::{Split, SplitFiles, TaskConfig};
+use lookback::layers::position::PositionConfig;
+use lookback::models::ModelConfig;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -29,6 +30,12 @@ fn complete() -> Vec<Config> {
             config.decoding.sampling = Some(Default::default());
             config.data.dir = Some("some/where".into());
             config.data.test = Some(SplitFiles::parallel("test.src", "test.tgt"));
+            if let ModelConfig::Transformer(model) = &mut config.model {
+                model.n_key_value_heads = Some(1);
+                model.embedding_dropout_rate = Some(0.1);
+                model.positions = PositionConfig::T5 { n_buckets: 8, max_distance: 20 };
+                model.decoder_positions = Some(PositionConfig::Rotary { base: 100.0 });
+            }
             if model == BAHDANAU {
                 config.data.task = None;
                 config.data.train = Some(SplitFiles::tsv("train.tsv"));

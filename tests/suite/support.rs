@@ -1,6 +1,6 @@
 //! What several modules need: golden values, closed-form weights, tolerances, backends.
 //!
-//! The golden file and its closed form are described at the top of `tests/golden/models.py`.
+//! The layout of golden files and their closed form are described at the top of `tests/golden/models.py`.
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
@@ -35,7 +35,7 @@ pub const QUOTIENT_TOLERANCE: f64 = 2e-3;
 /// The step of difference quotients.
 const QUOTIENT_STEP: f32 = 1e-2;
 
-/// `tests/golden/models.json.gz`.
+/// The golden files of models and layers, as one.
 #[derive(Deserialize)]
 pub struct Golden {
     pub models: Vec<ModelCase>,
@@ -94,9 +94,16 @@ pub struct GoldenTensor {
 }
 
 static GOLDEN: LazyLock<Golden> = LazyLock::new(|| {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models.json.gz");
-    let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_reader(GzDecoder::new(file)).expect("the golden file has the layout of its program")
+    let mut all = Golden { models: Vec::new(), layers: Vec::new() };
+    for name in ["models", "positions"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.json.gz"));
+        let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let found: Golden =
+            serde_json::from_reader(GzDecoder::new(file)).expect("a golden file has the layout of its program");
+        all.models.extend(found.models);
+        all.layers.extend(found.layers);
+    }
+    all
 });
 
 /// The golden values.

@@ -10,12 +10,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The choice of what a decoder step may look at.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+// Braces as in `ScoreConfig`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WindowConfig {
     /// The whole source.
-    #[default]
-    Global,
+    Global {},
     /// Positions `t - D` to `t + D` at step `t`: source and target run in parallel.
     LocalM {
         /// `D`.
@@ -26,6 +26,12 @@ pub enum WindowConfig {
         /// `D`.
         half_width: usize,
     },
+}
+
+impl Default for WindowConfig {
+    fn default() -> Self {
+        Self::Global {}
+    }
 }
 
 /// Turns scores into weights inside a window of `2D + 1` positions around a centre `p_t`.
@@ -63,7 +69,7 @@ impl WindowConfig {
     /// Makes the layer for decoder states of width `d_query`; nothing for the whole source.
     pub fn init(&self, d_query: usize, init: &Init) -> Option<LocalWindow> {
         match self {
-            Self::Global => None,
+            Self::Global {} => None,
             Self::LocalM { half_width } => Some(LocalWindow { predictor: None, half_width: *half_width }),
             Self::LocalP { half_width } => {
                 let predictor = CentrePredictor {
@@ -78,7 +84,7 @@ impl WindowConfig {
     /// `D`, where there is a window.
     pub fn half_width(&self) -> Option<usize> {
         match self {
-            Self::Global => None,
+            Self::Global {} => None,
             Self::LocalM { half_width } | Self::LocalP { half_width } => Some(*half_width),
         }
     }

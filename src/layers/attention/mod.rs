@@ -20,7 +20,7 @@ pub use alignment::{Alignment, AttentionMemory};
 pub use bahdanau::BahdanauAttention;
 pub use local::WindowConfig;
 pub use luong::LuongAttention;
-pub use multi_head::{CrossAttention, SelfAttention};
+pub use multi_head::{CrossAttention, MultiHeadConfig, SelfAttention};
 pub use score::ScoreConfig;
 
 use super::Init;
@@ -30,11 +30,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The choice of a mechanism for a recurrent decoder.
+// Braces as in `ScoreConfig`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum AttentionConfig {
     /// No attention: one fixed vector carries the whole source.
-    None,
+    None {},
     /// Between decoder steps: the last state asks, the context enters the next step (Bahdanau 2015).
     Bahdanau {
         /// How a source position is compared with the state.
@@ -63,7 +64,7 @@ fn additive() -> ScoreConfig {
 }
 
 fn general() -> ScoreConfig {
-    ScoreConfig::General
+    ScoreConfig::General {}
 }
 
 fn yes() -> bool {
@@ -82,19 +83,19 @@ pub enum Attention {
 impl AttentionConfig {
     /// The mechanism of Bahdanau 2015: additive, over the whole source.
     pub fn bahdanau(d_attention: usize) -> Self {
-        Self::Bahdanau { score: ScoreConfig::Additive { d_attention }, window: WindowConfig::Global }
+        Self::Bahdanau { score: ScoreConfig::Additive { d_attention }, window: WindowConfig::Global {} }
     }
 
     /// The mechanism of Luong 2015 with the general score over the whole source and input feeding.
     pub fn luong() -> Self {
-        Self::Luong { score: general(), window: WindowConfig::Global, input_feeding: yes() }
+        Self::Luong { score: general(), window: WindowConfig::Global {}, input_feeding: yes() }
     }
 
     /// Makes the layer for decoder states of width `d_query`, encoder states of width `d_value` and a cell of `n_gates` gates.
     pub fn init(&self, d_query: usize, d_value: usize, n_gates: usize, init: &Init) -> Option<Attention> {
         let widths = [d_query, d_value];
         match self {
-            Self::None => None,
+            Self::None {} => None,
             Self::Bahdanau { score, window } => {
                 Some(Attention::Bahdanau(BahdanauAttention::new(score, window, widths, n_gates, init)))
             }
@@ -107,7 +108,7 @@ impl AttentionConfig {
     /// The score and the window, where there is attention.
     pub fn alignment(&self) -> Option<(&ScoreConfig, &WindowConfig)> {
         match self {
-            Self::None => None,
+            Self::None {} => None,
             Self::Bahdanau { score, window } | Self::Luong { score, window, .. } => Some((score, window)),
         }
     }

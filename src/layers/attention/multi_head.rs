@@ -1,15 +1,57 @@
 //! Multi-head attention: several attentions side by side, each in its own projection of the same vectors.
 
-use super::scaled_dot_product::scaled_dot_product_attention;
+use super::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
+use crate::layers::position::{AttentionPositions, PositionConfig, ShawTables};
 use crate::layers::{Init, Mask, Pass};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Int, Tensor};
 
+/// The sizes of an attention in several heads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MultiHeadConfig {
+    /// Width of the vectors.
+    pub d_model: usize,
+    /// Heads of queries; they divide the width.
+    pub n_heads: usize,
+    /// Heads of keys and values; they divide the heads of queries. With fewer, each serves a group of neighbouring heads of
+    /// queries (grouped-query attention, Ainslie et al. 2023), with one all of them (multi-query attention, Shazeer 2019):
+    /// the cache of a decoder shrinks by as much.
+    pub n_key_value_heads: usize,
+    /// Probability of dropping an attention weight.
+    pub dropout_rate: f64,
+}
+
+impl MultiHeadConfig {
+    /// As many heads of keys and values as of queries, no dropout.
+    pub fn new(d_model: usize, n_heads: usize) -> Self {
+        Self { d_model, n_heads, n_key_value_heads: n_heads, dropout_rate: 0.0 }
+    }
+
+    /// The width of a head.
+    pub fn d_head(&self) -> usize {
+        self.d_model / self.n_heads
+    }
+
+    /// The width of all keys, and that of all values.
+    fn d_key_value(&self) -> usize {
+        self.n_key_value_heads * self.d_head()
+    }
+
+    fn check(&self) {
+        let Self { d_model, n_heads, n_key_value_heads, .. } = self;
+        assert!(d_model.is_multiple_of(*n_heads), "n_heads must divide d_model, got {n_heads} and {d_model}");
+        assert!(
+            n_heads.is_multiple_of(*n_key_value_heads),
+            "n_key_value_heads must divide n_heads, got {n_key_value_heads} and {n_heads}"
+        );
+    }
+}
+
 /// Keys and values of every head.
 ///
 /// # Shapes
-/// - key, value: `[batch, n_heads, key_len, d_head]`
+/// - key, value: `[batch, n_key_value_heads, key_len, d_head]`
 #[derive(Clone, Debug)]
 pub struct KeyValue {
     /// What is compared with the queries.
@@ -36,30 +78,32 @@ impl KeyValue {
 /// step and cannot follow the beams of a search.
 ///
 /// # Reference
-/// Vaswani et al. 2017, section 3.2.2. **Differs from the paper:** the projections have biases, as in every implementation.
+/// Vaswani et al. 2017, section 3.2.2; Ainslie et al., GQA: Training Generalized Multi-Query Transformer Models from Multi-Head
+/// Checkpoints, 2023, section 2.2, for fewer heads of keys and values. **Differs from the papers:** the projections have
+/// biases, as in every implementation of the first.
 #[derive(Module, Debug)]
 pub struct SelfAttention {
     /// `W^Q`, `W^K` and `W^V` of all heads, packed in this order.
     query_key_value: Linear,
     output: Linear,
+    relative: Option<ShawTables>,
     #[module(skip)]
-    n_heads: usize,
-    #[module(skip)]
-    dropout_rate: f64,
+    config: MultiHeadConfig,
 }
 
 impl SelfAttention {
-    /// `n_heads` heads over vectors of width `d_model`.
+    /// Attention with the given sizes and, where the scheme has some in every layer, tables of positions.
     ///
     /// # Panics
-    /// If the heads do not divide the width.
-    pub fn new(d_model: usize, n_heads: usize, dropout_rate: f64, init: &Init) -> Self {
-        assert!(d_model.is_multiple_of(n_heads), "n_heads must divide d_model, got {n_heads} and {d_model}");
+    /// If the heads do not divide the width, or the heads of keys and values those of queries.
+    pub fn new(config: &MultiHeadConfig, positions: &PositionConfig, init: &Init) -> Self {
+        config.check();
+        let (d_model, d_key_value) = (config.d_model, config.d_key_value());
         Self {
-            query_key_value: init.linear(d_model, 3 * d_model, 3),
+            query_key_value: init.packed_linear(d_model, &[d_model, d_key_value, d_key_value]),
             output: init.linear(d_model, d_model, 1),
-            n_heads,
-            dropout_rate,
+            relative: positions.init_layer(config.d_head(), init),
+            config: *config,
         }
     }
 
@@ -67,31 +111,65 @@ impl SelfAttention {
     ///
     /// # Shapes
     /// - input, output: `[batch, len, d_model]`
-    pub fn forward(&self, input: Tensor<3>, mask: &Mask, pass: &mut Pass) -> Tensor<3> {
-        let (query, memory) = self.project(input);
-        let heads = scaled_dot_product_attention(query, memory.key, memory.value, mask, self.dropout_rate, pass);
-        self.output.forward(merge_heads(heads))
+    pub fn forward(&self, input: Tensor<3>, mask: &Mask, positions: &AttentionPositions, pass: &mut Pass) -> Tensor<3> {
+        let (query, memory) = self.project(input, positions);
+        self.attend(query, memory, mask, positions, pass)
     }
 
     /// The next position attends to itself and to those in `cache`, which grows by one.
     ///
     /// # Shapes
     /// - input, output: `[batch, 1, d_model]`
-    pub fn step(&self, input: Tensor<3>, cache: &mut Option<KeyValue>, pass: &mut Pass) -> Tensor<3> {
-        let (query, next) = self.project(input);
+    pub fn step(
+        &self,
+        input: Tensor<3>,
+        cache: &mut Option<KeyValue>,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let (query, next) = self.project(input, positions);
         let all = match cache.take() {
             Some(past) => past.followed_by(next),
             None => next,
         };
         *cache = Some(all.clone());
-        let heads = scaled_dot_product_attention(query, all.key, all.value, &Mask::none(), self.dropout_rate, pass);
-        self.output.forward(merge_heads(heads))
+        self.attend(query, all, &Mask::none(), positions, pass)
     }
 
-    fn project(&self, input: Tensor<3>) -> (Tensor<4>, KeyValue) {
-        let mut parts = self.query_key_value.forward(input).chunk(3, 2).into_iter();
-        let mut next = || split_heads(parts.next().expect("three chunks"), self.n_heads);
-        (next(), KeyValue { key: next(), value: next() })
+    fn project(&self, input: Tensor<3>, positions: &AttentionPositions) -> (Tensor<4>, KeyValue) {
+        let d_key_value = self.config.d_key_value();
+        let packed = self.query_key_value.forward(input);
+        let parts = packed.split_with_sizes(vec![self.config.d_model, d_key_value, d_key_value], 2);
+        let [query, key, value] = parts.try_into().expect("three parts");
+        let query = split_heads(query, self.config.n_heads);
+        let [key, value] = [key, value].map(|part| split_heads(part, self.config.n_key_value_heads));
+        match positions {
+            AttentionPositions::Rotation(rotation) => {
+                (rotation.apply(query), KeyValue { key: rotation.apply(key), value })
+            }
+            _ => (query, KeyValue { key, value }),
+        }
+    }
+
+    fn attend(
+        &self,
+        query: Tensor<4>,
+        memory: KeyValue,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let mut terms = AttentionTerms { dropout_rate: self.config.dropout_rate, ..AttentionTerms::masked(mask) };
+        match positions {
+            AttentionPositions::Bias(bias) => terms.bias = Some(bias),
+            AttentionPositions::Distances(distances) => {
+                let tables = self.relative.as_ref().expect("a model has one scheme a side");
+                terms.relative = Some((tables, distances));
+            }
+            AttentionPositions::Rotation(_) | AttentionPositions::None => {}
+        }
+        let heads = scaled_dot_product_attention(query, memory.key, memory.value, &terms, pass);
+        self.output.forward(merge_heads(heads))
     }
 }
 
@@ -106,24 +184,21 @@ pub struct CrossAttention {
     key_value: Linear,
     output: Linear,
     #[module(skip)]
-    n_heads: usize,
-    #[module(skip)]
-    dropout_rate: f64,
+    config: MultiHeadConfig,
 }
 
 impl CrossAttention {
-    /// `n_heads` heads over vectors of width `d_model`.
+    /// Attention with the given sizes.
     ///
     /// # Panics
-    /// If the heads do not divide the width.
-    pub fn new(d_model: usize, n_heads: usize, dropout_rate: f64, init: &Init) -> Self {
-        assert!(d_model.is_multiple_of(n_heads), "n_heads must divide d_model, got {n_heads} and {d_model}");
+    /// If the heads do not divide the width, or the heads of keys and values those of queries.
+    pub fn new(config: &MultiHeadConfig, init: &Init) -> Self {
+        config.check();
         Self {
-            query: init.linear(d_model, d_model, 1),
-            key_value: init.linear(d_model, 2 * d_model, 2),
-            output: init.linear(d_model, d_model, 1),
-            n_heads,
-            dropout_rate,
+            query: init.linear(config.d_model, config.d_model, 1),
+            key_value: init.linear(config.d_model, 2 * config.d_key_value(), 2),
+            output: init.linear(config.d_model, config.d_model, 1),
+            config: *config,
         }
     }
 
@@ -133,27 +208,28 @@ impl CrossAttention {
     /// - memory: `[batch, source_len, d_model]`
     pub fn prepare(&self, memory: Tensor<3>) -> KeyValue {
         let mut parts = self.key_value.forward(memory).chunk(2, 2).into_iter();
-        let mut next = || split_heads(parts.next().expect("two chunks"), self.n_heads);
+        let mut next = || split_heads(parts.next().expect("two chunks"), self.config.n_key_value_heads);
         KeyValue { key: next(), value: next() }
     }
 
     /// # Shapes
     /// - input, output: `[batch, target_len, d_model]`
     pub fn forward(&self, input: Tensor<3>, memory: &KeyValue, mask: &Mask, pass: &mut Pass) -> Tensor<3> {
-        let query = split_heads(self.query.forward(input), self.n_heads);
+        let query = split_heads(self.query.forward(input), self.config.n_heads);
         let (key, value) = (memory.key.clone(), memory.value.clone());
-        let heads = scaled_dot_product_attention(query, key, value, mask, self.dropout_rate, pass);
+        let terms = AttentionTerms { dropout_rate: self.config.dropout_rate, ..AttentionTerms::masked(mask) };
+        let heads = scaled_dot_product_attention(query, key, value, &terms, pass);
         self.output.forward(merge_heads(heads))
     }
 }
 
-/// `[batch, len, d_model]` to `[batch, n_heads, len, d_head]`.
+/// `[batch, len, n_heads * d_head]` to `[batch, n_heads, len, d_head]`.
 fn split_heads(input: Tensor<3>, n_heads: usize) -> Tensor<4> {
-    let [batch, len, d_model] = input.dims();
-    input.reshape([batch, len, n_heads, d_model / n_heads]).swap_dims(1, 2)
+    let [batch, len, width] = input.dims();
+    input.reshape([batch, len, n_heads, width / n_heads]).swap_dims(1, 2)
 }
 
-/// `[batch, n_heads, len, d_head]` to `[batch, len, d_model]`.
+/// `[batch, n_heads, len, d_head]` to `[batch, len, n_heads * d_head]`.
 fn merge_heads(heads: Tensor<4>) -> Tensor<3> {
     let [batch, n_heads, len, d_head] = heads.dims();
     heads.swap_dims(1, 2).reshape([batch, len, n_heads * d_head])

@@ -90,7 +90,7 @@ impl Default for RnnConfig {
             residual: false,
             directions: Directions::Both,
             reverse_source: false,
-            attention: AttentionConfig::None,
+            attention: AttentionConfig::None {},
             context: ContextUse::EveryStep,
             bridge: Bridge::Learned,
             readout: ReadoutConfig::DeepOutput { d_maxout: 256 },
@@ -121,8 +121,8 @@ impl RnnConfig {
         }
         if self.context == ContextUse::Initial {
             let reason = match (&self.attention, self.bridge) {
-                (AttentionConfig::None, Bridge::Learned) => None,
-                (AttentionConfig::None, Bridge::Zeros) => Some("the decoder would see nothing of the source"),
+                (AttentionConfig::None {}, Bridge::Learned) => None,
+                (AttentionConfig::None {}, Bridge::Zeros) => Some("the decoder would see nothing of the source"),
                 _ => Some("attention makes a new context at every step"),
             };
             if let Some(reason) = reason {
@@ -139,7 +139,7 @@ impl RnnConfig {
                 Some(("d_attention", *d_attention))
             }
             ScoreConfig::Location { max_source_len } => Some(("max_source_len", *max_source_len)),
-            ScoreConfig::Dot | ScoreConfig::ScaledDot | ScoreConfig::Cosine | ScoreConfig::General => None,
+            ScoreConfig::Dot {} | ScoreConfig::ScaledDot {} | ScoreConfig::Cosine {} | ScoreConfig::General {} => None,
         };
         if let Some((key, 0)) = size {
             return Err(Error::config(format!("model.attention.score.{key}"), "must be at least 1, got 0"));

@@ -1,13 +1,15 @@
 //! `[model]` with `kind = "transformer"`.
 
 use crate::error::{Error, Result};
+use crate::layers::attention::MultiHeadConfig;
 use crate::layers::feed_forward::Activation;
+use crate::layers::norm::NormKind;
 use crate::layers::position::PositionConfig;
 use crate::models::{LengthLimit, LengthLimits, check_rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where layer normalization stands.
+/// Where normalization stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NormPosition {
@@ -39,22 +41,31 @@ pub struct TransformerConfig {
     pub d_feed_forward: usize,
     /// Attention heads; they divide `d_model`.
     pub n_heads: usize,
+    /// Heads of keys and values, each for a group of neighbouring heads of queries; they divide `n_heads`. Without it, as many
+    /// as `n_heads`.
+    pub n_key_value_heads: Option<usize>,
     /// Encoder layers.
     pub n_encoder_layers: usize,
     /// Decoder layers.
     pub n_decoder_layers: usize,
-    /// Probability of dropping an element of an embedding or of a sublayer's output.
+    /// Probability of dropping an element of a sublayer's output.
     pub dropout_rate: f64,
+    /// Probability of dropping an element of an embedding; without it, `dropout_rate`.
+    pub embedding_dropout_rate: Option<f64>,
     /// Probability of dropping an attention weight.
     pub attention_dropout_rate: f64,
     /// Probability of dropping an element inside a feed-forward network.
     pub activation_dropout_rate: f64,
-    /// Where layer normalization stands.
+    /// Where normalization stands.
     pub norm_position: NormPosition,
+    /// Which normalization.
+    pub norm: NormKind,
     /// The non-linearity of the feed-forward networks.
     pub activation: Activation,
     /// The position scheme of both sides.
     pub positions: PositionConfig,
+    /// The position scheme of the decoder, if it is another; a learned one has a table of its own then.
+    pub decoder_positions: Option<PositionConfig>,
     /// Which tables share their numbers.
     pub tied_embeddings: TiedEmbeddings,
 }
@@ -65,14 +76,18 @@ impl Default for TransformerConfig {
             d_model: 256,
             d_feed_forward: 1024,
             n_heads: 4,
+            n_key_value_heads: None,
             n_encoder_layers: 3,
             n_decoder_layers: 3,
             dropout_rate: 0.1,
+            embedding_dropout_rate: None,
             attention_dropout_rate: 0.0,
             activation_dropout_rate: 0.0,
             norm_position: NormPosition::Pre,
+            norm: NormKind::Layer,
             activation: Activation::Relu,
-            positions: PositionConfig::Sinusoidal,
+            positions: PositionConfig::Sinusoidal {},
+            decoder_positions: None,
             tied_embeddings: TiedEmbeddings::None,
         }
     }
@@ -85,6 +100,7 @@ impl TransformerConfig {
             ("d_model", self.d_model),
             ("d_feed_forward", self.d_feed_forward),
             ("n_heads", self.n_heads),
+            ("n_key_value_heads", self.n_key_value_heads()),
             ("n_encoder_layers", self.n_encoder_layers),
             ("n_decoder_layers", self.n_decoder_layers),
         ] {
@@ -96,22 +112,60 @@ impl TransformerConfig {
             let message = format!("must divide model.d_model, got {} and {}", self.n_heads, self.d_model);
             return Err(Error::config("model.n_heads", message));
         }
+        if !self.n_heads.is_multiple_of(self.n_key_value_heads()) {
+            let message = format!("must divide model.n_heads, got {} and {}", self.n_key_value_heads(), self.n_heads);
+            return Err(Error::config("model.n_key_value_heads", message));
+        }
         for (key, rate) in [
             ("dropout_rate", self.dropout_rate),
+            ("embedding_dropout_rate", self.embedding_dropout_rate()),
             ("attention_dropout_rate", self.attention_dropout_rate),
             ("activation_dropout_rate", self.activation_dropout_rate),
         ] {
             check_rate(key, rate)?;
         }
-        if self.positions.max_len() == Some(0) {
-            return Err(Error::config("model.positions.max_len", "must be at least 1, got 0"));
+        let own = self.decoder_positions.as_ref().map(|positions| ("model.decoder_positions", positions));
+        for (key, positions) in [("model.positions", &self.positions)].into_iter().chain(own) {
+            positions.validate(key, self.d_model, self.n_heads)?;
         }
         Ok(())
     }
 
+    /// Heads of keys and values.
+    pub fn n_key_value_heads(&self) -> usize {
+        self.n_key_value_heads.unwrap_or(self.n_heads)
+    }
+
+    /// Probability of dropping an element of an embedding.
+    pub fn embedding_dropout_rate(&self) -> f64 {
+        self.embedding_dropout_rate.unwrap_or(self.dropout_rate)
+    }
+
+    /// The position scheme of the decoder.
+    pub fn decoder_positions(&self) -> &PositionConfig {
+        self.decoder_positions.as_ref().unwrap_or(&self.positions)
+    }
+
+    /// The sizes of every attention of the model.
+    pub(super) fn multi_head(&self) -> MultiHeadConfig {
+        MultiHeadConfig {
+            d_model: self.d_model,
+            n_heads: self.n_heads,
+            n_key_value_heads: self.n_key_value_heads(),
+            dropout_rate: self.attention_dropout_rate,
+        }
+    }
+
     /// Learned positions end somewhere.
     pub(super) fn limits(&self) -> LengthLimits {
-        let limit = self.positions.max_len().map(|len| LengthLimit { len, key: "model.positions.max_len" });
-        LengthLimits { source: limit, target: limit }
+        let limit = |positions: &PositionConfig, key| positions.max_len().map(|len| LengthLimit { len, key });
+        let target_key = match self.decoder_positions {
+            Some(_) => "model.decoder_positions.max_len",
+            None => "model.positions.max_len",
+        };
+        LengthLimits {
+            source: limit(&self.positions, "model.positions.max_len"),
+            target: limit(self.decoder_positions(), target_key),
+        }
     }
 }

@@ -3,15 +3,16 @@
 use super::{NormPosition, TransformerConfig};
 use crate::layers::attention::multi_head::{CrossAttention, KeyValue, SelfAttention};
 use crate::layers::feed_forward::FeedForward;
+use crate::layers::norm::Norm;
+use crate::layers::position::AttentionPositions;
 use crate::layers::{Init, Mask, Pass};
 use burn::module::Module;
-use burn::nn::LayerNorm;
 use burn::tensor::Tensor;
 
 /// `x + dropout(f(x))` with the norm before or after.
 #[derive(Module, Debug)]
 pub(super) struct Residual {
-    norm: LayerNorm,
+    norm: Norm,
     #[module(skip)]
     position: NormPosition,
     #[module(skip)]
@@ -21,7 +22,7 @@ pub(super) struct Residual {
 impl Residual {
     pub(super) fn new(config: &TransformerConfig, init: &Init) -> Self {
         Self {
-            norm: init.layer_norm(config.d_model),
+            norm: config.norm.init(config.d_model, init),
             position: config.norm_position,
             dropout_rate: config.dropout_rate,
         }
@@ -58,17 +59,23 @@ pub(super) struct EncoderLayer {
 impl EncoderLayer {
     pub(super) fn new(config: &TransformerConfig, init: &Init) -> Self {
         Self {
-            attention: SelfAttention::new(config.d_model, config.n_heads, config.attention_dropout_rate, init),
+            attention: SelfAttention::new(&config.multi_head(), &config.positions, init),
             attention_residual: Residual::new(config, init),
             feed_forward: feed_forward(config, init),
             feed_forward_residual: Residual::new(config, init),
         }
     }
 
-    pub(super) fn forward(&self, x: Tensor<3>, mask: &Mask, pass: &mut Pass) -> Tensor<3> {
-        let x = self
-            .attention_residual
-            .around(x, pass, |x, pass| pass.scoped("self_attention", |pass| self.attention.forward(x, mask, pass)));
+    pub(super) fn forward(
+        &self,
+        x: Tensor<3>,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let x = self.attention_residual.around(x, pass, |x, pass| {
+            pass.scoped("self_attention", |pass| self.attention.forward(x, mask, positions, pass))
+        });
         let x = self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass));
         pass.record("states", || x.clone());
         x
@@ -93,11 +100,11 @@ pub(super) struct DecoderLayer {
 
 impl DecoderLayer {
     pub(super) fn new(config: &TransformerConfig, init: &Init) -> Self {
-        let (d, heads, rate) = (config.d_model, config.n_heads, config.attention_dropout_rate);
+        let sizes = config.multi_head();
         Self {
-            self_attention: SelfAttention::new(d, heads, rate, init),
+            self_attention: SelfAttention::new(&sizes, config.decoder_positions(), init),
             self_residual: Residual::new(config, init),
-            cross_attention: CrossAttention::new(d, heads, rate, init),
+            cross_attention: CrossAttention::new(&sizes, init),
             cross_residual: Residual::new(config, init),
             feed_forward: feed_forward(config, init),
             feed_forward_residual: Residual::new(config, init),

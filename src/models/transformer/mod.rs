@@ -10,10 +10,11 @@ use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
 use crate::layers::attention::multi_head::KeyValue;
-use crate::layers::position::Position;
+use crate::layers::norm::Norm;
+use crate::layers::position::{Position, PositionConfig, Side};
 use crate::layers::{Init, Mask, Pass};
 use burn::module::Module;
-use burn::nn::{Embedding, LayerNorm};
+use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
 use layer::{DecoderLayer, EncoderLayer};
 
@@ -31,18 +32,21 @@ impl TransformerConfig {
             _ => Output::tied(),
         };
         let has_final_norm = self.norm_position == NormPosition::Pre;
-        let norm = || has_final_norm.then(|| init.layer_norm(self.d_model));
+        let norm = || has_final_norm.then(|| self.norm.init(self.d_model, init));
+        let position = |config: &PositionConfig, side| config.init(self.d_model, self.n_heads, side, init);
+        let has_own_positions = self.decoder_positions.is_some() || self.positions.depends_on_side();
         Ok(TransformerModel {
             source_embedding: (!all_tied).then(|| init.embedding(vocabularies.source, self.d_model)),
             target_embedding: init.embedding(vocabularies.target, self.d_model),
-            position: self.positions.init(self.d_model, init),
+            position: position(&self.positions, Side::Encoder),
+            decoder_position: has_own_positions.then(|| position(self.decoder_positions(), Side::Decoder)),
             encoder: (0..self.n_encoder_layers).map(|_| EncoderLayer::new(self, init)).collect(),
             encoder_norm: norm(),
             decoder: (0..self.n_decoder_layers).map(|_| DecoderLayer::new(self, init)).collect(),
             decoder_norm: norm(),
             output,
             d_model: self.d_model,
-            dropout_rate: self.dropout_rate,
+            embedding_dropout_rate: self.embedding_dropout_rate(),
             limits: self.limits(),
         })
     }
@@ -56,16 +60,18 @@ impl TransformerConfig {
 pub struct TransformerModel {
     source_embedding: Option<Embedding>,
     target_embedding: Embedding,
+    /// Of the encoder; of both sides where they can share it.
     position: Position,
+    decoder_position: Option<Position>,
     encoder: Vec<EncoderLayer>,
-    encoder_norm: Option<LayerNorm>,
+    encoder_norm: Option<Norm>,
     decoder: Vec<DecoderLayer>,
-    decoder_norm: Option<LayerNorm>,
+    decoder_norm: Option<Norm>,
     output: Output,
     #[module(skip)]
     d_model: usize,
     #[module(skip)]
-    dropout_rate: f64,
+    embedding_dropout_rate: f64,
     #[module(skip)]
     limits: LengthLimits,
 }
@@ -99,9 +105,18 @@ impl Rows for TransformerState {
 }
 
 impl TransformerModel {
-    fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>, offset: usize, pass: &mut Pass) -> Tensor<3> {
-        let scaled = embedding.forward(ids).mul_scalar((self.d_model as f64).sqrt());
-        pass.dropout(self.position.forward(scaled, offset), self.dropout_rate)
+    fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>) -> Tensor<3> {
+        embedding.forward(ids).mul_scalar((self.d_model as f64).sqrt())
+    }
+
+    fn decoder_position(&self) -> &Position {
+        self.decoder_position.as_ref().unwrap_or(&self.position)
+    }
+
+    /// The target's words from position `offset` on, as the decoder's first layer sees them.
+    fn embed_target(&self, ids: Tensor<2, Int>, offset: usize, pass: &mut Pass) -> Tensor<3> {
+        let embedded = self.decoder_position().embed(self.embed(&self.target_embedding, ids), offset);
+        pass.dropout(embedded, self.embedding_dropout_rate)
     }
 
     fn logits(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
@@ -113,7 +128,7 @@ impl TransformerModel {
     }
 }
 
-fn normalized(norm: &Option<LayerNorm>, x: Tensor<3>) -> Tensor<3> {
+fn normalized(norm: &Option<Norm>, x: Tensor<3>) -> Tensor<3> {
     match norm {
         Some(norm) => norm.forward(x),
         None => x,
@@ -125,12 +140,15 @@ impl Seq2Seq for TransformerModel {
     type State = TransformerState;
 
     fn encode(&self, source: &Padded, pass: &mut Pass) -> TransformerMemory {
-        let mask = Mask::padding(&source.lengths, source.len(), &source.ids.device());
+        let device = source.ids.device();
+        let mask = Mask::padding(&source.lengths, source.len(), &device);
+        let positions = self.position.in_attention(0, source.len(), &device);
         let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
-        let mut x = self.embed(embedding, source.ids.clone(), 0, pass);
+        let embedded = self.position.embed(self.embed(embedding, source.ids.clone()), 0);
+        let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
         for (i, layer) in self.encoder.iter().enumerate() {
-            x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, pass));
+            x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, &positions, pass));
         }
         let x = normalized(&self.encoder_norm, x);
         pass.record("encoder.output", || x.clone());
@@ -149,13 +167,14 @@ impl Seq2Seq for TransformerModel {
         memory: &TransformerMemory,
         pass: &mut Pass,
     ) -> (Tensor<2>, TransformerState) {
-        let mut x = self.embed(&self.target_embedding, previous.unsqueeze_dim(1), state.len, pass);
+        let positions = self.decoder_position().in_attention(state.len, 1, &previous.device());
+        let mut x = self.embed_target(previous.unsqueeze_dim(1), state.len, pass);
         pass.record("decoder.embedded", || x.clone());
         for (i, layer) in self.decoder.iter().enumerate() {
             x = pass.scoped(format_args!("decoder.{i}"), |pass| {
                 let x = layer.self_residual.around(x, pass, |x, pass| {
                     let cache = &mut state.layers[i];
-                    pass.scoped("self_attention", |pass| layer.self_attention.step(x, cache, pass))
+                    pass.scoped("self_attention", |pass| layer.self_attention.step(x, cache, &positions, pass))
                 });
                 layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
             });
@@ -167,12 +186,14 @@ impl Seq2Seq for TransformerModel {
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
         let memory = self.encode(source, pass);
         // Padding follows the real tokens, so whoever may not see the future does not see padding either.
-        let causal = Mask::causal(target_input.len(), &target_input.ids.device());
-        let mut x = self.embed(&self.target_embedding, target_input.ids.clone(), 0, pass);
+        let device = target_input.ids.device();
+        let causal = Mask::causal(target_input.len(), &device);
+        let positions = self.decoder_position().in_attention(0, target_input.len(), &device);
+        let mut x = self.embed_target(target_input.ids.clone(), 0, pass);
         for (i, layer) in self.decoder.iter().enumerate() {
             x = pass.scoped(format_args!("decoder.{i}"), |pass| {
                 let x = layer.self_residual.around(x, pass, |x, pass| {
-                    pass.scoped("self_attention", |pass| layer.self_attention.forward(x, &causal, pass))
+                    pass.scoped("self_attention", |pass| layer.self_attention.forward(x, &causal, &positions, pass))
                 });
                 layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
             });

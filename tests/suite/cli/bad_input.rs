@@ -173,7 +173,7 @@ fn learned_positions_refuse_what_is_too_long_wherever_it_comes_from() {
         let finished = translate(arguments);
         assert_eq!(finished.code, Some(1), "{arguments:?}: {}", finished.stderr);
         let what = "has 7 tokens with the end symbol, but the model was trained with model.positions.max_len = 6; split the line";
-        assert_says(finished.fault(), &[place, what, "sinusoidal"]);
+        assert_says(finished.fault(), &[place, what, "a model without that limit"]);
     }
     for (pairs, place) in [
         ("a\ta\na b c d e a\ta\n", "the source of pair 2 has 7 tokens"),

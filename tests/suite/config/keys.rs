@@ -4,6 +4,7 @@ use super::{complete, shipped};
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, succeed, tiny};
 use lookback::backend::Backend;
 use lookback::config::{Config, differences};
+use lookback::models::ModelConfig;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -33,6 +34,7 @@ fn another(key: &str, value: &toml::Value) -> Vec<String> {
                 .filter(|kind| **kind != old.as_str())
                 .map(|kind| kind.to_string())
                 .collect(),
+            "norm" => vec!["rms".into()],
             "norm_position" => vec!["post".into()],
             "activation" => vec!["gelu".into()],
             "tied_embeddings" => vec!["all".into()],
@@ -61,15 +63,32 @@ fn set_reaches_every_key() {
         leaves("", &toml::from_str(&config.to_toml()).unwrap(), &mut all);
         // A task is not filtered.
         all.retain(|key, _| config.data.task.is_none() || !key.starts_with("data.filter."));
+        // A Transformer is not weaned from the true words.
+        all.retain(|key, _| {
+            matches!(config.model, ModelConfig::Rnn(_)) || !key.starts_with("training.scheduled_sampling")
+        });
         assert!(all.len() > 60, "only {} keys", all.len());
         for (key, value) in all {
             let changed = another(&key, &value).into_iter().find_map(|new| {
                 let settings = match (key.as_str(), new.as_str()) {
                     // Kinds bring keys of their own.
-                    ("model.positions.kind", "learned") => {
-                        vec![format!("{key}={new}"), "model.positions.max_len=9".into()]
+                    ("model.attention.score.kind", _) => vec!["model.attention.score={ kind = \"general\" }".into()],
+                    ("model.attention.window.kind", _) => {
+                        vec!["model.attention.window={ kind = \"local-m\", half_width = 2 }".into()]
                     }
-                    ("model.attention.kind" | "model.readout.kind" | "tokenizer.kind" | "model.kind", _) => {
+                    ("model.residual", _) => vec!["model.residual=true".into(), "model.n_layers=2".into()],
+                    ("training.scheduled_sampling.kind", _) => {
+                        vec!["training.scheduled_sampling={ kind = \"exponential\", k = 0.99 }".into()]
+                    }
+                    (
+                        "model.attention.kind"
+                        | "model.readout.kind"
+                        | "tokenizer.kind"
+                        | "model.kind"
+                        | "model.positions.kind"
+                        | "model.decoder_positions.kind",
+                        _,
+                    ) => {
                         let section = key.strip_suffix(".kind").unwrap();
                         vec![format!("{section}={{ kind = \"{new}\" }}")]
                     }
@@ -85,7 +104,9 @@ fn set_reaches_every_key() {
             let changed = changed.unwrap_or_else(|| panic!("no other value of {key} = {value} is accepted"));
             let keys: Vec<String> = differences(&config, &changed).into_iter().map(|(key, _, _)| key).collect();
             assert!(keys.contains(&key), "{key} has not changed: {keys:?}");
-            if !key.ends_with("kind") && !["model.context", "data.test.ignore_extra_columns"].contains(&key.as_str()) {
+            if !key.ends_with("kind")
+                && !["model.context", "model.residual", "data.test.ignore_extra_columns"].contains(&key.as_str())
+            {
                 assert_eq!(keys, [key]);
             }
         }

@@ -18,7 +18,7 @@ fn fault(text: &str) -> String {
 }
 
 /// Sections, a misspelt line in them, the misspelt word, the nearest right one and another that is allowed.
-const MISSPELT: [(&str, &str, &str, &str, &str); 17] = [
+const MISSPELT: [(&str, &str, &str, &str, &str); 22] = [
     ("", "sead = 2", "sead", "seed", "backend"),
     ("[dat]", "n_train = 2", "dat", "data", "model"),
     ("[data]", "n_trian = 2", "n_trian", "n_train", "hold_out_per_mille"),
@@ -29,6 +29,11 @@ const MISSPELT: [(&str, &str, &str, &str, &str); 17] = [
     ("[tokenizer]", "kind = \"wrod\"", "wrod", "word", "unigram"),
     ("[model]\nkind = \"transformer\"", "d_modle = 2", "d_modle", "d_model", "tied_embeddings"),
     ("[model.positions]\nkind = \"learned\"", "max_length = 2", "max_length", "max_len", "max_len"),
+    ("[model]\nkind = \"transformer\"", "n_key_values_heads = 2", "n_key_values_heads", "n_key_value_heads", "n_heads"),
+    ("[model]\nkind = \"transformer\"", "norm = \"rmss\"", "rmss", "rms", "layer"),
+    ("[model.positions]", "kind = \"rotarry\"", "rotarry", "rotary", "alibi"),
+    ("[model.positions]\nkind = \"t5\"", "buckets = 8", "buckets", "n_buckets", "max_distance"),
+    ("[model.decoder_positions]\nkind = \"shaw\"", "distance = 8", "distance", "max_distance", "max_distance"),
     ("[model]\nkind = \"rnn\"", "hidden = 2", "hidden", "d_hidden", "reverse_source"),
     ("[model]\nkind = \"rnn\"", "attention = { kind = \"bahdanou\" }", "bahdanou", "bahdanau", "none"),
     ("[model]\nkind = \"rnn\"", "cell = \"gro\"", "gro", "gru", "lstm"),
@@ -86,7 +91,7 @@ fn a_missing_config_is_named() {
 }
 
 /// Values that break a rule: the key, the value, and a part of what is said.
-const RULES: [(&str, &str, &str); 24] = [
+const RULES: [(&str, &str, &str); 27] = [
     ("data.n_valid", "0", "must be at least 1, got 0"),
     ("data.task.n_symbols", "1", "must lie in 2..="),
     ("data.task.max_len", "0", "must be at least min_len"),
@@ -96,6 +101,9 @@ const RULES: [(&str, &str, &str); 24] = [
     ("model.dropout_rate", "1.0", "must be at least 0 and less than 1, got 1"),
     ("model.attention_dropout_rate", "-0.1", "must be at least 0"),
     ("model.activation_dropout_rate", "2.0", "must be at least 0"),
+    ("model.embedding_dropout_rate", "1.5", "must be at least 0 and less than 1, got 1.5"),
+    ("model.n_key_value_heads", "0", "must be at least 1, got 0"),
+    ("model.n_key_value_heads", "3", "must divide model.n_heads, got 3 and 2"),
     ("training.max_updates", "0", "must be at least 1, got 0"),
     ("training.max_minutes", "0.0", "must be above 0, got 0"),
     ("training.learning_rate", "0.0", "must be above 0, got 0"),
@@ -121,11 +129,6 @@ fn a_value_that_breaks_a_rule_names_key_value_and_rule() {
         let message = Config::load(Some(&path), &[format!("{key}={value}")]).unwrap_err().to_string();
         assert_says(&message, &[&format!("{key}: "), part]);
     }
-    let learned = ["model.positions.kind=learned".into(), "model.positions.max_len=0".into()];
-    assert_says(
-        &Config::load(Some(&path), &learned).unwrap_err().to_string(),
-        &["model.positions.max_len: must be at least 1"],
-    );
     let path = write_tiny(dir.path(), BAHDANAU);
     for (key, value, part) in [
         ("model.attention.score.d_attention", "0", "must be at least 1, got 0"),
@@ -134,6 +137,34 @@ fn a_value_that_breaks_a_rule_names_key_value_and_rule() {
     ] {
         let message = Config::load(Some(&path), &[format!("{key}={value}")]).unwrap_err().to_string();
         assert_says(&message, &[&format!("{key}: "), part]);
+    }
+}
+
+/// Schemes with a value that breaks a rule, the key below the scheme's, and a part of what is said.
+const SCHEMES: [(&str, &str, &str); 8] = [
+    ("kind = \"alibi\", base = 2.0", "", "unknown field `base`"),
+    ("kind = \"learned\"", "", "missing field `max_len`"),
+    ("kind = \"learned\", max_len = 0", "max_len", "must be at least 1, got 0"),
+    ("kind = \"rotary\", base = 1.0", "base", "must be above 1, got 1"),
+    ("kind = \"rotary\", base = inf", "base", "must be above 1, got inf"),
+    ("kind = \"t5\", n_buckets = 7", "n_buckets", "must be even and at least 4, got 7"),
+    ("kind = \"t5\", max_distance = 16", "max_distance", "must be above n_buckets / 2, got 16 and 32 / 2"),
+    ("kind = \"shaw\", max_distance = 0", "max_distance", "must be at least 1, got 0"),
+];
+
+#[test]
+fn a_position_scheme_of_either_side_that_breaks_a_rule_names_key_value_and_rule() {
+    let dir = TempDir::new().unwrap();
+    let path = write_tiny(dir.path(), TRANSFORMER);
+    for section in ["model.positions", "model.decoder_positions"] {
+        for (scheme, key, part) in SCHEMES {
+            let message = Config::load(Some(&path), &[format!("{section}={{ {scheme} }}")]).unwrap_err().to_string();
+            let key = if key.is_empty() { String::new() } else { format!("{section}.{key}: ") };
+            assert_says(&message, &[&key, part]);
+        }
+        let odd = [format!("{section}={{ kind = \"rotary\" }}"), "model.d_model=14".into()];
+        let message = Config::load(Some(&path), &odd).unwrap_err().to_string();
+        assert_says(&message, &[&format!("{section}: "), "must be even, got 14 / 2 = 7"]);
     }
 }
 

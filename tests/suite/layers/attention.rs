@@ -1,4 +1,4 @@
-//! Attention: scaled dot-product, in several heads, and Bahdanau's.
+//! Attention of a Transformer: scaled dot-product, in several heads.
 
 use super::{Outputs, check_golden, golden_layers, named, no_parameters};
 use crate::support::{
@@ -6,12 +6,18 @@ use crate::support::{
     with_closed_form,
 };
 use burn::tensor::{Device, Tensor};
-use lookback::layers::attention::scaled_dot_product::scaled_dot_product_attention;
-use lookback::layers::attention::{Attention, AttentionConfig, BahdanauAttention, CrossAttention, SelfAttention};
+use lookback::layers::attention::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
+use lookback::layers::attention::{CrossAttention, MultiHeadConfig, SelfAttention};
+use lookback::layers::position::{AttentionPositions, PositionConfig, Shaw, ShawTables};
 use lookback::layers::{Init, Mask, Pass, Trace};
 use lookback::models::weights::{Weights, apply, collect, to_vec};
 use std::f64::consts::E;
 use std::path::Path;
+
+/// Self-attention without positions.
+fn self_attention(d_model: usize, n_heads: usize, init: &Init) -> SelfAttention {
+    SelfAttention::new(&MultiHeadConfig::new(d_model, n_heads), &PositionConfig::None {}, init)
+}
 
 fn mask_of(case: &LayerCase, key_len: usize, device: &Device) -> Mask {
     match case.lengths() {
@@ -27,7 +33,10 @@ fn scaled_dot_product_attention_is_pytorchs() {
         check_golden(case, no_parameters, |_, inputs, pass| {
             let [query, key, value] = ["query", "key", "value"].map(|path| inputs.get::<4>(path));
             let mask = mask_of(case, key.dims()[2], &inputs.device());
-            Outputs::from([named("context", scaled_dot_product_attention(query, key, value, &mask, 0.0, pass))])
+            Outputs::from([named(
+                "context",
+                scaled_dot_product_attention(query, key, value, &AttentionTerms::masked(&mask), pass),
+            )])
         });
     }
 }
@@ -35,11 +44,11 @@ fn scaled_dot_product_attention_is_pytorchs() {
 #[test]
 fn self_attention_is_pytorchs() {
     for case in golden_layers("self-attention") {
-        let build = |init: &Init| SelfAttention::new(case.number("d_model"), case.number("n_heads"), 0.0, init);
+        let build = |init: &Init| self_attention(case.number("d_model"), case.number("n_heads"), init);
         check_golden(case, build, |layer, inputs, pass| {
             let input = inputs.get::<3>("input");
             let mask = mask_of(case, input.dims()[1], &inputs.device());
-            Outputs::from([named("output", layer.forward(input, &mask, pass))])
+            Outputs::from([named("output", layer.forward(input, &mask, &AttentionPositions::None, pass))])
         });
     }
 }
@@ -47,7 +56,9 @@ fn self_attention_is_pytorchs() {
 #[test]
 fn cross_attention_is_pytorchs() {
     for case in golden_layers("cross-attention") {
-        let build = |init: &Init| CrossAttention::new(case.number("d_model"), case.number("n_heads"), 0.0, init);
+        let build = |init: &Init| {
+            CrossAttention::new(&MultiHeadConfig::new(case.number("d_model"), case.number("n_heads")), init)
+        };
         check_golden(case, build, |layer, inputs, pass| {
             let memory = inputs.get::<3>("memory");
             let mask = mask_of(case, memory.dims()[1], &inputs.device());
@@ -58,16 +69,62 @@ fn cross_attention_is_pytorchs() {
 }
 
 #[test]
-fn bahdanau_attention_is_the_papers() {
-    for case in golden_layers("bahdanau") {
-        let build = |init: &Init| {
-            BahdanauAttention::new(case.number("d_query"), case.number("d_value"), case.number("d_attention"), init)
-        };
+fn attention_with_a_bias_is_pytorchs() {
+    for case in golden_layers("biased-attention") {
+        check_golden(case, no_parameters, |_, inputs, pass| {
+            let [query, key, value, bias] = ["query", "key", "value", "bias"].map(|path| inputs.get::<4>(path));
+            let mask = mask_of(case, key.dims()[2], &inputs.device());
+            let terms = AttentionTerms { bias: Some(&bias), ..AttentionTerms::masked(&mask) };
+            Outputs::from([named("context", scaled_dot_product_attention(query, key, value, &terms, pass))])
+        });
+    }
+}
+
+#[test]
+fn attention_with_shaws_vectors_is_the_papers() {
+    for case in golden_layers("shaw-attention") {
+        let max_distance = case.number("max_distance");
+        let build = |init: &Init| ShawTables::new(max_distance, case.number("d_head"), init);
+        check_golden(case, build, |tables, inputs, pass| {
+            let [query, key, value] = ["query", "key", "value"].map(|path| inputs.get::<4>(path));
+            let mask = mask_of(case, key.dims()[2], &inputs.device());
+            // The queries of the golden case are the first of as many as there are keys.
+            let (query_len, key_len) = (query.dims()[2], key.dims()[2]);
+            let rows =
+                Shaw::new(max_distance).distances(0, key_len, &inputs.device()).narrow(0, 0, query_len * key_len);
+            let terms = AttentionTerms { relative: Some((tables, &rows)), ..AttentionTerms::masked(&mask) };
+            Outputs::from([named("context", scaled_dot_product_attention(query, key, value, &terms, pass))])
+        });
+    }
+}
+
+/// The sizes of a golden case with groups.
+fn grouped(case: &LayerCase) -> MultiHeadConfig {
+    let n_key_value_heads = case.number("n_key_value_heads");
+    MultiHeadConfig { n_key_value_heads, ..MultiHeadConfig::new(case.number("d_model"), case.number("n_heads")) }
+}
+
+#[test]
+fn grouped_self_attention_is_pytorchs() {
+    for case in golden_layers("grouped-self-attention") {
+        let build = |init: &Init| SelfAttention::new(&grouped(case), &PositionConfig::None {}, init);
         check_golden(case, build, |layer, inputs, pass| {
-            let values = inputs.get::<3>("values");
-            let mask = mask_of(case, values.dims()[1], &inputs.device());
-            let memory = layer.prepare(values, mask);
-            Outputs::from([named("context", layer.forward(inputs.get::<2>("query"), &memory, pass))])
+            let input = inputs.get::<3>("input");
+            let mask = mask_of(case, input.dims()[1], &inputs.device());
+            Outputs::from([named("output", layer.forward(input, &mask, &AttentionPositions::None, pass))])
+        });
+    }
+}
+
+#[test]
+fn grouped_cross_attention_is_pytorchs() {
+    for case in golden_layers("grouped-cross-attention") {
+        let build = |init: &Init| CrossAttention::new(&grouped(case), init);
+        check_golden(case, build, |layer, inputs, pass| {
+            let memory = inputs.get::<3>("memory");
+            let mask = mask_of(case, memory.dims()[1], &inputs.device());
+            let memory = layer.prepare(memory);
+            Outputs::from([named("output", layer.forward(inputs.get::<3>("input"), &memory, &mask, pass))])
         });
     }
 }
@@ -81,7 +138,13 @@ fn the_weights_of_scaled_dot_products_are_e_and_one_over_their_sum() {
         let value = tensor(vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [1, 1, 2, 4], &adapter.device);
         let mut trace = Trace::default();
         let attend = |mask: &Mask, pass: &mut Pass| {
-            to_vec(scaled_dot_product_attention(query.clone(), key.clone(), value.clone(), mask, 0.0, pass))
+            to_vec(scaled_dot_product_attention(
+                query.clone(),
+                key.clone(),
+                value.clone(),
+                &AttentionTerms::masked(mask),
+                pass,
+            ))
         };
         let context = attend(&Mask::none(), &mut Pass::traced(&mut trace));
         let weights = [E / (1.0 + E), 1.0 / (1.0 + E)];
@@ -105,28 +168,12 @@ fn only<M: burn::module::Module>(module: M, values: &[(&str, &[f32])]) -> M {
 }
 
 #[test]
-fn bahdanau_weights_can_be_derived_by_hand() {
-    // Widths of one: e_i = 2 tanh(0.5 s + h_i), s = 1, h = (0.5, -0.5, 3 hidden): e = (2 tanh 1, 0).
-    let device = flex();
-    let layer = BahdanauAttention::new(1, 1, 1, &Init::new(1, &device));
-    let layer = only(layer, &[("query.weight", &[0.5]), ("key.weight", &[1.0]), ("score", &[2.0])]);
-    let values = tensor(vec![0.5, -0.5, 3.0], [1, 3, 1], &device);
-    let memory = layer.prepare(values, Mask::padding(&[2], 3, &device));
-    let mut trace = Trace::default();
-    let context = layer.forward(tensor(vec![1.0], [1, 1], &device), &memory, &mut Pass::traced(&mut trace));
-    let odds = (2.0 * 1f64.tanh()).exp();
-    let weights = [odds / (1.0 + odds), 1.0 / (1.0 + odds), 0.0];
-    assert_close("weights", &trace.get("weights").expect("traced").values, &weights, SAME_TOLERANCE);
-    assert_close("context", &to_vec(context), &[0.5 * weights[0] - 0.5 * weights[1]], SAME_TOLERANCE);
-}
-
-#[test]
 fn each_head_attends_to_its_own_part_of_the_vector() {
     // Width 2, two heads of width 1, no projections: each head sees one coordinate. The query 1 meets the keys 1 and 0 in
     // the first, 0 and 1 in the second; values are the keys.
     let device = flex();
     let identity: &[f32] = &[1.0, 0.0, 0.0, 1.0];
-    let layer = CrossAttention::new(2, 2, 0.0, &Init::new(1, &device));
+    let layer = CrossAttention::new(&MultiHeadConfig::new(2, 2), &Init::new(1, &device));
     let packed: &[f32] = &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
     let layer = only(layer, &[("query.weight", identity), ("key_value.weight", packed), ("output.weight", identity)]);
     let memory = layer.prepare(tensor(identity.to_vec(), [1, 2, 2], &device));
@@ -159,16 +206,9 @@ fn weights_sum_to_one_and_are_exactly_zero_on_padding() {
         let mask = Mask::padding(&lengths, 5, device);
         let mut trace = Trace::default();
         let input = closed_form_tensor("input", [3, 5, 10], 8.0, device);
-        let layer = with_closed_form(SelfAttention::new(10, 5, 0.0, &Init::new(1, device)), 2.0);
-        layer.forward(input, &mask, &mut Pass::traced(&mut trace));
+        let layer = with_closed_form(self_attention(10, 5, &Init::new(1, device)), 2.0);
+        layer.forward(input, &mask, &AttentionPositions::None, &mut Pass::traced(&mut trace));
         check_weights("self-attention", &trace.get("weights").expect("traced").values, &lengths, 5);
-
-        let attention =
-            AttentionConfig::Bahdanau { d_attention: 3 }.init(7, 11, &Init::new(1, device)).expect("not none");
-        let attention = with_closed_form(attention, 2.0);
-        let memory = attention.prepare(closed_form_tensor("values", [3, 5, 11], 8.0, device), mask);
-        attention.forward(closed_form_tensor("query", [6, 7], 8.0, device), &memory, &mut Pass::traced(&mut trace));
-        check_weights("bahdanau", &trace.get("attention.weights").expect("traced").values, &lengths, 5);
     }
 }
 
@@ -181,7 +221,8 @@ fn a_row_that_sees_nothing_has_a_zero_context_and_a_zero_gradient() {
             let [query, key, value] = ["query", "key", "value"]
                 .map(|path| if device.is_autodiff() { leaf(path).require_grad() } else { leaf(path) });
             let all = [query.clone(), key.clone(), value.clone()];
-            let context = scaled_dot_product_attention(query, key, value, &mask, 0.0, &mut Pass::inference());
+            let context =
+                scaled_dot_product_attention(query, key, value, &AttentionTerms::masked(&mask), &mut Pass::inference());
             let (empty, other) = (context.clone().narrow(0, 0, 1), context.clone().narrow(0, 1, 1));
             assert!(to_vec(empty).iter().all(|value| *value == 0.0), "{}: a context from nothing", adapter.backend);
             assert!(to_vec(other).iter().all(|value| value.is_finite() && *value != 0.0));
@@ -206,7 +247,13 @@ fn the_kernel_and_the_attention_that_is_written_out_agree() {
             ["query", "key", "value"].map(|path| closed_form_tensor(path, [3, 2, 7, 5], 8.0, &adapter.device));
         for (i, mask) in masks.iter().enumerate() {
             let attend = |pass: &mut Pass| {
-                to_vec(scaled_dot_product_attention(query.clone(), key.clone(), value.clone(), mask, 0.0, pass))
+                to_vec(scaled_dot_product_attention(
+                    query.clone(),
+                    key.clone(),
+                    value.clone(),
+                    &AttentionTerms::masked(mask),
+                    pass,
+                ))
             };
             let written_out = attend(&mut Pass::training(1, 1, 1));
             assert_close(&format!("mask {i}"), &attend(&mut Pass::inference()), &written_out, SAME_TOLERANCE);
@@ -221,7 +268,9 @@ fn dropout_follows_the_softmax() {
     let zeros = Tensor::zeros([3, 2, 7, 5], &device);
     let key = Tensor::zeros([3, 2, 2, 5], &device);
     let value = Tensor::ones([3, 2, 2, 5], &device);
-    let context = scaled_dot_product_attention(zeros, key, value, &Mask::none(), 0.5, &mut Pass::training(1, 1, 1));
+    let mask = Mask::none();
+    let terms = AttentionTerms { dropout_rate: 0.5, ..AttentionTerms::masked(&mask) };
+    let context = scaled_dot_product_attention(zeros, key, value, &terms, &mut Pass::training(1, 1, 1));
     let context = to_vec(context);
     assert!(context.iter().all(|value| [0.0, 1.0, 2.0].contains(value)), "{context:?}");
     // A weight is dropped for all of its value, and for its own query alone.
@@ -236,11 +285,14 @@ fn dropout_follows_the_softmax() {
 fn steps_of_self_attention_are_the_causal_whole() {
     for adapter in host_backends() {
         let device = &adapter.device;
-        let layer = with_closed_form(SelfAttention::new(10, 5, 0.0, &Init::new(1, device)), 2.0);
+        let layer = with_closed_form(self_attention(10, 5, &Init::new(1, device)), 2.0);
         let input: Tensor<3> = closed_form_tensor("input", [3, 7, 10], 4.0, device);
-        let whole = layer.forward(input.clone(), &Mask::causal(7, device), &mut Pass::inference());
+        let whole =
+            layer.forward(input.clone(), &Mask::causal(7, device), &AttentionPositions::None, &mut Pass::inference());
         let mut cache = None;
-        let steps = (0..7).map(|t| layer.step(input.clone().narrow(1, t, 1), &mut cache, &mut Pass::inference()));
+        let steps = (0..7).map(|t| {
+            layer.step(input.clone().narrow(1, t, 1), &mut cache, &AttentionPositions::None, &mut Pass::inference())
+        });
         let steps = Tensor::cat(steps.collect(), 1);
         assert_close("steps", &to_vec(steps), &to_vec(whole), SAME_TOLERANCE);
     }
@@ -251,32 +303,15 @@ fn gradients_of_attention_are_difference_quotients() {
     let init = Init::new(1, &flex());
     let mask = |device: &Device| Mask::padding(&[5, 2, 3], 5, device);
 
-    let layer = with_closed_form(SelfAttention::new(10, 5, 0.0, &init), 2.0);
+    let layer = with_closed_form(self_attention(10, 5, &init), 2.0);
     check_quotients("self-attention", layer, |layer, device| {
         let input = closed_form_tensor("input", [3, 5, 10], 4.0, device);
-        layer.forward(input, &mask(device), &mut Pass::inference())
+        layer.forward(input, &mask(device), &AttentionPositions::None, &mut Pass::inference())
     });
-    let layer = with_closed_form(CrossAttention::new(10, 5, 0.0, &init), 2.0);
+    let layer = with_closed_form(CrossAttention::new(&MultiHeadConfig::new(10, 5), &init), 2.0);
     check_quotients("cross-attention", layer, |layer, device| {
         let memory = layer.prepare(closed_form_tensor("memory", [3, 5, 10], 4.0, device));
         let input = closed_form_tensor("input", [3, 4, 10], 4.0, device);
         layer.forward(input, &memory, &mask(device), &mut Pass::inference())
     });
-    let layer = with_closed_form(BahdanauAttention::new(7, 11, 3, &init), 2.0);
-    check_quotients("bahdanau", layer, |layer, device| {
-        let memory = layer.prepare(closed_form_tensor("values", [3, 5, 11], 4.0, device), mask(device));
-        layer.forward(closed_form_tensor("query", [6, 7], 4.0, device), &memory, &mut Pass::inference())
-    });
-}
-
-#[test]
-fn the_enum_runs_the_mechanism_that_the_config_names() {
-    let device = flex();
-    assert!(AttentionConfig::None.init(7, 11, &Init::new(1, &device)).is_none());
-    let config: AttentionConfig = serde_json::from_str(r#"{"kind": "bahdanau", "d_attention": 3}"#).expect("a config");
-    let Some(Attention::Bahdanau(layer)) = config.init(7, 11, &Init::new(1, &device)) else { panic!("not Bahdanau's") };
-    let shapes: Vec<_> = collect(&layer).into_iter().map(|(path, weight)| (path, weight.shape)).collect();
-    let expected =
-        [("key.bias", vec![3]), ("key.weight", vec![11, 3]), ("query.weight", vec![7, 3]), ("score", vec![3, 1])];
-    assert_eq!(shapes, expected.map(|(path, shape)| (path.to_string(), shape)));
 }

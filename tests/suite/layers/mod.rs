@@ -1,5 +1,6 @@
 //! Layers: each against PyTorch forward and backward, and against values derived by hand.
 
+mod alignment;
 mod attention;
 mod feed_forward;
 mod loss;
@@ -11,19 +12,20 @@ mod recurrent;
 mod schedule;
 
 use crate::support::{
-    FORWARD_TOLERANCE, GRADIENT_TOLERANCE, LayerCase, assert_close, closed_form, closed_form_weights, golden,
-    gradients_by_path, host_backends, tensor,
+    FORWARD_TOLERANCE, GRADIENT_TOLERANCE, LayerCase, SAME_TOLERANCE, assert_close, closed_form, closed_form_weights,
+    flex, golden, gradients_by_path, host_backends, tensor,
 };
 use burn::module::Module;
-use burn::nn::{LayerNormConfig, Linear};
+use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
+use lookback::layers::norm::NormKind;
 use lookback::layers::{Init, Pass, Trace};
 use lookback::models::weights::{apply, to_vec};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The layers of the golden file and the number of cases that each has.
-const GOLDEN_LAYERS: [(&str, usize); 9] = [
+/// The layers of the golden files and the number of cases that each has.
+const GOLDEN_LAYERS: [(&str, usize); 17] = [
     ("scaled-dot-product", 4),
     ("self-attention", 2),
     ("cross-attention", 1),
@@ -33,6 +35,14 @@ const GOLDEN_LAYERS: [(&str, usize); 9] = [
     ("recurrent-encoder", 6),
     ("layer-norm", 1),
     ("sinusoids", 2),
+    ("rotary", 3),
+    ("alibi-slopes", 8),
+    ("t5-buckets", 8),
+    ("rms-norm", 1),
+    ("biased-attention", 1),
+    ("shaw-attention", 2),
+    ("grouped-self-attention", 6),
+    ("grouped-cross-attention", 1),
 ];
 
 /// Of the loss there are two more, which `loss` checks.
@@ -41,7 +51,7 @@ const GOLDEN_LOSSES: usize = 2;
 #[test]
 fn every_golden_layer_has_a_test() {
     let known = GOLDEN_LAYERS.iter().map(|(_, n)| n).sum::<usize>() + GOLDEN_LOSSES;
-    assert_eq!(golden().layers.len(), known, "cases of the golden file");
+    assert_eq!(golden().layers.len(), known, "cases of the golden files");
 }
 
 /// The golden cases of a layer.
@@ -160,11 +170,23 @@ fn check_outputs(what: &str, case: &LayerCase, outputs: Outputs) {
 }
 
 #[test]
-fn layer_normalization_is_pytorchs() {
-    for case in golden_layers("layer-norm") {
-        let build = |init: &Init| LayerNormConfig::new(case.number("d_model")).init(init.device());
-        check_golden(case, build, |layer, inputs, _| {
-            Outputs::from([named("output", layer.forward(inputs.get::<3>("input")))])
-        });
+fn both_normalizations_are_pytorchs() {
+    for (layer, kind) in [("layer-norm", NormKind::Layer), ("rms-norm", NormKind::Rms)] {
+        for case in golden_layers(layer) {
+            let build = |init: &Init| kind.init(case.number("d_model"), init);
+            check_golden(case, build, |norm, inputs, _| {
+                Outputs::from([named("output", norm.forward(inputs.get::<3>("input")))])
+            });
+        }
+    }
+}
+
+#[test]
+fn normalizations_can_be_derived_by_hand() {
+    // (1, 7): mean 4, deviation 3, root mean square 5.
+    let input = tensor(vec![1.0, 7.0], [1, 2], &flex());
+    for (kind, expected) in [(NormKind::Layer, [-1.0, 1.0]), (NormKind::Rms, [0.2, 1.4])] {
+        let found = to_vec(kind.init(2, &Init::new(1, &flex())).forward(input.clone()));
+        assert_close(&format!("{kind:?}"), &found, &expected, SAME_TOLERANCE);
     }
 }

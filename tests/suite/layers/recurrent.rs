@@ -7,12 +7,16 @@ use crate::support::{
 };
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor};
-use lookback::layers::recurrent::{Cell, CellKind, CellState, Encoded, RecurrentEncoder, unbind_steps};
+use lookback::layers::recurrent::{Cell, CellKind, CellState, Encoded, EncoderShape, RecurrentEncoder, unbind_steps};
 use lookback::layers::{Init, Pass};
 use lookback::models::weights::{Weights, apply, collect, to_vec};
 use std::path::Path;
 
 const KINDS: [CellKind; 3] = [CellKind::Vanilla, CellKind::Gru, CellKind::Lstm];
+
+fn shape(kind: CellKind, [d_input, d_hidden]: [usize; 2], n_layers: usize, n_directions: usize) -> EncoderShape {
+    EncoderShape { kind, d_input, d_hidden, n_layers, n_directions, residual: false, dropout_rate: 0.0 }
+}
 
 #[test]
 fn cells_are_pytorchs() {
@@ -37,7 +41,8 @@ fn recurrent_encoders_are_pytorchs_over_packed_sequences() {
         let widths = [case.number("d_input"), case.number("d_hidden")];
         let (n_layers, n_directions) = (case.number("n_layers"), case.number("n_directions"));
         let lengths = case.lengths().expect("an encoder reads sentences");
-        let build = |init: &Init| RecurrentEncoder::new(case.choice("cell"), widths, n_layers, n_directions, 0.0, init);
+        let build =
+            |init: &Init| RecurrentEncoder::new(shape(case.choice("cell"), widths, n_layers, n_directions), init);
         check_golden(case, build, |encoder, inputs, pass| {
             let encoded = encoder.forward(inputs.get::<3>("input"), &lengths, pass);
             let mut outputs = Outputs::from([named("states", encoded.states)]);
@@ -139,7 +144,7 @@ fn gradients_of_cells_are_difference_quotients() {
 }
 
 fn encoder(kind: CellKind) -> RecurrentEncoder {
-    with_closed_form(RecurrentEncoder::new(kind, [5, 7], 2, 2, 0.0, &Init::new(1, &flex())), 1.0)
+    with_closed_form(RecurrentEncoder::new(shape(kind, [5, 7], 2, 2), &Init::new(1, &flex())), 1.0)
 }
 
 fn all_numbers(encoded: &Encoded) -> Vec<f32> {

@@ -6,7 +6,7 @@ use lookback::layers::position::PositionConfig;
 use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{Bridge, ContextUse};
 use lookback::models::transformer::TiedEmbeddings;
-use lookback::models::{ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use lookback::models::{LengthLimit, LengthLimits, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig, Vocabularies};
 
 const SEPARATE: Vocabularies = Vocabularies { source: 11, target: 13, shared: false };
 
@@ -42,6 +42,61 @@ fn heads_must_divide_the_width() {
 }
 
 #[test]
+fn heads_of_keys_and_values_must_divide_the_heads_of_queries() {
+    let config = transformer(|c| c.n_key_value_heads = Some(3));
+    refused(config, "model.n_key_value_heads: must divide model.n_heads, got 3 and 4");
+    assert!(transformer(|c| c.n_key_value_heads = Some(2)).validate().is_ok());
+}
+
+#[test]
+fn rotary_positions_need_heads_of_an_even_width() {
+    let rotary = PositionConfig::Rotary { base: 10_000.0 };
+    let message = |key: &str| {
+        format!(
+            "{key}: \"rotary\" turns pairs of numbers, so that the width of a head, model.d_model / model.n_heads, must be \
+             even, got 10 / 2 = 5"
+        )
+    };
+    let config = transformer(|c| (c.d_model, c.n_heads, c.positions) = (10, 2, rotary.clone()));
+    refused(config, &message("model.positions"));
+    let config = transformer(|c| (c.d_model, c.n_heads, c.decoder_positions) = (10, 2, Some(rotary.clone())));
+    refused(config, &message("model.decoder_positions"));
+}
+
+#[test]
+fn lengths_end_on_the_side_whose_table_ends() {
+    let learned = |max_len| PositionConfig::Learned { max_len };
+    let limits = |config: ModelConfig| config.init(SEPARATE, 1, &flex()).expect("it can be made").limits();
+    let limit = |len, key| Some(LengthLimit { len, key });
+    let both = limits(transformer(|c| c.positions = learned(7)));
+    let expected = limit(7, "model.positions.max_len");
+    assert_eq!(both, LengthLimits { source: expected, target: expected });
+    let decoder = limits(transformer(|c| c.decoder_positions = Some(learned(5))));
+    let expected = limit(5, "model.decoder_positions.max_len");
+    assert_eq!(decoder, LengthLimits { source: None, target: expected });
+    let apart = limits(transformer(|c| (c.positions, c.decoder_positions) = (learned(7), Some(learned(5)))));
+    assert_eq!(apart, LengthLimits { source: limit(7, "model.positions.max_len"), target: expected });
+    let encoder =
+        limits(transformer(|c| (c.positions, c.decoder_positions) = (learned(7), Some(PositionConfig::None {}))));
+    assert_eq!(encoder, LengthLimits { source: limit(7, "model.positions.max_len"), target: None });
+}
+
+#[test]
+fn each_default_of_a_scheme_is_the_published_one() {
+    let scheme = |text: &str| serde_json::from_str::<PositionConfig>(text).expect("a scheme");
+    assert_eq!(scheme(r#"{"kind": "rotary"}"#), PositionConfig::Rotary { base: 10_000.0 });
+    assert_eq!(scheme(r#"{"kind": "t5"}"#), PositionConfig::T5 { n_buckets: 32, max_distance: 128 });
+    assert_eq!(scheme(r#"{"kind": "shaw"}"#), PositionConfig::Shaw { max_distance: 16 });
+    for (text, scheme_of) in [
+        (r#"{"kind": "sinusoidal"}"#, PositionConfig::Sinusoidal {}),
+        (r#"{"kind": "alibi"}"#, PositionConfig::Alibi {}),
+        (r#"{"kind": "none"}"#, PositionConfig::None {}),
+    ] {
+        assert_eq!(scheme(text), scheme_of);
+    }
+}
+
+#[test]
 fn sizes_of_zero_are_refused() {
     refused(transformer(|c| c.d_model = 0), "model.d_model: must be at least 1, got 0");
     refused(transformer(|c| c.d_feed_forward = 0), "model.d_feed_forward: must be at least 1, got 0");
@@ -64,6 +119,10 @@ fn a_rate_is_a_probability_below_one() {
     let rule = "must be at least 0 and less than 1, got";
     refused(transformer(|c| c.dropout_rate = 1.0), &format!("model.dropout_rate: {rule} 1"));
     refused(transformer(|c| c.attention_dropout_rate = -0.1), &format!("model.attention_dropout_rate: {rule} -0.1"));
+    refused(
+        transformer(|c| c.embedding_dropout_rate = Some(1.5)),
+        &format!("model.embedding_dropout_rate: {rule} 1.5"),
+    );
     refused(transformer(|c| c.activation_dropout_rate = 2.0), &format!("model.activation_dropout_rate: {rule} 2"));
     refused(rnn(|c| c.dropout_rate = f64::NAN), &format!("model.dropout_rate: {rule} NaN"));
 }
@@ -107,7 +166,9 @@ fn misspelt_keys_and_kinds_are_refused() {
             r#"{"kind": "rnn", "attention": {"kind": "bahdanau", "score": {"kind": "additive", "d_attention": 3, "d_attn": 4}}}"#,
             "d_attn",
         ),
-        (r#"{"kind": "rnn", "attention": {"kind": "luong"}}"#, "luong"),
+        (r#"{"kind": "rnn", "attention": {"kind": "hard"}}"#, "hard"),
+        (r#"{"kind": "transformer", "positions": {"kind": "alibi", "base": 3}}"#, "base"),
+        (r#"{"kind": "transformer", "decoder_positions": {"kind": "rope"}}"#, "rope"),
         (r#"{"kind": "convolution"}"#, "convolution"),
     ] {
         let error = serde_json::from_str::<ModelConfig>(text).expect_err(text).to_string();

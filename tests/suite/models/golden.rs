@@ -20,6 +20,13 @@ fn every_golden_transformer_is_pytorchs_forward_and_backward() {
 }
 
 #[test]
+fn every_position_scheme_norm_and_grouping_is_that_of_pytorch_and_transformers() {
+    let cases = golden_models("positions/");
+    assert_eq!(cases.len(), 16);
+    cases.into_iter().for_each(check);
+}
+
+#[test]
 fn every_golden_rnn_is_pytorchs_forward_and_backward() {
     let cases = golden_models("rnn/");
     assert_eq!(cases.len(), 16);

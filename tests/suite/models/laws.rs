@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use lookback::data::batch::Padded;
 use lookback::data::{BOS, EOS, PAD};
-use lookback::layers::attention::AttentionConfig;
+use lookback::layers::position::PositionConfig;
 use lookback::layers::{Pass, Trace};
 use lookback::models::weights::{apply, collect, to_vec};
 use lookback::models::{Memory, Model, ModelConfig, RnnConfig, Rows, Seq2Seq, State};
@@ -198,7 +198,7 @@ fn the_weights_of_a_source_that_is_read_backwards_stand_in_the_order_of_its_word
     let mut n_checked = 0;
     for subject in subjects() {
         let ModelConfig::Rnn(config) = &subject.case.config else { continue };
-        if !config.reverse_source || config.attention == AttentionConfig::None {
+        if !config.reverse_source || config.attention.alignment().is_none() {
             continue;
         }
         n_checked += 1;
@@ -292,11 +292,16 @@ fn beams_can_be_exchanged_within_their_sentences_without_touching_the_memory() {
 }
 
 /// The part of a packed bias that belongs to keys. A key's bias adds the same number to every score of a query, which the
-/// softmax does not see: its gradient is zero but for rounding.
-fn key_biases(path: &str, len: usize) -> std::ops::Range<usize> {
+/// softmax does not see: its gradient is zero but for rounding. Rotary positions turn it with its key, so that it counts.
+fn key_biases(config: &ModelConfig, path: &str) -> std::ops::Range<usize> {
+    let ModelConfig::Transformer(config) = config else { return 0..0 };
+    let d_key = config.d_model / config.n_heads * config.n_key_value_heads();
+    let scheme = if path.starts_with("encoder") { &config.positions } else { config.decoder_positions() };
     match path.rsplit_once("attention.") {
-        Some((_, "query_key_value.bias")) => len / 3..2 * len / 3,
-        Some((_, "key_value.bias")) => 0..len / 2,
+        Some((_, "query_key_value.bias")) if !matches!(scheme, PositionConfig::Rotary { .. }) => {
+            config.d_model..config.d_model + d_key
+        }
+        Some((_, "key_value.bias")) => 0..d_key,
         _ => 0..0,
     }
 }
@@ -318,7 +323,7 @@ fn every_parameter_learns_but_the_biases_of_transformer_keys() {
             // A rectified unit that no word of so small a batch turns on learns nothing, nor does the loser of every pair.
             let has_kinks = path.ends_with("inner.bias") || path.ends_with("deep.bias");
             let is_vector = ["bias", "beta", "gamma"].iter().any(|end| path.ends_with(end));
-            let keys = key_biases(&path, gradient.len());
+            let keys = key_biases(&subject.case.config, &path);
             let allowed = ROUNDING * largest(&gradient);
             assert!(largest(&gradient) > 1e-4, "{}: {path} learns nothing", subject.what);
             for (i, value) in gradient.iter().enumerate() {

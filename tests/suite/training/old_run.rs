@@ -1,25 +1,31 @@
-//! A stored run folder of format 1: what was trained once can be used and continued by every later version.
+//! Stored run folders of format 1, a Transformer and a recurrent model with attention: what was trained once can be used and continued by every later version.
 
 use super::*;
 use lookback::training::{Run, Stop};
 use std::fs;
 use tempfile::TempDir;
 
-fn stored() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/run-v1")
+const STORED: [&str; 2] = ["run-v1", "run-v1-bahdanau"];
+
+fn stored(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
 /// A copy, since training writes into it.
-fn copied() -> (TempDir, PathBuf) {
+fn copied(name: &str) -> (TempDir, PathBuf) {
     let dir = TempDir::new().unwrap();
     let run = dir.path().join("run");
-    copy_folder(&stored(), &run);
+    copy_folder(&stored(name), &run);
     (dir, run)
 }
 
 #[test]
-fn an_old_run_translates_as_it_did() {
-    let (dir, run) = copied();
+fn old_runs_translate_as_they_did() {
+    STORED.into_iter().for_each(check_translations);
+}
+
+fn check_translations(name: &str) {
+    let (dir, run) = copied(name);
     let arguments = ["translate", "--run", "run", "--input", "run/input.txt", "--json"];
     let found: Vec<Value> =
         succeed(dir.path(), &arguments).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -39,8 +45,12 @@ fn an_old_run_translates_as_it_did() {
 }
 
 #[test]
-fn an_old_run_goes_on() {
-    let (_dir, run) = copied();
+fn old_runs_go_on() {
+    STORED.into_iter().for_each(check_goes_on);
+}
+
+fn check_goes_on(name: &str) {
+    let (_dir, run) = copied(name);
     let before = metrics(&run);
     let mut config = Run::open(&run).unwrap().config().unwrap();
     config.training.max_updates += 2;
@@ -56,23 +66,25 @@ fn an_old_run_goes_on() {
 }
 
 #[test]
-fn the_stored_run_is_small_and_is_text_and_safetensors() {
+fn the_stored_runs_are_small_and_are_text_and_safetensors() {
     fn files(folder: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
     }
-    let files = files(&stored());
-    let size: u64 = files.iter().map(|path| path.metadata().unwrap().len()).sum();
-    assert!(size < 60_000, "{size} bytes");
-    for path in files.iter().filter(|path| path.extension().is_none_or(|extension| extension != "safetensors")) {
-        assert!(std::str::from_utf8(&fs::read(path).unwrap()).is_ok(), "{} is no text", path.display());
+    for name in STORED {
+        let files = files(&stored(name));
+        let size: u64 = files.iter().map(|path| path.metadata().unwrap().len()).sum();
+        assert!(size < 60_000, "{size} bytes");
+        for path in files.iter().filter(|path| path.extension().is_none_or(|extension| extension != "safetensors")) {
+            assert!(std::str::from_utf8(&fs::read(path).unwrap()).is_ok(), "{} is no text", path.display());
+        }
+        assert_says(&read(stored(name).join("README.md")), &["lookback train", "lookback translate"]);
     }
-    assert_says(&read(stored().join("README.md")), &["lookback train", "lookback translate"]);
 }
 
 #[test]
 fn a_checkpoint_of_a_newer_format_is_refused_and_not_misread() {
-    let (dir, run) = copied();
+    let (dir, run) = copied(STORED[0]);
     let name = read(run.join("last"));
     let manifest = run.join("checkpoints").join(name.trim()).join("manifest.json");
     let text = read(&manifest);

@@ -36,15 +36,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The choice of a score.
+// Variants without fields have braces all the same: serde lets a unit variant pass with any field beside its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScoreConfig {
     /// `s . h`; needs equal widths.
-    Dot,
+    Dot {},
     /// `s . h / sqrt(d)`; needs equal widths.
-    ScaledDot,
+    ScaledDot {},
     /// `s^T W h`.
-    General,
+    General {},
     /// `v^T tanh(W s + U h + b)`.
     Additive {
         /// Width of the alignment network.
@@ -56,7 +57,7 @@ pub enum ScoreConfig {
         d_attention: usize,
     },
     /// The cosine of the angle between `s` and `h`, over a learned temperature; needs equal widths.
-    Cosine,
+    Cosine {},
     /// `(W s)_i`: the state alone says where to look.
     Location {
         /// Longest source, in tokens with the end symbol; longer input is refused.
@@ -87,19 +88,19 @@ impl ScoreConfig {
     /// Makes the layer for decoder states of width `d_query` and encoder states of width `d_value`.
     pub fn init(&self, d_query: usize, d_value: usize, init: &Init) -> Score {
         match self {
-            Self::Dot => Score::Dot(Dot),
-            Self::ScaledDot => Score::ScaledDot(ScaledDot),
-            Self::General => Score::General(General::new(d_query, d_value, init)),
+            Self::Dot {} => Score::Dot(Dot),
+            Self::ScaledDot {} => Score::ScaledDot(ScaledDot),
+            Self::General {} => Score::General(General::new(d_query, d_value, init)),
             Self::Additive { d_attention } => Score::Additive(Additive::new(d_query, d_value, *d_attention, init)),
             Self::Concat { d_attention } => Score::Concat(Concat::new(d_query, d_value, *d_attention, init)),
-            Self::Cosine => Score::Cosine(Cosine::new(init)),
+            Self::Cosine {} => Score::Cosine(Cosine::new(init)),
             Self::Location { max_source_len } => Score::Location(Location::new(d_query, *max_source_len, init)),
         }
     }
 
     /// Whether the score compares the two states element by element.
     pub fn needs_equal_widths(&self) -> bool {
-        matches!(self, Self::Dot | Self::ScaledDot | Self::Cosine)
+        matches!(self, Self::Dot {} | Self::ScaledDot {} | Self::Cosine {})
     }
 }
 

@@ -1,0 +1,38 @@
+//! Learned positions.
+
+use crate::layers::Init;
+use burn::module::Module;
+use burn::nn::Embedding;
+use burn::tensor::{Int, Tensor};
+
+/// `x_pos + P_pos` with a learned table `P`.
+///
+/// The table ends somewhere, and a position that training never saw has a vector that was never learnt; longer input is
+/// refused. Without a scheme of its own, the decoder uses the encoder's table.
+///
+/// # Reference
+/// Gehring et al., Convolutional Sequence to Sequence Learning, 2017, section 3.1; Vaswani et al. 2017, section 3.5 and table
+/// 3, row E. As in the papers.
+#[derive(Module, Debug)]
+pub struct LearnedPositions {
+    learned: Embedding,
+}
+
+impl LearnedPositions {
+    /// A table of `max_len` vectors.
+    pub fn new(max_len: usize, d_model: usize, init: &Init) -> Self {
+        Self { learned: init.embedding(max_len, d_model) }
+    }
+
+    /// # Shapes
+    /// - input, output: `[batch, len, d_model]`
+    ///
+    /// # Panics
+    /// If the table is shorter than `offset + len`.
+    pub fn forward(&self, input: Tensor<3>, offset: usize) -> Tensor<3> {
+        let len = input.dims()[1];
+        let positions = Tensor::<1, Int>::arange(offset as i64..(offset + len) as i64, &input.device());
+        let table = self.learned.weight.val().select(0, positions);
+        input + table.unsqueeze::<3>()
+    }
+}

@@ -1,0 +1,82 @@
+//! Rotary positions (RoPE).
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+
+/// The published base.
+pub(super) fn default_base() -> f64 {
+    10_000.0
+}
+
+/// Turns query `m` and key `n` by angles in proportion to `m` and `n`, so that their product depends on `n - m` alone:
+///
+/// `(q_i, q_(i + d/2)) -> (q_i cos(m t_i) - q_(i + d/2) sin(m t_i), q_i sin(m t_i) + q_(i + d/2) cos(m t_i))`
+///
+/// with `t_i = base^(-2i/d)` for `i = 0, ..., d/2 - 1` and the width `d` of a head. Values are not turned. The cache holds
+/// keys that are already turned, each by its own position.
+///
+/// burn-nn's `RotaryEncoding` has a table of fixed length and panics beyond it, computes the angles in 32 bits, which at
+/// position 10,000 are off by a thousandth, and multiplies with a matrix of signs where two products and a sum do.
+///
+/// # Reference
+/// Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021, equations 15 and 34. **Differs from the
+/// paper:** element `i` is paired with `i + d/2` instead of its neighbour, as in GPT-NeoX and LLaMA: the halves of a row are
+/// contiguous, and the two forms differ by a permutation of the columns of `W^Q` and `W^K`.
+#[derive(Module, Debug)]
+pub struct Rotary {
+    #[module(skip)]
+    d_head: usize,
+    #[module(skip)]
+    base: f64,
+}
+
+/// The angles of some positions.
+///
+/// # Shapes
+/// - cosines, sines: `[1, 1, len, d_head / 2]`
+#[derive(Clone, Debug)]
+pub struct Rotation {
+    cosines: Tensor<4>,
+    sines: Tensor<4>,
+}
+
+impl Rotary {
+    /// For heads of width `d_head`.
+    ///
+    /// # Panics
+    /// If the width is odd.
+    pub fn new(d_head: usize, base: f64) -> Self {
+        assert!(d_head.is_multiple_of(2), "d_head must be even, got {d_head}");
+        Self { d_head, base }
+    }
+
+    /// The angles of the positions `offset, offset + 1, ...`.
+    pub fn rotation(&self, offset: usize, len: usize, device: &Device) -> Rotation {
+        let half = self.d_head / 2;
+        // In 64 bits: angles grow with the position, and what counts is what is left of them beyond whole turns.
+        let angle = |i: usize| {
+            let exponent = -((i % half * 2) as f64) / self.d_head as f64;
+            (offset + i / half) as f64 * self.base.powf(exponent)
+        };
+        let table = |value: fn(f64) -> f64| {
+            let values: Vec<f32> = (0..len * half).map(|i| value(angle(i)) as f32).collect();
+            Tensor::from_data(TensorData::new(values, [1, 1, len, half]), device)
+        };
+        Rotation { cosines: table(f64::cos), sines: table(f64::sin) }
+    }
+}
+
+impl Rotation {
+    /// # Shapes
+    /// - input, output: `[batch, n_heads, len, d_head]`
+    pub fn apply(&self, input: Tensor<4>) -> Tensor<4> {
+        let half = input.dims()[3] / 2;
+        let (first, second) = (input.clone().narrow(3, 0, half), input.narrow(3, half, half));
+        let (cosines, sines) = (&self.cosines, &self.sines);
+        let turned = [
+            first.clone() * cosines.clone() - second.clone() * sines.clone(),
+            first * sines.clone() + second * cosines.clone(),
+        ];
+        Tensor::cat(turned.into(), 3)
+    }
+}
