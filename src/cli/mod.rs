@@ -250,6 +250,8 @@ struct EvaluateArgs {
 enum InspectCommand {
     /// Attention maps: which source words each target word was made of, for every layer and head.
     Attention(InspectAttentionArgs),
+    /// Sentence vectors, token states and word vectors: which sentences and words the model holds to be alike.
+    States(InspectStatesArgs),
 }
 
 #[derive(Args, Debug)]
@@ -353,6 +355,37 @@ struct ExplainArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(after_help = "A line of the input is a sentence, or label TAB sentence; labels colour the points.
+
+Examples:
+  lookback inspect states --run runs/first --input datasets/meaning/de.tsv --out states.html
+  lookback inspect states --run runs/first --input datasets/meaning/de.tsv --tokens --out tokens.svg
+  lookback inspect states --run runs/first --word Hund --word Katze")]
+struct InspectStatesArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// Sentences, or label TAB sentence, one a line; - is standard input.
+    #[arg(long, value_name = "FILE", required_unless_present = "words")]
+    input: Option<PathBuf>,
+    /// Where the picture goes: a page (.html), a picture (.svg, .png) or numbers (.csv).
+    #[arg(long, value_name = "FILE", requires = "input")]
+    out: Option<PathBuf>,
+    /// Draw tokens instead of sentences; a page has both.
+    #[arg(long)]
+    tokens: bool,
+    /// List the words most alike to this one by their vectors; may be repeated, and then they are compared.
+    #[arg(long = "word", value_name = "WORD")]
+    words: Vec<String>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// One JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
 struct DevicesArgs {
     /// Run one forward and backward pass of every model on every backend and print the largest difference from flex.
     #[arg(long)]
@@ -396,6 +429,7 @@ impl Cli {
             Command::Evaluate(args) => evaluate::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Inspect(InspectCommand::Attention(args)) => inspect::attention(args),
+            Command::Inspect(InspectCommand::States(args)) => inspect::states(args),
             Command::Devices(args) => devices::run(args),
             Command::Config(command) => config::run(command),
             Command::Completions(args) => completions::run(args),

@@ -23,4 +23,4 @@ pub mod recurrent;
 
 pub use init::Init;
 pub use mask::Mask;
-pub use pass::{Pass, Trace, TraceEntry};
+pub use pass::{Pass, Trace, TraceEntry, Watch};

@@ -36,6 +36,13 @@ impl Trace {
     }
 }
 
+/// The encoder's input, kept apart from what it was made of, so that a gradient can be taken with respect to it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    /// `[batch, source_len, width]`, once the encoder has run.
+    pub input: Option<Tensor<3>>,
+}
+
 /// Where the dropout masks of one forward pass come from.
 #[derive(Clone, Copy, Debug)]
 struct DropoutCounter {
@@ -51,6 +58,7 @@ pub struct Pass<'a> {
     dropout: Option<DropoutCounter>,
     replacement_rate: f64,
     trace: Option<&'a mut Trace>,
+    watch: Option<&'a mut Watch>,
     scope: Vec<String>,
 }
 
@@ -87,6 +95,19 @@ impl<'a> Pass<'a> {
     /// A pass without dropout that leaves its intermediate results in `trace`.
     pub fn traced(trace: &'a mut Trace) -> Self {
         Self { trace: Some(trace), ..Self::default() }
+    }
+
+    /// A pass without dropout that keeps the encoder's input in `watch`.
+    pub fn watched(watch: &'a mut Watch) -> Self {
+        Self { watch: Some(watch), ..Self::default() }
+    }
+
+    /// What every encoder calls on the vectors that it reads, in the order of the source words, before anything mixes them.
+    pub fn watch_input(&mut self, input: Tensor<3>) -> Tensor<3> {
+        let Some(watch) = &mut self.watch else { return input };
+        let leaf = if input.is_autodiff() { input.detach().require_grad() } else { input };
+        watch.input = Some(leaf.clone());
+        leaf
     }
 
     /// Whether this pass drops units.

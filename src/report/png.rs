@@ -40,30 +40,34 @@ pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>> {
     Ok(codec::encode(&pixels))
 }
 
-fn draw(group: &Group, scale: Transform, pixels: &mut Pixmap) {
+/// `place` brings the group's own coordinates to pixels.
+fn draw(group: &Group, place: Transform, pixels: &mut Pixmap) {
+    let place = place.pre_concat(group.transform());
     for node in group.children() {
         match node {
-            Node::Group(group) => draw(group, scale, pixels),
-            Node::Text(text) => draw(text.flattened(), scale, pixels),
-            Node::Path(path) => draw_path(path, scale, pixels),
-            Node::Image(image) => {
-                let ImageKind::PNG(bytes) = image.kind() else { continue };
-                let Some(glyph) = codec::decode(bytes) else { continue };
-                // A bitmap glyph is as large as its image says; the node's transform brings it to the size of the text.
-                let sized = Transform::from_scale(
-                    image.size().width() / glyph.width() as f32,
-                    image.size().height() / glyph.height() as f32,
-                );
-                let place = scale.pre_concat(image.abs_transform()).pre_concat(sized);
-                let paint = PixmapPaint { quality: tiny_skia::FilterQuality::Bicubic, ..PixmapPaint::default() };
-                pixels.draw_pixmap(0, 0, glyph.as_ref(), &paint, place, None);
-            }
+            Node::Group(group) => draw(group, place, pixels),
+            Node::Text(text) => draw(text.flattened(), place, pixels),
+            Node::Path(path) => draw_path(path, place, pixels),
+            // Coloured emoji are images in some fonts and drawings in others.
+            Node::Image(image) => match image.kind() {
+                ImageKind::PNG(bytes) => draw_glyph(bytes, image.size(), place, pixels),
+                ImageKind::SVG(tree) => draw(tree.root(), place, pixels),
+                _ => {}
+            },
         }
     }
 }
 
-fn draw_path(path: &usvg::Path, scale: Transform, pixels: &mut Pixmap) {
-    let place = scale.pre_concat(path.abs_transform());
+/// Draws a bitmap of the given size.
+fn draw_glyph(bytes: &[u8], size: usvg::Size, place: Transform, pixels: &mut Pixmap) {
+    let Some(glyph) = codec::decode(bytes) else { return };
+    let (width, height) = (glyph.width() as f32, glyph.height() as f32);
+    let place = place.pre_concat(Transform::from_scale(size.width() / width, size.height() / height));
+    let paint = PixmapPaint { quality: tiny_skia::FilterQuality::Bicubic, ..PixmapPaint::default() };
+    pixels.draw_pixmap(0, 0, glyph.as_ref(), &paint, place, None);
+}
+
+fn draw_path(path: &usvg::Path, place: Transform, pixels: &mut Pixmap) {
     let outline: &Path = path.data();
     if let Some(fill) = path.fill() {
         let rule = match fill.rule() {

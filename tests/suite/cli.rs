@@ -3,6 +3,7 @@
 mod bad_input;
 mod evaluate;
 mod generate;
+mod inspect;
 mod translate;
 
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, finish, lookback, read, succeed, write_tiny};

@@ -11,6 +11,7 @@
 //! | `layers` | layers, the loss, Adam and learning rates against PyTorch and by hand |
 //! | `learning` | small models learn small tasks; about a minute |
 //! | `models` | models against PyTorch, and the laws that every model keeps |
+//! | `report` | attention maps, alignments, states: numbers by hand, drawings, pages |
 //! | `scoring` | scores against sacreBLEU's and by hand |
 //! | `support` | golden values, closed-form weights, tolerances, backends: what several modules need |
 //! | `training` | exact resume, checkpoints, run folders, why training ends |
@@ -25,6 +26,7 @@ mod decoding;
 mod layers;
 mod learning;
 mod models;
+mod report;
 mod scoring;
 mod support;
 mod training;

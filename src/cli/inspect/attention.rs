@@ -1,6 +1,6 @@
 //! `lookback inspect attention`.
 
-use super::{extension, load, picture, tables, write};
+use super::{extension, faithfulness, load, picture, tables, write};
 use crate::cli::{InspectAttentionArgs, check_lengths, print, progress};
 use crate::data::{Split, TaskConfig, read_lines};
 use crate::error::{Error, Result};
@@ -28,10 +28,15 @@ pub(in crate::cli) fn run(args: InspectAttentionArgs) -> Result<()> {
         .map(|written| collect::collect(&loaded.model, &loaded.tokenizers, written))
         .collect();
     bar.finish_and_clear();
-    let sentences = maps?;
+    // A model without attention has no maps, but what its source words do can still be told.
+    let sentences = match maps {
+        Err(_) if args.faithfulness && args.out.is_none() => Vec::new(),
+        maps => maps?,
+    };
     let heads = summarize(&sentences);
     let report = tables::Report {
-        sentences: sentences.len(),
+        sentences: written.len(),
+        faithfulness: args.faithfulness.then(|| faithfulness::of(&loaded.model, &written, &sentences)),
         errors: tables::error_rates(&sentences, &gold),
         aligned: gold.iter().filter(|gold| gold.is_some()).count(),
         heads,

@@ -1,10 +1,13 @@
 //! `lookback inspect`: attention maps and the meaning of states.
 
 mod attention;
+mod faithfulness;
 mod picture;
+mod states;
 mod tables;
 
 pub(super) use attention::run as attention;
+pub(super) use states::run as states;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};

@@ -1,6 +1,7 @@
 //! The numbers of `inspect attention`, as text, JSON and HTML.
 
 use super::attention::Aligned;
+use super::faithfulness::{self, Verdict};
 use crate::report::alignment::{AlignmentCounts, links};
 use crate::report::attention::measure::HeadSummary;
 use crate::report::attention::select::average;
@@ -30,6 +31,9 @@ pub(super) struct Report {
     /// Of every cross-attention map and of the means; empty where no right alignment is known.
     pub(super) errors: Vec<ErrorRate>,
     pub(super) heads: Vec<HeadSummary>,
+    /// What erasing source words does, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) faithfulness: Option<Verdict>,
 }
 
 /// The error rates of every head, of each layer's mean and of the mean of all.
@@ -71,9 +75,11 @@ fn place(layer: Option<usize>, head: Option<usize>) -> [String; 2] {
 }
 
 pub(super) fn text(report: &Report) -> String {
-    let mut text = String::from(
-        "part     layer  head  looks at        entropy  tokens  distance  diagonality  previous   same   next\n",
-    );
+    let mut text = String::new();
+    if !report.heads.is_empty() {
+        text +=
+            "part     layer  head  looks at        entropy  tokens  distance  diagonality  previous   same   next\n";
+    }
     for head in &report.heads {
         let ([layer, number], m) = (place(head.layer, head.head), &head.measures);
         text += &format!(
@@ -100,11 +106,16 @@ pub(super) fn text(report: &Report) -> String {
             text += &format!("{layer:>5}  {head:>4}  {:>5.2} %\n", 100.0 * error.aer);
         }
     }
+    text += &report.faithfulness.as_ref().map(faithfulness::text).unwrap_or_default();
     text
 }
 
 /// What stands below the heads on the page.
 pub(super) fn html(report: &Report) -> String {
+    error_table(report) + &report.faithfulness.as_ref().map(faithfulness::html).unwrap_or_default()
+}
+
+fn error_table(report: &Report) -> String {
     if report.errors.is_empty() {
         return String::new();
     }

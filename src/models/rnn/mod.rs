@@ -125,11 +125,15 @@ impl Seq2Seq for RnnModel {
     type State = RnnState;
 
     fn encode(&self, source: &Padded, pass: &mut Pass) -> RnnMemory {
-        let embedded = self.source_embedding.forward(source.ids.clone());
+        let embedded = pass.watch_input(self.source_embedding.forward(source.ids.clone()));
         pass.record("encoder.embedded", || embedded.clone());
         let embedded = if self.reverse_source { reversed(embedded, &source.lengths) } else { embedded };
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let encoded = self.encoder.forward(embedded, &source.lengths, pass);
+        pass.record("encoder.output", || match self.reverse_source {
+            true => reversed(encoded.states.clone(), &source.lengths),
+            false => encoded.states.clone(),
+        });
         let top = encoded.finals.last().expect("at least one layer");
         let context = Tensor::cat(top.iter().map(|state| state.hidden.clone()).collect(), 1);
         pass.record("encoder.context", || context.clone());

@@ -65,6 +65,8 @@ struct PageSentence<'a> {
     probabilities: &'a [f32],
     coverage: Option<Vec<f32>>,
     maps: Vec<PageMap>,
+    /// The mean of each part, so that the first picture of a long sentence does not wait for every head to be unpacked.
+    means: Vec<PageMap>,
 }
 
 #[derive(Serialize)]
@@ -110,6 +112,7 @@ fn of_sentence(sentence: &SentenceMaps, packing: Packing) -> PageSentence<'_> {
         probabilities: &sentence.probabilities,
         coverage: sentence.average(Part::Cross).map(|map| coverage(&map)),
         maps: sentence.maps.par_iter().map(|map| of_map(map, packing)).collect(),
+        means: Part::ALL.iter().filter_map(|part| sentence.average(*part)).map(|map| of_map(&map, packing)).collect(),
     }
 }
 

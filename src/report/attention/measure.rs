@@ -36,6 +36,8 @@ const MOST: f64 = 0.5;
 const BROAD: f64 = 0.8;
 /// Above this correlation a map is called diagonal.
 const DIAGONAL: f64 = 0.9;
+/// Up to this many tokens are few.
+const FEW: f64 = 3.0;
 
 impl Measures {
     /// The numbers of a map.
@@ -85,7 +87,8 @@ impl Measures {
             m if !is_self && m.diagonality >= DIAGONAL => "diagonal",
             m if !is_self && m.diagonality <= -DIAGONAL => "anti-diagonal",
             m if m.relative_entropy >= BROAD => "broadly",
-            _ => "mixed",
+            m if m.entropy.exp() <= FEW => "a few tokens",
+            _ => "several tokens",
         }
     }
 

@@ -36,7 +36,8 @@ function chosen() {
 
 /** The chosen map, or the mean of the chosen maps. */
 async function matrix() {
-  const maps = chosen();
+  let maps = chosen();
+  if (maps.length > 1 && maps.length === mapsOf().length) maps = sentence().means.filter(map => map.part === shown.part);
   const all = await Promise.all(maps.map(weightsOf));
   const { rows, columns } = maps[0];
   if (all.length === 1) return { rows, columns, weights: all[0] };

@@ -27,7 +27,7 @@ function widest(labels, size, most) {
 
 /** A picture of the weights, one pixel a cell. */
 function paint(map) {
-  const strongest = document.getElementById("relative").checked ? Math.max(...maxima(map)) || 1 : 1;
+  const strongest = document.getElementById("relative").checked ? largest(map) || 1 : 1;
   const image = new ImageData(map.columns, map.rows);
   const [red, green, blue] = theme("--weight").split(",").map(Number);
   for (let i = 0; i < map.weights.length; i++) {
@@ -42,15 +42,15 @@ function paint(map) {
   return picture;
 }
 
-function maxima(map) {
-  const found = new Float32Array(map.rows);
-  for (let i = 0; i < map.rows; i++) for (let j = 0; j < map.columns; j++) found[i] = Math.max(found[i], map.weights[i * map.columns + j]);
-  return found;
-}
+const largest = map => map.weights.reduce((a, b) => Math.max(a, b), 0);
+
+/** The most that the frame takes of the window's height. */
+const tallest = () => Math.min(760, Math.max(300, innerHeight * 0.72));
 
 /** Fits the canvas into the frame and tells the frame how far it can be scrolled. */
 function stretch(width, height) {
   const ratio = devicePixelRatio || 1;
+  frame.style.height = `${Math.min(tallest(), height + 2)}px`;
   room.style.width = `${width}px`;
   room.style.height = `${height}px`;
   const [w, h] = [Math.min(frame.clientWidth, Math.max(width, 1)), Math.min(frame.clientHeight, Math.max(height, 1))];
@@ -68,7 +68,7 @@ function drawMatrix() {
   const most = narrow ? 84 : 150;
   const left = widest(rows, 12, most), top = widest(columns, 12, most);
   // Everything fits at zoom 0, unless cells would become specks.
-  const fitting = Math.min((frame.clientWidth - left - 14) / columns.length, (frame.clientHeight - top - 14) / rows.length);
+  const fitting = Math.min((frame.clientWidth - left - 14) / columns.length, (tallest() - top - 16) / rows.length);
   const cell = zoomed(Math.min(32, Math.max(fitting, rows.length <= 60 ? 13 : 1.5)));
   const [width, height] = stretch(left + cell * columns.length + 12, top + cell * rows.length + 12);
   const [x, y] = [left - frame.scrollLeft, top - frame.scrollTop];
@@ -125,12 +125,13 @@ function cross(x, y, cell, rows, columns) {
 function numbers(x, y, cell, [width, height]) {
   context.font = fontOf(10);
   context.textAlign = "center";
+  const strongest = document.getElementById("relative").checked ? largest(current) : 1;
   const from = Math.max(0, Math.floor((place.top - y) / cell)), to = Math.min(current.rows, Math.ceil((height - y) / cell));
   const first = Math.max(0, Math.floor((place.left - x) / cell)), last = Math.min(current.columns, Math.ceil((width - x) / cell));
   for (let i = from; i < to; i++) for (let j = first; j < last; j++) {
     const weight = current.weights[i * current.columns + j];
     if (weight < Math.max(shown.least, 0.005)) continue;
-    context.fillStyle = weight > 0.55 ? theme("--ground") : theme("--ink");
+    context.fillStyle = weight / strongest > 0.55 ? theme("--ground") : theme("--ink");
     context.fillText(weight.toFixed(2).replace(/^0/, ""), x + (j + 0.5) * cell, y + (i + 0.5) * cell + 3.5);
   }
 }

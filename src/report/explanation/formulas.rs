@@ -72,7 +72,7 @@ impl Mechanism {
         let mut formulas = Vec::new();
         let word = "the new state: the word before, what was read of the source, and the state before";
         let how = match &config.attention {
-            AttentionConfig::None => {
+            AttentionConfig::None {} => {
                 let (state, meaning) = match config.context {
                     ContextUse::EveryStep => (format!("s_t = {cell}([y_(t-1); c], s_(t-1))"), word),
                     ContextUse::Initial => {
@@ -115,7 +115,7 @@ impl Mechanism {
             formulas,
             n_directions: if both { 2 } else { 1 },
             reads_backwards: config.reverse_source,
-            has_attention: config.attention != AttentionConfig::None,
+            has_attention: config.attention.alignment().is_some(),
         }
     }
 
@@ -152,12 +152,12 @@ impl Mechanism {
 /// From scores to the context of a recurrent decoder.
 fn attend(score: &ScoreConfig, window: &WindowConfig) -> Vec<Formula> {
     let (text, meaning) = match score {
-        ScoreConfig::Dot => ("e_ti = q_t . h_i", "how well position i answers: the dot product"),
-        ScoreConfig::ScaledDot => ("e_ti = q_t . h_i / sqrt(d)", "the dot product, kept small in wide vectors"),
-        ScoreConfig::General => ("e_ti = q_t . W h_i", "the dot product after a learned projection"),
+        ScoreConfig::Dot {} => ("e_ti = q_t . h_i", "how well position i answers: the dot product"),
+        ScoreConfig::ScaledDot {} => ("e_ti = q_t . h_i / sqrt(d)", "the dot product, kept small in wide vectors"),
+        ScoreConfig::General {} => ("e_ti = q_t . W h_i", "the dot product after a learned projection"),
         ScoreConfig::Additive { .. } => ("e_ti = v . tanh(W q_t + U h_i + b)", "a small network looks at both states"),
         ScoreConfig::Concat { .. } => ("e_ti = v . tanh(W [q_t; h_i])", "a small network looks at both states"),
-        ScoreConfig::Cosine => {
+        ScoreConfig::Cosine {} => {
             ("e_ti = exp(g) cos(q_t, h_i)", "the angle between the two, sharpened by a learned factor")
         }
         ScoreConfig::Location { .. } => ("e_ti = (W q_t)_i", "the state alone says where to look"),
@@ -165,7 +165,7 @@ fn attend(score: &ScoreConfig, window: &WindowConfig) -> Vec<Formula> {
     let mut formulas = vec![line("score", text, meaning)];
     let local = "only positions near the centre count";
     match window {
-        WindowConfig::Global => formulas.push(softmax()),
+        WindowConfig::Global {} => formulas.push(softmax()),
         WindowConfig::LocalM { half_width } => {
             formulas.push(line("window", format!("p_t = min(t, S), |i - p_t| <= {half_width}"), local));
             formulas.push(softmax());
@@ -188,16 +188,16 @@ fn softmax() -> Formula {
 /// The attention in words.
 fn name(score: &ScoreConfig, window: &WindowConfig) -> String {
     let score = match score {
-        ScoreConfig::Dot => "dot-product",
-        ScoreConfig::ScaledDot => "scaled dot-product",
-        ScoreConfig::General => "general (bilinear)",
+        ScoreConfig::Dot {} => "dot-product",
+        ScoreConfig::ScaledDot {} => "scaled dot-product",
+        ScoreConfig::General {} => "general (bilinear)",
         ScoreConfig::Additive { .. } => "additive",
         ScoreConfig::Concat { .. } => "concat",
-        ScoreConfig::Cosine => "cosine",
+        ScoreConfig::Cosine {} => "cosine",
         ScoreConfig::Location { .. } => "location",
     };
     match window {
-        WindowConfig::Global => format!("{score} attention"),
+        WindowConfig::Global {} => format!("{score} attention"),
         WindowConfig::LocalM { half_width } => format!("{score} attention in a window of {half_width} around step t"),
         WindowConfig::LocalP { half_width } => {
             format!("{score} attention in a window of {half_width} around a predicted centre")
@@ -208,13 +208,13 @@ fn name(score: &ScoreConfig, window: &WindowConfig) -> String {
 /// From the state to the distribution over words.
 fn output(config: &RnnConfig) -> Formula {
     let (state, context) = match config.attention {
-        AttentionConfig::None => ("s_t", "c"),
+        AttentionConfig::None {} => ("s_t", "c"),
         AttentionConfig::Bahdanau { .. } => ("s_t", "c_t"),
         AttentionConfig::Luong { .. } => ("tanh(W_c [c_t; s_t])", "c_t"),
     };
     let read = match config.readout {
-        ReadoutConfig::State => state.to_owned(),
-        ReadoutConfig::StateContext => format!("[{state}; {context}]"),
+        ReadoutConfig::State {} => state.to_owned(),
+        ReadoutConfig::StateContext {} => format!("[{state}; {context}]"),
         ReadoutConfig::DeepOutput { .. } => format!("maxout(U {state} + V y_(t-1) + C {context})"),
     };
     match config.output {

@@ -1,0 +1,235 @@
+//! `lookback inspect states`.
+
+use super::{extension, load, write};
+use crate::cli::{InspectStatesArgs, check_lengths, print};
+use crate::data::read_lines;
+use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
+use crate::report::attention::files::quoted;
+use crate::report::page::escape;
+use crate::report::states::scatter::{Dot, scatter};
+use crate::report::states::words::{Neighbour, WordVectors, cosine};
+use crate::report::states::{
+    Grouping, Labelled, Map, SentenceStates, VectorKind, collect, grouping, html, sentence_map, token_map,
+};
+use crate::training::LoadedModel;
+use serde::Serialize;
+use std::path::Path;
+
+const ENDINGS: [&str; 4] = ["html", "svg", "png", "csv"];
+/// Neighbours listed for each word.
+const N_NEIGHBOURS: usize = 10;
+
+#[derive(Serialize)]
+struct Word {
+    word: String,
+    tokens: usize,
+    neighbours: Vec<Neighbour>,
+    /// The cosine with every word that was asked for.
+    similarity: Vec<f64>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    sentences: usize,
+    vectors: Option<VectorKind>,
+    explained_sentences: Option<[f64; 2]>,
+    explained_tokens: Option<[f64; 2]>,
+    grouping: Option<Grouping>,
+    words: Vec<Word>,
+}
+
+pub(in crate::cli) fn run(args: InspectStatesArgs) -> Result<()> {
+    let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
+    let loaded = load(&args.run, args.backend)?;
+    let words = words(&loaded, &args.words)?;
+    let mut report = Report {
+        sentences: 0,
+        vectors: None,
+        explained_sentences: None,
+        explained_tokens: None,
+        grouping: None,
+        words,
+    };
+    if let Some(input) = &args.input {
+        let (states, kind) = collect(&loaded.model, &loaded.tokenizers, &sentences(input, &loaded)?);
+        let (by_sentence, by_token) = (sentence_map(&states), token_map(&states));
+        report.sentences = states.len();
+        report.vectors = Some(kind);
+        report.explained_sentences = Some(by_sentence.explained);
+        report.explained_tokens = Some(by_token.explained);
+        report.grouping = grouping(&states);
+        let map = if args.tokens { &by_token } else { &by_sentence };
+        if let (Some(out), Some(ending)) = (&args.out, ending) {
+            let bytes = match ending {
+                "html" => {
+                    let name = args.run.file_name().unwrap_or(args.run.as_os_str()).to_string_lossy();
+                    let about = format!("The model {name}. A sentence is {}; a token its state.", kind.describe());
+                    html::page(&about, &states, &by_sentence, &by_token, &tables(&report)).render().into_bytes()
+                }
+                "csv" => csv(&states, &[&by_sentence, &by_token]).into_bytes(),
+                _ => {
+                    let svg = picture(&states, map, kind, args.tokens);
+                    if ending == "svg" { svg.into_bytes() } else { crate::report::png::png(&svg, 2.0)? }
+                }
+            };
+            write(out, &bytes)?;
+        }
+    }
+    print(&if args.json { serde_json::to_string(&report).expect("plain data") + "\n" } else { text(&report) })
+}
+
+/// The sentences of a file; blank lines are left out.
+fn sentences(input: &Path, loaded: &LoadedModel) -> Result<Vec<Labelled>> {
+    let lines = read_lines(input)?;
+    let parsed = lines.iter().enumerate().map(|(i, line)| Labelled::parse(i + 1, line));
+    let sentences: Vec<Labelled> = parsed.filter(|sentence| !sentence.text.is_empty()).collect();
+    if sentences.len() < 2 {
+        let message = format!("has {} sentences; a picture needs two at least", sentences.len());
+        return Err(Error::file(input, message));
+    }
+    let ids: Vec<Vec<u32>> = sentences.iter().map(|s| loaded.tokenizers.source().encode(&s.text)).collect();
+    check_lengths(loaded.model.limits().source, &ids, |i, message| Error::line(input, sentences[i].number, message))?;
+    Ok(sentences)
+}
+
+fn words(loaded: &LoadedModel, words: &[String]) -> Result<Vec<Word>> {
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tokenizer = loaded.tokenizers.source();
+    let vectors = WordVectors::of_source(&loaded.model)
+        .ok_or_else(|| Error::message("this model has no table of word vectors"))?;
+    let ids: Vec<Vec<u32>> = words.iter().map(|word| tokenizer.encode(word)).collect();
+    if let Some(i) = ids.iter().position(|ids| ids.is_empty() || ids.contains(&crate::data::UNK)) {
+        let message = format!("--word {:?} is not in the model's source vocabulary; try another spelling", words[i]);
+        return Err(Error::message(message));
+    }
+    let listed = words.iter().zip(&ids).map(|(word, own)| Word {
+        word: word.clone(),
+        tokens: own.len(),
+        neighbours: vectors.neighbours(own, N_NEIGHBOURS, tokenizer),
+        similarity: ids.iter().map(|other| cosine(&vectors.of(own), &vectors.of(other))).collect(),
+    });
+    Ok(listed.collect())
+}
+
+/// The points as dots, coloured by label or, without labels, by length in four steps.
+fn picture(states: &[SentenceStates], map: &Map, kind: VectorKind, is_tokens: bool) -> String {
+    let mut groups: Vec<String> = Vec::new();
+    let longest = states.iter().map(|state| state.tokens.len()).max().unwrap_or(1);
+    let step = longest.div_ceil(4).max(1);
+    let has_labels = states.iter().any(|state| state.sentence.label.is_some());
+    let mut of_sentence = Vec::new();
+    for state in states {
+        let name = match &state.sentence.label {
+            Some(label) => label.clone(),
+            None if has_labels => "no label".into(),
+            None => {
+                let bucket = (state.tokens.len() - 1) / step;
+                format!("{} to {} tokens", bucket * step + 1, (bucket + 1) * step)
+            }
+        };
+        let place = groups.iter().position(|group| *group == name).unwrap_or_else(|| {
+            groups.push(name);
+            groups.len() - 1
+        });
+        of_sentence.push(place);
+    }
+    let dots: Vec<Dot> = map
+        .points
+        .iter()
+        .map(|point| Dot {
+            at: point.at,
+            group: of_sentence[point.sentence],
+            name: point.token.clone().unwrap_or_else(|| states[point.sentence].sentence.text.clone()),
+            title: states[point.sentence].sentence.text.clone(),
+        })
+        .collect();
+    let title = match is_tokens {
+        true => "Tokens by the encoder's states".to_string(),
+        false => format!("Sentences by {}", kind.describe()),
+    };
+    scatter(&title, &dots, &groups, map.explained)
+}
+
+fn csv(states: &[SentenceStates], maps: &[&Map]) -> String {
+    let mut text = String::from("kind,sentence,label,length,x,y,token,text\n");
+    for point in maps.iter().flat_map(|map| &map.points) {
+        let state = &states[point.sentence];
+        let kind = if point.token.is_some() { "token" } else { "sentence" };
+        text += &format!(
+            "{kind},{},{},{},{},{},{},{}\n",
+            state.sentence.number,
+            quoted(state.sentence.label.as_deref().unwrap_or_default()),
+            state.tokens.len(),
+            point.at[0],
+            point.at[1],
+            quoted(point.token.as_deref().unwrap_or_default()),
+            quoted(&state.sentence.text)
+        );
+    }
+    text
+}
+
+fn text(report: &Report) -> String {
+    let mut text = String::new();
+    if let (Some(kind), Some(sentences), Some(tokens)) =
+        (report.vectors, report.explained_sentences, report.explained_tokens)
+    {
+        let shares = |[x, y]: [f64; 2]| format!("{:.1} % + {:.1} %", 100.0 * x, 100.0 * y);
+        text += &format!("{} sentences, each as {}\n", report.sentences, kind.describe());
+        text += &format!("variance in the plane: sentences {}, tokens {}\n", shares(sentences), shares(tokens));
+    }
+    if let Some(g) = report.grouping {
+        text += &format!(
+            "cosine within a label {:.3}, between labels {:.3}\nthe nearest sentence has the same label: {:.1} % (by chance {:.1} %)\n",
+            g.within,
+            g.between,
+            100.0 * g.nearest_is_same,
+            100.0 * g.by_chance
+        );
+    }
+    for word in &report.words {
+        let near: Vec<String> = word.neighbours.iter().map(|n| format!("{} {:.2}", n.token, n.cosine)).collect();
+        text += &format!("{}: {}\n", word.word, near.join("  "));
+    }
+    if report.words.len() > 1 {
+        for word in &report.words {
+            let row: String = word.similarity.iter().map(|cosine| format!("{cosine:>7.3}")).collect();
+            text += &format!("{:<16}{row}\n", word.word);
+        }
+    }
+    text
+}
+
+fn tables(report: &Report) -> String {
+    let grouping = report.grouping.map(|g| {
+        format!(
+            "<p>Cosine of two sentences with one label: {:.3}; with different labels: {:.3}. The nearest sentence has the same \
+             label in {:.1} % of cases (by chance {:.1} %). The mean vector is taken off first; all dimensions count.</p>",
+            g.within,
+            g.between,
+            100.0 * g.nearest_is_same,
+            100.0 * g.by_chance
+        )
+    });
+    let words: String = report
+        .words
+        .iter()
+        .map(|word| {
+            let near: Vec<String> = word
+                .neighbours
+                .iter()
+                .map(|n| format!("{} <span class=\"muted\">{:.2}</span>", escape(&n.token), n.cosine))
+                .collect();
+            format!("<tr><th>{}</th><td>{}</td></tr>", escape(&word.word), near.join(", "))
+        })
+        .collect();
+    let words = if words.is_empty() {
+        words
+    } else {
+        format!("<h2>Words most alike</h2><div class=\"panel\"><table>{words}</table></div>")
+    };
+    grouping.unwrap_or_default() + &words
+}

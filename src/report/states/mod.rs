@@ -1,0 +1,189 @@
+//! What a model makes of sentences: one vector for each, one for each token, and where they lie in the plane.
+
+pub mod html;
+pub mod pca;
+pub mod scatter;
+pub mod words;
+
+use crate::data::Tokenizers;
+use crate::data::batch::Padded;
+use crate::data::tokenizer::EOS;
+use crate::layers::{Pass, Trace};
+use crate::models::Seq2Seq;
+use pca::{Projection, project};
+use serde::Serialize;
+
+/// A sentence to look at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Labelled {
+    /// The number of its line, counted from 1.
+    pub number: usize,
+    /// What it is coloured by, if anything.
+    pub label: Option<String>,
+    /// The sentence.
+    pub text: String,
+}
+
+impl Labelled {
+    /// A line of a file: `sentence`, or `label TAB sentence`.
+    pub fn parse(number: usize, line: &str) -> Self {
+        match line.split_once('\t') {
+            Some((label, text)) => {
+                Self { number, label: Some(label.trim().to_string()), text: text.trim().to_string() }
+            }
+            None => Self { number, label: None, text: line.trim().to_string() },
+        }
+    }
+}
+
+/// What the encoder makes of one sentence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SentenceStates {
+    /// The sentence.
+    #[serde(flatten)]
+    pub sentence: Labelled,
+    /// Its tokens, the end symbol last.
+    pub tokens: Vec<String>,
+    /// The vector of the whole.
+    pub vector: Vec<f32>,
+    /// The vector of each token.
+    pub states: Vec<Vec<f32>>,
+}
+
+/// What the vector of a sentence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VectorKind {
+    /// The encoder's last real state, the fixed context of recurrent models.
+    LastState,
+    /// The mean of the encoder's outputs.
+    MeanOfMemory,
+}
+
+impl VectorKind {
+    /// In words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::LastState => "the encoder's last state",
+            Self::MeanOfMemory => "the mean of the encoder's states",
+        }
+    }
+}
+
+/// Runs the encoder over each sentence.
+pub fn collect<M: Seq2Seq>(
+    model: &M,
+    tokenizers: &Tokenizers,
+    sentences: &[Labelled],
+) -> (Vec<SentenceStates>, VectorKind) {
+    let mut kind = VectorKind::MeanOfMemory;
+    let states = sentences.iter().map(|sentence| {
+        let ids = tokenizers.source().encode(&sentence.text);
+        let mut trace = Trace::of(|name| name == "encoder.output" || name == "encoder.context");
+        model.encode(&Padded::sources([&ids], &model.device()), &mut Pass::traced(&mut trace));
+        let output = trace.get("encoder.output").expect("every encoder records its output");
+        let width = output.shape[2];
+        let states: Vec<Vec<f32>> = output.values.chunks(width).map(<[f32]>::to_vec).collect();
+        let vector = match trace.get("encoder.context") {
+            Some(context) => {
+                kind = VectorKind::LastState;
+                context.values.clone()
+            }
+            None => mean(&states),
+        };
+        let tokens = ids.iter().chain([&EOS]).map(|id| tokenizers.source().label(*id)).collect();
+        SentenceStates { sentence: sentence.clone(), tokens, vector, states }
+    });
+    (states.collect(), kind)
+}
+
+fn mean(vectors: &[Vec<f32>]) -> Vec<f32> {
+    let mut mean = vec![0.0; vectors[0].len()];
+    for vector in vectors {
+        mean.iter_mut().zip(vector).for_each(|(sum, value)| *sum += value / vectors.len() as f32);
+    }
+    mean
+}
+
+/// A point of the picture.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// The place along the two directions of most variance.
+    pub at: [f64; 2],
+    /// The sentence, an index into [`Map::sentences`].
+    pub sentence: usize,
+    /// The token that it stands for; the whole sentence if there is none.
+    pub token: Option<String>,
+}
+
+/// Sentences or tokens in the plane.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Map {
+    /// The points.
+    pub points: Vec<Point>,
+    /// The part of the variance that each of the two directions holds.
+    pub explained: [f64; 2],
+}
+
+/// Where the sentences lie.
+pub fn sentence_map(states: &[SentenceStates]) -> Map {
+    let vectors: Vec<&[f32]> = states.iter().map(|state| &state.vector[..]).collect();
+    let Projection { points, explained } = project(&vectors);
+    let points = points.into_iter().enumerate().map(|(sentence, at)| Point { at, sentence, token: None });
+    Map { points: points.collect(), explained }
+}
+
+/// Where the tokens lie, each in its sentence.
+pub fn token_map(states: &[SentenceStates]) -> Map {
+    let vectors: Vec<&[f32]> = states.iter().flat_map(|state| state.states.iter().map(|vector| &vector[..])).collect();
+    let Projection { points, explained } = project(&vectors);
+    let owners = states.iter().enumerate().flat_map(|(i, state)| state.tokens.iter().map(move |token| (i, token)));
+    let point = |(at, (sentence, token)): (_, (usize, &String))| Point { at, sentence, token: Some(token.clone()) };
+    Map { points: points.into_iter().zip(owners).map(point).collect(), explained }
+}
+
+/// Whether sentences of one label lie together, in all dimensions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Grouping {
+    /// Mean cosine of two sentences with the same label.
+    pub within: f64,
+    /// Mean cosine of two sentences with different labels.
+    pub between: f64,
+    /// How often the nearest other sentence, by cosine, has the same label, among sentences whose label is not alone.
+    pub nearest_is_same: f64,
+    /// What that would be if the nearest were any other sentence.
+    pub by_chance: f64,
+}
+
+/// The numbers of a labelled set; the mean vector is taken off first, since all sentences share most of it. None without
+/// labels that occur twice.
+pub fn grouping(states: &[SentenceStates]) -> Option<Grouping> {
+    let label = |i: usize| states[i].sentence.label.as_deref();
+    let n = states.len();
+    let same = |i: usize, j: usize| i != j && label(i).is_some() && label(i) == label(j);
+    let centre = mean(&states.iter().map(|state| state.vector.clone()).collect::<Vec<_>>());
+    let moved: Vec<Vec<f32>> =
+        states.iter().map(|state| state.vector.iter().zip(&centre).map(|(x, c)| x - c).collect()).collect();
+    let (mut within, mut between) = (Vec::new(), Vec::new());
+    let (mut hits, mut chances) = (Vec::new(), Vec::new());
+    for i in 0..n {
+        let cosines: Vec<f64> = (0..n).map(|j| words::cosine(&moved[i], &moved[j])).collect();
+        for (j, cosine) in cosines.iter().enumerate().filter(|(j, _)| *j != i) {
+            if same(i, j) { within.push(*cosine) } else { between.push(*cosine) }
+        }
+        let relatives = (0..n).filter(|j| same(i, *j)).count();
+        if relatives > 0 {
+            let others = (0..n).filter(|j| *j != i);
+            let nearest = others.reduce(|a, b| if cosines[b] > cosines[a] { b } else { a })?;
+            hits.push(f64::from(u8::from(same(i, nearest))));
+            chances.push(relatives as f64 / (n - 1) as f64);
+        }
+    }
+    let average = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    (!hits.is_empty()).then(|| Grouping {
+        within: average(&within),
+        between: average(&between),
+        nearest_is_same: average(&hits),
+        by_chance: average(&chances),
+    })
+}
