@@ -68,28 +68,6 @@ pub fn collect<M: Module>(model: &M) -> Weights {
     collector.weights
 }
 
-/// The shape of every parameter of a model.
-pub fn shapes<M: Module>(model: &M) -> BTreeMap<String, Vec<usize>> {
-    struct Collector {
-        path: PathStack,
-        shapes: BTreeMap<String, Vec<usize>>,
-    }
-    impl ModuleVisitor for Collector {
-        fn enter_module(&mut self, name: &str, container: &str) {
-            self.path.enter(name, container);
-        }
-        fn exit_module(&mut self, _name: &str, _container: &str) {
-            self.path.exit();
-        }
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            self.shapes.insert(self.path.path(), param.lazy_shape().to_vec());
-        }
-    }
-    let mut collector = Collector { path: PathStack::default(), shapes: BTreeMap::new() };
-    model.visit(&mut collector);
-    collector.shapes
-}
-
 /// The elements of a tensor as `f32`.
 pub fn to_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.try_into_vec_as::<f32>().expect("a float tensor can be read as f32")

@@ -1,143 +1,76 @@
-//! Gradient times input: how much each source word had to do with each target word, for any model.
+//! Gradient times input: how much each source token had to do with each target word, for any model.
 //!
 //! Attention weights say where a decoder looked; this says what a small change of each source vector would have done. A model
 //! without attention has only this.
 
 use crate::data::batch::Padded;
-use crate::data::tokenizer::{BOS, EOS};
-use crate::layers::Pass;
-use crate::models::weights::{PathStack, to_vec};
-use crate::models::{Seq2Seq, weights};
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Gradients, Int, Tensor, TensorData, activation};
+use crate::data::tokenizer::{BOS, EOS, UNK};
+use crate::layers::{Pass, Watch};
+use crate::models::Seq2Seq;
+use crate::models::weights::to_vec;
+use burn::module::Module;
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 
-/// The word tables that a source may be looked up in, the first that there is.
-const SOURCE_TABLES: [&str; 2] = ["source_embedding.weight", "target_embedding.weight"];
+/// Tokens in one batch of repeated sentences.
+const BATCH_TOKENS: usize = 4096;
 
-/// Most logits of one pass; they are what takes memory.
-const MAX_LOGITS: usize = 1 << 24;
-
-/// `sum_d x_id * d log p(y_t | y_<t, x) / d x_id` for every target word (rows) and source token (columns, the end symbol last).
+/// `sum_d (x_id - u_id) d log p(y_t | y_<t, x) / d x_id` for every target word (rows) and source token (columns, the end symbol
+/// last), where `u` is the vector of `<unk>` at the same place.
 ///
-/// `source` has no end symbol; `target` has one if the model wrote it. A positive value: the word at that place spoke for
-/// `y_t`; a negative one: against it.
+/// To first order this is by how much the log-probability of `y_t` would fall, in nats, if the token were not known. `source`
+/// has no end symbol; `target` has one if the model wrote it.
 ///
-/// Each place gets a row of its own at the end of the word table, so that a word that stands twice has two gradients, and no
-/// model has to know of any of this.
+/// The sentence stands in a batch once for each target word, so that one backward pass gives the gradients of many.
 ///
 /// # Reference
-/// Shrikumar et al., Not Just a Black Box: Learning Important Features Through Propagating Activation Differences, 2016;
-/// Denil et al., Extraction of Salient Sentences from Labelled Documents, 2014.
-///
-/// # Panics
-/// If the model has no table of [`SOURCE_TABLES`], or is one that learns.
+/// Shrikumar et al., Not Just a Black Box: Learning Important Features Through Propagating Activation Differences, 2016.
 pub fn gradient_times_input<M: Module + Seq2Seq>(model: &M, source: &[u32], target: &[u32]) -> Vec<Vec<f32>> {
-    let shapes = weights::shapes(model);
-    let path = SOURCE_TABLES.into_iter().find(|path| shapes.contains_key(*path)).expect("a model has word vectors");
-    let ids: Vec<u32> = source.iter().copied().chain([EOS]).collect();
-    let n_words = shapes[path][0];
-    let widest = shapes.values().map(|shape| shape[0]).max().unwrap_or(1) + ids.len();
+    let model = model.clone().train().no_grad();
+    let source: Vec<u32> = source.iter().copied().chain([EOS]).collect();
+    let unknown = encoder_input(&model, &vec![UNK; source.len()]);
     let mut attributions = Vec::with_capacity(target.len());
     while attributions.len() < target.len() {
         let first = attributions.len();
-        let fitting = (MAX_LOGITS / widest / target.len()).clamp(1, target.len() - first);
-        attributions.extend(attribute(model, (path, n_words), &ids, target, first..first + fitting));
+        let n_asked = (BATCH_TOKENS / source.len().max(target.len())).clamp(1, target.len() - first);
+        attributions.extend(attribute(&model, &source, target, first..first + n_asked, &unknown));
     }
     attributions
 }
 
-/// The attributions of the target words `asked`: one sentence of a batch for each.
-fn attribute<M: Module + Seq2Seq>(
+/// The attributions of the target words `asked`.
+fn attribute<M: Seq2Seq>(
     model: &M,
-    (path, n_words): (&str, usize),
     source: &[u32],
     target: &[u32],
     asked: std::ops::Range<usize>,
+    unknown: &Tensor<3>,
 ) -> Vec<Vec<f32>> {
-    let (n_asked, len) = (asked.len(), source.len());
-    let inputs: Vec<u32> = [BOS].into_iter().chain(target.iter().copied()).take(asked.end).collect();
-    let mut extender = Extender { path: PathStack::default(), table: path, words: source.repeat(n_asked) };
-    let model = model.clone().map(&mut extender);
     let device = model.device();
-
-    let places = (0..n_asked * len).map(|i| (n_words + i) as u32).collect::<Vec<_>>();
-    let sources: Vec<Vec<u32>> = places.chunks(len).map(<[u32]>::to_vec).collect();
-    let logits = model.forward(
-        &Padded::new(&sources, 0, &device),
-        &Padded::new(&vec![inputs.clone(); n_asked], 0, &device),
-        &mut Pass::inference(),
-    );
-    let [_, _, width] = logits.dims();
-    let rows = indices(asked.clone().enumerate().map(|(row, t)| row * inputs.len() + t));
-    let logits = logits.reshape([n_asked * inputs.len(), width]).select(0, Tensor::from_data(rows, &device));
-    // A tied output scores the added rows as if they were words.
-    let width = if path == SOURCE_TABLES[1] { width.min(n_words) } else { width };
-    let log_p = activation::log_softmax(logits.narrow(1, 0, width), 1);
-    let chosen: Tensor<1, Int> = Tensor::from_data(indices(asked.map(|t| target[t] as usize)), &device);
-    let gradients = log_p.gather(1, chosen.unsqueeze_dim(1)).sum().backward();
-
-    let mut reader = Reader { path: PathStack::default(), table: path, gradients, n_words, found: Vec::new() };
-    model.visit(&mut reader);
-    reader.found.chunks(len).map(<[f32]>::to_vec).collect()
+    let input: Vec<u32> = [BOS].into_iter().chain(target.iter().copied()).take(asked.end).collect();
+    let padded = |ids: &[u32]| Padded::new(&vec![ids.to_vec(); asked.len()], 0, &device);
+    let mut watch = Watch::default();
+    let logits = model.forward(&padded(source), &padded(&input), &mut Pass::watched(&mut watch));
+    let width = logits.dims()[2];
+    // Row r is asked for its own target word only.
+    let rows = indices(asked.clone().enumerate().map(|(row, t)| row * input.len() + t), &device);
+    let logits = logits.reshape([asked.len() * input.len(), width]).select(0, rows);
+    let words = indices(asked.map(|t| target[t] as usize), &device);
+    let gradients = activation::log_softmax(logits, 1).gather(1, words.unsqueeze_dim(1)).sum().backward();
+    let read = watch.input.expect("every encoder shows its input");
+    let gradient = read.grad(&gradients).expect("every target word depends on the source");
+    let products = gradient * (read.inner() - unknown.clone());
+    to_vec(products.sum_dim(2)).chunks(source.len()).map(<[f32]>::to_vec).collect()
 }
 
-fn indices(values: impl Iterator<Item = usize>) -> TensorData {
+/// What the encoder reads for a sentence: `[1, source_len, width]`.
+fn encoder_input<M: Seq2Seq>(model: &M, source: &[u32]) -> Tensor<3> {
+    let mut watch = Watch::default();
+    model.encode(&Padded::new(&[source.to_vec()], 0, &model.device()), &mut Pass::watched(&mut watch));
+    watch.input.expect("every encoder shows its input").inner()
+}
+
+fn indices(values: impl Iterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
     let values: Vec<i32> = values.map(|value| value as i32).collect();
     let len = values.len();
-    TensorData::new(values, [len])
-}
-
-/// Moves a model to the device that keeps graphs, and adds rows to one of its tables, the only thing with a gradient.
-struct Extender<'a> {
-    path: PathStack,
-    table: &'a str,
-    words: Vec<u32>,
-}
-
-impl ModuleMapper for Extender<'_> {
-    fn enter_module(&mut self, name: &str, container: &str) {
-        self.path.enter(name, container);
-    }
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.exit();
-    }
-    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
-        let (id, mut tensor, mapper) = param.consume();
-        let is_table = self.path.path() == self.table;
-        if is_table {
-            let words = indices(self.words.iter().map(|word| *word as usize));
-            let words = Tensor::from_data(words, &tensor.device());
-            tensor = Tensor::cat(vec![tensor.clone(), tensor.select(0, words)], 0);
-        }
-        Param::from_mapped_value(id, Tensor::from_inner(tensor).set_require_grad(is_table), mapper)
-    }
-}
-
-/// Reads the added rows: gradient times value, summed over the width.
-struct Reader<'a> {
-    path: PathStack,
-    table: &'a str,
-    gradients: Gradients,
-    n_words: usize,
-    found: Vec<f32>,
-}
-
-impl ModuleVisitor for Reader<'_> {
-    fn enter_module(&mut self, name: &str, container: &str) {
-        self.path.enter(name, container);
-    }
-    fn exit_module(&mut self, _name: &str, _container: &str) {
-        self.path.exit();
-    }
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if self.path.path() != self.table {
-            return;
-        }
-        let table = param.val();
-        let gradient = table.grad(&self.gradients).expect("every target word depends on the source");
-        let products = gradient * table.inner();
-        let n_places = products.dims()[0] - self.n_words;
-        let products = products.narrow(0, self.n_words, n_places);
-        self.found = to_vec(products.sum_dim(D - 1));
-    }
+    Tensor::from_data(TensorData::new(values, [len]), device)
 }

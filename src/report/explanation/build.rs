@@ -100,6 +100,20 @@ pub fn explain<M: Module + Seq2Seq>(
     }
 }
 
+/// An explanation of one query of an attention that somebody has traced: an example that fits on paper.
+pub fn explain_trace(trace: &Trace, source: &[String], mechanism: Mechanism) -> Explanation {
+    let attentions = attentions(trace);
+    let rows = attentions.iter().flat_map(|attention| attention.rows(source, |_| (1, String::new())));
+    let step = Step { step: 1, attention: rows.collect(), ..Step::default() };
+    Explanation {
+        mechanism,
+        source: source.to_vec(),
+        memories: attentions.iter().flat_map(|attention| attention.memories()).collect(),
+        steps: vec![step],
+        ..Explanation::default()
+    }
+}
+
 /// The tokens of the target, with the end symbol unless the model was cut short.
 fn target_of<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, question: &Question, source: &[u32]) -> Vec<u32> {
     let ended = |mut tokens: Vec<u32>| {

@@ -3,6 +3,7 @@
 //! Formulas are plain text: `_` begins an index, `_(...)` a longer one. [`Formula::at`] puts a step's number in place of `t`.
 
 use crate::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
+use crate::layers::position::PositionConfig;
 use crate::layers::recurrent::CellKind;
 use crate::models::readout::ReadoutConfig;
 use crate::models::rnn::{ContextUse, Directions, OutputKind};
@@ -140,7 +141,12 @@ impl Mechanism {
         ];
         Self {
             title: format!("Transformer with {layers} decoder layers of {heads} heads (Vaswani 2017)"),
-            encoder: "h_i = layer(... layer(x_i + position_i))".to_owned(),
+            encoder: match config.positions {
+                PositionConfig::Sinusoidal {} | PositionConfig::Learned { .. } => {
+                    "h_i = layers(x_i + position_i)".to_owned()
+                }
+                _ => "h_i = layers(x_i)".to_owned(),
+            },
             formulas,
             n_directions: 0,
             reads_backwards: false,

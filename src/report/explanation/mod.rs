@@ -14,7 +14,7 @@ mod selection;
 pub mod terminal;
 mod vectors;
 
-pub use build::{Question, explain};
+pub use build::{Question, explain, explain_trace};
 pub use formulas::{Formula, Mechanism};
 pub use selection::Selection;
 pub use vectors::{Change, Neighbour, State, StateLayer, WordVector};
