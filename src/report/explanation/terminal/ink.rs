@@ -136,9 +136,17 @@ impl Sheet<'_> {
         format!("{}{text}{}", style.render(), style.render_reset())
     }
 
-    /// A line of pieces.
+    /// A line of pieces, cut at the width of the page.
     pub fn line(&mut self, pieces: &[Piece]) {
-        let line: String = pieces.iter().map(|piece| self.paint(&piece.0, piece.1)).collect();
+        let (mut line, mut room) = (String::new(), self.look.width);
+        for Piece(text, tone) in pieces {
+            if room == 0 {
+                break;
+            }
+            let text = cut(text, room);
+            room -= width(&text);
+            line += &self.paint(&text, *tone);
+        }
         self.text += line.trim_end();
         self.text.push('\n');
     }
