@@ -16,6 +16,8 @@
 //!                        │                                      │
 //!                        ▼                                      ▼
 //!                  run folder ◀──────────────────────▶ text ──scoring──▶ BLEU, chrF, accuracy, by length
+//!                        │
+//!                        └──report──▶ attention maps, alignments, states: data, pictures, pages
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←

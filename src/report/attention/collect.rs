@@ -123,7 +123,8 @@ pub fn is_weights(name: &str) -> bool {
 /// their last two axes are the positions that look and those that are looked at, an axis before them the heads. Entries of
 /// one name, such as those of single steps, are put one below the other; a later one may see more positions.
 fn maps_of(entries: Vec<TraceEntry>) -> Vec<AttentionMap> {
-    let mut rows: BTreeMap<(Part, Option<usize>, Option<usize>), Vec<Vec<f32>>> = BTreeMap::new();
+    type Place = (Part, Option<usize>, Option<usize>);
+    let mut rows: BTreeMap<Place, Vec<Vec<f32>>> = BTreeMap::new();
     for entry in entries {
         let (part, layer) = place_of(&entry.name);
         let [.., n_rows, n_columns] = entry.shape[..] else { continue };

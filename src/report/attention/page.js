@@ -17,7 +17,7 @@ async function choose(change) {
   if (wanted !== JSON.stringify([shown.sentence, shown.part, shown.layer, shown.head])) return;
   current = map;
   picture = paint(current);
-  byId("strongest").textContent = `(${largest(current).toFixed(2)})`;
+  byId("strongest").textContent = `(${Number(largest(current).toPrecision(2))})`;
   frame.hidden = shown.view === "grid";
   byId("thumbnails").hidden = shown.view !== "grid";
   if (shown.view === "grid") await drawGrid();

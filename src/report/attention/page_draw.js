@@ -22,7 +22,8 @@ function widest(labels, size, most) {
   context.font = fontOf(size);
   let width = 0;
   for (const label of labels) width = Math.max(width, context.measureText(label).width);
-  return Math.min(width, most) + 10;
+  // Some more for the label that is pointed at, which is bold.
+  return Math.min(1.12 * width, most) + 10;
 }
 
 /** A picture of the weights, one pixel a cell. */

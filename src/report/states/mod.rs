@@ -110,7 +110,7 @@ fn mean(vectors: &[Vec<f32>]) -> Vec<f32> {
 pub struct Point {
     /// The place along the two directions of most variance.
     pub at: [f64; 2],
-    /// The sentence, an index into [`Map::sentences`].
+    /// The sentence, counted from 0.
     pub sentence: usize,
     /// The token that it stands for; the whole sentence if there is none.
     pub token: Option<String>,
