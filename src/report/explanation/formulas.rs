@@ -140,7 +140,7 @@ impl Mechanism {
             line("output", "p(y_t) = softmax(E x_t)", "the last layer's output against every word"),
         ];
         Self {
-            title: format!("Transformer with {layers} decoder layers of {heads} heads (Vaswani 2017)"),
+            title: format!("Transformer with {} of {} (Vaswani 2017)", n(layers, "decoder layer"), n(heads, "head")),
             encoder: match config.positions {
                 PositionConfig::Sinusoidal {} | PositionConfig::Learned { .. } => {
                     "h_i = layers(x_i + position_i)".to_owned()
@@ -153,6 +153,11 @@ impl Mechanism {
             has_attention: true,
         }
     }
+}
+
+/// `3 heads`.
+fn n(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// From scores to the context of a recurrent decoder.

@@ -16,7 +16,7 @@ fn the_page_goes_from_words_to_steps() {
         &page,
         &[
             "a b c   ->   a b c",
-            "Transformer with 1 decoder layers of 2 heads",
+            "Transformer with 1 decoder layer of 2 heads",
             "1. Words become vectors",
             "2. The encoder reads",
             "3. Step by step",

@@ -2,7 +2,7 @@
 
 use super::super::rows::is_self;
 use super::super::{AttentionRow, Choice, Explanation, Formula, Selection, Step, vectors};
-use super::ink::{Piece, Sheet, Tone, bar, cut, muted, numbers, percent, plain, token, width};
+use super::ink::{Piece, Sheet, Tone, bar, cut, muted, numbers, percent, plain, signed, token, width};
 use super::steps::{kept, strongest};
 
 /// Source positions on a board of which nobody has asked for more.
@@ -87,7 +87,14 @@ impl Board<'_> {
         let text = formula.at(self.step.step);
         let fill = " ".repeat(lines.max().unwrap_or(0).min(50).saturating_sub(width(&text)));
         let meaning = if self.explains { formula.meaning.clone() } else { String::new() };
-        sheet.table("<<", &[vec![Piece(text + &fill, Tone::Formula), muted(meaning)]]);
+        if 4 + width(&text) + fill.len() + width(&meaning) > sheet.look.width {
+            sheet.paragraph(2, &[Piece(text, Tone::Formula)]);
+            if !meaning.is_empty() {
+                sheet.paragraph(4, &[muted(meaning)]);
+            }
+            return;
+        }
+        sheet.line(&[plain("  "), Piece(text + &fill, Tone::Formula), muted("  ".to_owned() + &meaning)]);
     }
 
     /// A named vector.
@@ -166,7 +173,7 @@ impl Board<'_> {
                 Piece(format!("{:<WEIGHT_BAR$}", bar(weight, WEIGHT_BAR)), Tone::Weight(weight)),
                 Piece(numbers(&weighted, room), if weight >= 0.05 { Tone::Plain } else { Tone::Muted }),
             ];
-            cells.extend(influence.map(|values| muted(format!("{:+.2}", values[i]))));
+            cells.extend(influence.map(|values| muted(signed(values[i], 2))));
             rows.push(cells);
         }
         let sum: f32 = row.weights.iter().sum();
@@ -202,7 +209,7 @@ impl Board<'_> {
                 token(&self.explanation.source[i]),
                 plain(format!("{:.3}", mean[i])),
                 Piece(format!("{:<PROBABILITY_BAR$}", bar(mean[i], PROBABILITY_BAR)), Tone::Weight(mean[i])),
-                muted(self.step.influence.get(i).map_or(String::new(), |value| format!("{value:+.2}"))),
+                muted(self.step.influence.get(i).map_or(String::new(), |value| signed(*value, 2))),
             ]);
         }
         sheet.table("<<><>", &table);
@@ -225,7 +232,7 @@ impl Board<'_> {
             let value = influence[i];
             let tone = if value < 0.0 { Tone::Notice } else { Tone::Weight(value / largest / 2.0) };
             let length = Piece(bar(value.abs() / largest, PROBABILITY_BAR), tone);
-            rows.push(vec![plain("  "), token(&self.explanation.source[i]), plain(format!("{value:+.3}")), length]);
+            rows.push(vec![plain("  "), token(&self.explanation.source[i]), plain(signed(value, 3)), length]);
         }
         sheet.table("<<><", &rows);
         let left = influence.len() - shown.len();

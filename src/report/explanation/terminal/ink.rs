@@ -110,6 +110,12 @@ pub(super) fn bar(share: f32, room: usize) -> String {
     format!("{}{rest}", "█".repeat(eighths / 8))
 }
 
+/// A number with its sign; what rounds to zero has none.
+pub(super) fn signed(value: f32, digits: usize) -> String {
+    let text = format!("{value:+.digits$}");
+    if text.trim_matches(['+', '-', '0', '.']).is_empty() { text.replace(['+', '-'], "") } else { text }
+}
+
 /// A probability as people say it.
 pub(super) fn percent(probability: f32) -> String {
     let percent = 100.0 * probability;
@@ -139,10 +145,11 @@ impl Sheet<'_> {
     /// A line of pieces, cut at the width of the page.
     pub fn line(&mut self, pieces: &[Piece]) {
         let (mut line, mut room) = (String::new(), self.look.width);
-        for Piece(text, tone) in pieces {
+        for (i, Piece(text, tone)) in pieces.iter().enumerate() {
             if room == 0 {
                 break;
             }
+            let text = if i + 1 == pieces.len() { text.trim_end() } else { text };
             let text = cut(text, room);
             room -= width(&text);
             line += &self.paint(&text, *tone);
@@ -160,16 +167,21 @@ impl Sheet<'_> {
     pub fn paragraph(&mut self, indent: usize, pieces: &[Piece]) {
         let room = self.look.width.max(40) - indent;
         let words = pieces.iter().flat_map(|piece| piece.0.split_inclusive(' ').map(|word| (word, piece.1)));
-        let (mut line, mut used) = (String::new(), 0);
+        let mut line = vec![plain(" ".repeat(indent))];
+        let mut used = 0;
         for (word, tone) in words {
             if used > 0 && used + width(word.trim_end()) > room {
-                self.text += &format!("{:indent$}{}\n", "", line.trim_end());
-                (line, used) = (String::new(), 0);
+                self.line(&line);
+                line.truncate(1);
+                used = 0;
             }
-            line += &self.paint(word, tone);
+            match line.last_mut() {
+                Some(piece) if piece.1 == tone => piece.0 += word,
+                _ => line.push(Piece(word.to_owned(), tone)),
+            }
             used += width(word);
         }
-        self.text += &format!("{:indent$}{}\n", "", line.trim_end());
+        self.line(&line);
     }
 
     /// Rows of cells in columns; `columns` has `<` or `>` for each, the side on which its text stands. Cells that are wider
