@@ -7,6 +7,7 @@
 //! Layers, heads and steps count from 1, as in the formulas.
 
 mod build;
+mod encoder;
 mod formulas;
 pub mod html;
 mod rows;

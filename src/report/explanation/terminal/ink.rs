@@ -200,7 +200,7 @@ impl Sheet<'_> {
                     break;
                 }
                 let text = cut(&cell.0, room.max(2));
-                let fill = widths[i].saturating_sub(width(&text));
+                let fill = widths[i].min(room).saturating_sub(width(&text));
                 let (before, after) = if sides[i] == '>' { (fill, 0) } else { (0, fill) };
                 line += &format!("{:gap$}{:before$}{}{:after$}", "", "", self.paint(&text, cell.1), "");
                 used += gap + fill + width(&text);
