@@ -23,6 +23,12 @@
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
 //! [`report`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
 //!
+//! # Mechanisms
+//!
+//! Keys of the config without a section stand under `[model]`; paths are under `src/`.
+//!
+#![doc = include_str!("../docs/mechanisms.md")]
+//!
 //! # Notation
 //!
 //! Shapes are written as lists of axes, and the axes always have these names:

@@ -50,6 +50,8 @@ def attention(page, problems, shot):
                 page.select_option(f"#{key}", value)
                 settle()
                 expect(problems, f"{key} {value}", str(page.evaluate(f"shown.{key}")) == value)
+    # On a phone the middle of a long matrix may lie below the window.
+    page.query_selector("#frame").evaluate("frame => frame.scrollIntoView()")
     box = page.query_selector("#canvas").bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.6)
     settle()

@@ -23,6 +23,7 @@ mod config;
 mod dashboard;
 mod data;
 mod decoding;
+mod documents;
 mod layers;
 mod learning;
 mod models;

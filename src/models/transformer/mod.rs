@@ -144,8 +144,7 @@ impl Seq2Seq for TransformerModel {
         let mask = Mask::padding(&source.lengths, source.len(), &device);
         let positions = self.position.in_attention(0, source.len(), &device);
         let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
-        let embedded = self.position.embed(self.embed(embedding, source.ids.clone()), 0);
-        let embedded = pass.watch_input(embedded);
+        let embedded = pass.watch_input(self.position.embed(self.embed(embedding, source.ids.clone()), 0));
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
         for (i, layer) in self.encoder.iter().enumerate() {

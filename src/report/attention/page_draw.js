@@ -145,15 +145,18 @@ function drawLines() {
   const [, height] = stretch(2 * side + gap, Math.max(rows.length, columns.length) * pitch + 16);
   const y = 8 - frame.scrollTop, middle = i => y + (i + 0.5) * pitch;
   place = { side, gap, pitch };
-  const least = Math.max(shown.least, 0.02), visible = at => at > -pitch && at < height + pitch;
+  const strongest = document.getElementById("relative").checked ? largest(current) || 1 : 1;
+  // Without a token pointed at, only lines that stand out; with one, all of its lines that can be seen.
+  const pointing = shown.row != null || shown.column != null;
+  const least = Math.max(shown.least, pointing ? strongest / 50 : Math.max(0.02, strongest / 50)), visible = at => at > -pitch && at < height + pitch;
   for (let i = 0; i < rows.length; i++) {
     if (shown.row != null && i !== shown.row) continue;
     for (let j = 0; j < columns.length; j++) {
       const weight = current.weights[i * current.columns + j];
       if (weight < least || (shown.row == null && shown.column != null && j !== shown.column)) continue;
       if (!visible(middle(i)) && !visible(middle(j))) continue;
-      context.strokeStyle = `rgba(${theme("--weight")}, ${Math.min(1, 0.15 + weight)})`;
-      context.lineWidth = 0.5 + 5 * weight;
+      context.strokeStyle = `rgba(${theme("--weight")}, ${Math.min(1, 0.15 + weight / strongest)})`;
+      context.lineWidth = 0.5 + 5 * weight / strongest;
       context.beginPath();
       context.moveTo(side, middle(i));
       context.bezierCurveTo(side + gap / 2, middle(i), side + gap / 2, middle(j), side + gap, middle(j));

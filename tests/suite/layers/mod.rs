@@ -10,6 +10,7 @@ mod pass;
 mod position;
 mod recurrent;
 mod schedule;
+mod schemes;
 
 use crate::support::{
     FORWARD_TOLERANCE, GRADIENT_TOLERANCE, LayerCase, SAME_TOLERANCE, assert_close, closed_form, closed_form_weights,

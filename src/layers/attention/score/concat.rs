@@ -11,7 +11,7 @@ use burn::tensor::Tensor;
 /// bias. So `W_h h_i` is the key, computed once, and no pair of states is ever laid side by side.
 ///
 /// # Reference
-/// Luong et al. 2015, equation 8. As in the paper, with `v` for its `v_a` and `W` for its `W_a`.
+/// Luong et al. 2015, section 3.1. As in the paper, with `v` for its `v_a` and `W` for its `W_a`.
 #[derive(Module, Debug)]
 pub struct Concat {
     /// `W`, transposed, the rows of `s` above those of `h`: `[d_query + d_value, d_attention]`.

@@ -9,7 +9,7 @@ use burn::tensor::Tensor;
 /// stands between them. Long vectors give large scores and hard weights: [`ScaledDot`](super::ScaledDot) is the remedy.
 ///
 /// # Reference
-/// Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation, 2015, equation 8. As in the
+/// Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation, 2015, section 3.1. As in the
 /// paper.
 ///
 /// # Example

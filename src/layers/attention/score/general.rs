@@ -11,7 +11,7 @@ use burn::tensor::Tensor;
 /// `W h_i` is the same at every step, so it is the key, computed once; what is left at a step is a dot product.
 ///
 /// # Reference
-/// Luong et al. 2015, equation 8. As in the paper.
+/// Luong et al. 2015, section 3.1. As in the paper.
 #[derive(Module, Debug)]
 pub struct General {
     /// `W`, transposed: `[d_value, d_query]`.

@@ -11,7 +11,7 @@ use burn::tensor::Tensor;
 /// with, so longer sources are refused.
 ///
 /// # Reference
-/// Luong et al. 2015, equation 9 (`a_t = softmax(W_a s_t)`). As in the paper, which notes that for short sentences only the
+/// Luong et al. 2015, equation 8 (`a_t = softmax(W_a s_t)`). As in the paper, which notes that for short sentences only the
 /// first rows are used.
 #[derive(Module, Debug)]
 pub struct Location {
