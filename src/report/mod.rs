@@ -5,6 +5,8 @@
 
 pub mod alignment;
 pub mod attention;
+pub mod attribution;
+pub mod explanation;
 pub mod faithfulness;
 pub mod heat_map;
 pub mod page;
