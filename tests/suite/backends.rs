@@ -7,9 +7,12 @@ use lookback::backend::{Adapter, Backend};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
 use lookback::layers::Pass;
-use lookback::layers::attention::AttentionConfig;
+use lookback::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
 use lookback::layers::norm::NormKind;
 use lookback::layers::position::PositionConfig;
+use lookback::layers::recurrent::CellKind;
+use lookback::models::readout::ReadoutConfig;
+use lookback::models::rnn::Directions;
 use lookback::models::transformer::NormPosition;
 use lookback::models::weights::to_vec;
 use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
@@ -24,7 +27,7 @@ const GPU_TOLERANCE: f64 = 2e-4;
 
 /// One model of each kind, with sizes that fix the kernels which have to be compiled. The Transformers have each position
 /// scheme on one side, both norms, and heads in groups.
-fn models() -> [(&'static str, ModelConfig); 6] {
+fn models() -> [(&'static str, ModelConfig); 8] {
     let rnn = RnnConfig { d_embedding: 8, d_hidden: 12, dropout_rate: 0.1, ..RnnConfig::default() };
     let transformer = TransformerConfig {
         d_model: 16,
@@ -36,6 +39,23 @@ fn models() -> [(&'static str, ModelConfig); 6] {
         ..TransformerConfig::default()
     };
     let bahdanau = RnnConfig { attention: AttentionConfig::bahdanau(10), ..rnn.clone() };
+    let luong = RnnConfig {
+        cell: CellKind::Lstm,
+        n_layers: 2,
+        residual: true,
+        attention: AttentionConfig::Luong {
+            score: ScoreConfig::General {},
+            window: WindowConfig::LocalP { half_width: 2 },
+            input_feeding: true,
+        },
+        readout: ReadoutConfig::State {},
+        ..rnn.clone()
+    };
+    let cosine = RnnConfig {
+        directions: Directions::Forward,
+        attention: AttentionConfig::Bahdanau { score: ScoreConfig::Cosine {}, window: WindowConfig::Global {} },
+        ..rnn.clone()
+    };
     let schemes = |encoder: PositionConfig, decoder: PositionConfig| TransformerConfig {
         norm: NormKind::Rms,
         norm_position: NormPosition::Post,
@@ -51,6 +71,8 @@ fn models() -> [(&'static str, ModelConfig); 6] {
     [
         ("rnn", ModelConfig::Rnn(rnn)),
         ("bahdanau", ModelConfig::Rnn(bahdanau)),
+        ("luong local-p with input feeding", ModelConfig::Rnn(luong)),
+        ("bahdanau cosine", ModelConfig::Rnn(cosine)),
         ("transformer", ModelConfig::Transformer(transformer)),
         ("t5 and rotary, grouped heads", ModelConfig::Transformer(grouped)),
         ("alibi and shaw", ModelConfig::Transformer(alibi_shaw)),

@@ -1,5 +1,6 @@
 //! Configs: every shipped file trains, every mistake is named, `--set` reaches every key, every key means something.
 
+mod attention;
 mod keys;
 mod mistakes;
 

@@ -66,6 +66,8 @@ pub enum ScoreConfig {
 }
 
 /// A score.
+// One exists at a time; boxing would only put a pointer before every call.
+#[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Score {
     /// [`ScoreConfig::Dot`].
