@@ -104,7 +104,7 @@ function numbersOf(line, step) {
     case "weights": return [attentionTable(step, rows, "weights")];
     case "context":
       if (!hasAttention) return [...(data.context ? [vector("c", data.context)] : []), influenceTable(step)];
-      return [attentionTable(step, rows, "context"), ...(one ? [vector(`c_${n}`, one.context)] : [])];
+      return [attentionTable(step, rows, "context"), ...(one ? [vector(line.text.split(" = ")[0].replaceAll("_t", `_${n}`), one.context)] : [])];
     case "state": {
       const remark = step.cosine == null ? null : `cosine to the state before ${number(step.cosine)}`;
       return [...(step.before ? [vector(`s_${n - 1}`, step.before)] : []), vector(step.before ? `s_${n}` : `x_${n}`, step.state, remark)];

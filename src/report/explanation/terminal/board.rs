@@ -66,7 +66,7 @@ impl Board<'_> {
     fn line(&self, sheet: &mut Sheet, formula: &Formula) {
         self.formula(sheet, formula);
         match (formula.makes, &self.step.attention[..]) {
-            ("query", [row]) => self.vector(sheet, "q", &row.query, "the query"),
+            ("query", [row]) => self.vector(sheet, &self.name("query"), &row.query, "the query"),
             ("context", []) => self.influences(sheet),
             ("context", [row]) => self.head(sheet, row),
             ("context", rows) => self.summary(sheet, rows),
@@ -88,6 +88,12 @@ impl Board<'_> {
             return;
         }
         sheet.line(&[plain("  "), Piece(text + &fill, Tone::Formula), muted("  ".to_owned() + &meaning)]);
+    }
+
+    /// What the formulas call something at this step: `c_3`.
+    fn name(&self, makes: &str) -> String {
+        let formula = self.explanation.mechanism.formula(makes).map(|formula| formula.at(self.step.step));
+        formula.as_deref().and_then(|text| text.split(" = ").next()).unwrap_or(makes).to_owned()
     }
 
     /// A named vector.
@@ -121,7 +127,7 @@ impl Board<'_> {
                 self.formula(sheet, formula);
             }
         }
-        self.vector(sheet, "q", &row.query, "the query");
+        self.vector(sheet, &self.name("query"), &row.query, "the query");
         self.head(sheet, row);
     }
 
@@ -137,6 +143,6 @@ impl Board<'_> {
             sheet.paragraph(4, &[Piece(text, Tone::Notice)]);
         }
         self.positions(sheet, row);
-        self.vector(sheet, "c", &row.context, "the context");
+        self.vector(sheet, &self.name("context"), &row.context, "the context");
     }
 }
