@@ -21,14 +21,16 @@ use clap::{Args, Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Train, run and score attention models, from the RNN encoder-decoder to the Transformer.
+/// Train, measure, explain and run attention models, from the RNN encoder-decoder to the Transformer.
 #[derive(Parser, Debug)]
 #[command(name = "lookback", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Examples:
   lookback train                                       the quick start: learn to reverse, in a few minutes
   lookback train config/numbers-transformer.toml       English number words into French
   echo 'one hundred' | lookback translate --run runs/numbers-transformer
-  lookback evaluate --run runs/numbers-transformer --json")]
+  lookback evaluate --run runs/numbers-transformer --json
+  lookback explain --run runs/numbers-transformer 'one hundred'
+  lookback inspect attention --run runs/numbers-transformer --out maps.html")]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
