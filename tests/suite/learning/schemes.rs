@@ -140,6 +140,10 @@ fn positions() -> Vec<Scheme> {
         .collect();
     all.push(transformer("none", "sinusoidal"));
     all.push(transformer("sinusoidal", "none"));
+    // Its slopes are the same to both sides: a value is as near to the next key as to its own, and only the distance to the end
+    // could tell which is which.
+    let alibi = all.iter_mut().find(|scheme| scheme.name == "Transformer, alibi").expect("it is in the list");
+    alibi.recall = Expected::Fails("a value is as near to the next key as to its own");
     for scheme in all.iter_mut().filter(|scheme| scheme.name.starts_with("Transformer, none")) {
         scheme.reverse = Expected::Fails("an encoder without positions sees no order");
         scheme.recall = Expected::Fails("without order no value belongs to a key");
