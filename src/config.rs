@@ -166,6 +166,16 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads a config that is part of this program, and applies overrides.
+    ///
+    /// # Errors
+    /// As [`Config::load`], with `name` in place of the file.
+    pub fn embedded(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
+        let config = Self::parse(text, overrides).map_err(|fault| fault.at(Path::new(name), text))?;
+        config.validate()?;
+        Ok(config)
+    }
+
     /// Reads a config that this program, or an older version that `upgrade` knows, wrote; its values are not checked.
     pub(crate) fn read(path: &Path, upgrade: impl FnOnce(&mut toml::Table)) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;

@@ -17,11 +17,12 @@
 //!                        ▼                                      ▼
 //!                  run folder ◀──────────────────────▶ text ──scoring──▶ BLEU, chrF, accuracy, by length
 //!                        │
-//!                        └──report──▶ attention maps, alignments, states: data, pictures, pages
+//!                        ├──report──▶ attention maps, alignments, states: data, pictures, pages
+//!                        └──compare─▶ several models by source length: one report
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
-//! [`report`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
+//! [`report`] ← [`compare`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
 //!
 //! # Mechanisms
 //!
@@ -73,6 +74,7 @@
 
 pub mod backend;
 pub mod cli;
+pub mod compare;
 pub mod config;
 pub mod data;
 pub mod decoding;

@@ -1,5 +1,6 @@
 //! The command line: every clap struct here, one file for each command.
 
+mod compare;
 mod completions;
 mod config;
 mod data;
@@ -49,6 +50,11 @@ enum Command {
     Evaluate(EvaluateArgs),
     /// Walk through the decoding of a sentence, with the model's own numbers.
     Explain(ExplainArgs),
+    /// Train, measure and compare models on long sequences, in one report.
+    Compare(CompareArgs),
+    /// Measure one cell of a comparison's table of costs.
+    #[command(hide = true)]
+    CompareCell(CompareCellArgs),
     /// Draw what a model attends to and what its states mean.
     #[command(subcommand)]
     Inspect(InspectCommand),
@@ -248,6 +254,89 @@ struct EvaluateArgs {
     decoding: DecodingArgs,
 }
 
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without CONFIG and --run the built-in comparison runs: one fixed context, attention and a Transformer learn to copy
+letters, in about five minutes on two cores. What is finished is kept: the same command goes on after an interruption.
+
+Examples:
+  lookback compare
+  lookback compare config/reverse-rnn.toml config/reverse-bahdanau.toml --seeds 3 --out runs/reverse
+  lookback compare --run runs/first --run runs/second
+  lookback compare config/reverse-rnn.toml --sweep model.d_hidden=64,128,256 --out runs/widths
+  lookback compare a.toml b.toml --tune 6 --match-parameters --budget updates=2000"
+)]
+struct CompareArgs {
+    /// Experiments to train and compare.
+    configs: Vec<PathBuf>,
+    /// Override a key of every config: --set training.max_updates=500
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Make a contestant of every config for each of these values: --sweep model.d_hidden=128,256,512; several make a grid.
+    #[arg(long = "sweep", value_name = "KEY.PATH=VALUE,VALUE")]
+    sweeps: Vec<crate::compare::Sweep>,
+    /// A finished run to compare; may be repeated. Runs that differ in nothing but the seed count as one model.
+    #[arg(long = "run", value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The folder of the comparison [default: runs/compare].
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Train every config with so many seeds and report the spread.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: u64,
+    /// What every model may spend: updates=N or minutes=M [default: as the configs say].
+    #[arg(long)]
+    budget: Option<crate::compare::Budget>,
+    /// First try so many learning rates and dropouts, the same for every model, and take the best.
+    #[arg(long, default_value_t = 0)]
+    tune: usize,
+    /// Change widths until every model has as many parameters as the first, within 5 %.
+    #[arg(long)]
+    match_parameters: bool,
+    /// Lengths at which generated tasks are tested besides, in the task's unit [default: 1, 1.5, 2 and 4 times the longest of
+    /// training].
+    #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
+    lengths: Vec<usize>,
+    /// Sentences of each of these lengths.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    per_length: u64,
+    /// The longest sentence whose time and memory are measured, from 16 on in powers of two; 0 for none [default: 4096, 512
+    /// in the built-in comparison].
+    #[arg(long, value_name = "N")]
+    max_cost_length: Option<usize>,
+    /// Seconds after which the measurement of one length is given up.
+    #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
+    cell_seconds: f64,
+    /// Beam size of all models [default: as the first config says].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    beam: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+struct CompareCellArgs {
+    /// The config of the model.
+    #[arg(long)]
+    config: PathBuf,
+    /// What to measure.
+    #[arg(long, value_parser = ["update", "decode"])]
+    kind: String,
+    /// Tokens on each side.
+    #[arg(long)]
+    length: usize,
+    /// Entries of the source vocabulary.
+    #[arg(long)]
+    source_vocabulary: usize,
+    /// Entries of the target vocabulary.
+    #[arg(long)]
+    target_vocabulary: usize,
+    /// Whether they are one.
+    #[arg(long)]
+    shared: bool,
+}
+
 #[derive(Subcommand, Debug)]
 enum InspectCommand {
     /// Attention maps: which source words each target word was made of, for every layer and head.
@@ -430,6 +519,8 @@ impl Cli {
             Command::Translate(args) => translate::run(args),
             Command::Evaluate(args) => evaluate::run(args),
             Command::Explain(args) => explain::run(args),
+            Command::Compare(args) => compare::run(args),
+            Command::CompareCell(args) => compare::cell(args),
             Command::Inspect(InspectCommand::Attention(args)) => inspect::attention(args),
             Command::Inspect(InspectCommand::States(args)) => inspect::states(args),
             Command::Devices(args) => devices::run(args),

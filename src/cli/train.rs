@@ -78,7 +78,7 @@ fn command_to_go_on() -> String {
 }
 
 /// A command line, as a shell would read it again.
-fn command_line(arguments: impl IntoIterator<Item = String>) -> String {
+pub(super) fn command_line(arguments: impl IntoIterator<Item = String>) -> String {
     let quoted = |word: String| {
         let is_plain = word.chars().all(|c| c.is_alphanumeric() || "-_./=,:@%+".contains(c));
         if is_plain && !word.is_empty() { word } else { format!("'{}'", word.replace('\'', "'\\''")) }

@@ -6,6 +6,7 @@
 pub mod alignment;
 pub mod attention;
 pub mod attribution;
+pub mod comparison;
 pub mod explanation;
 pub mod faithfulness;
 pub mod heat_map;

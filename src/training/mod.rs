@@ -26,7 +26,7 @@ mod validation;
 pub use config::{Criterion, TrainingConfig, ValidationScore};
 pub use learner::{Outcome, Stop};
 pub use metrics::Stats;
-pub use renderer::{Dashboard, duration};
+pub use renderer::{Dashboard, Progress, duration};
 pub use run::{LoadedModel, Run};
 pub use scheduled_sampling::ScheduledSampling;
 pub use validation::{Validation, sample_score, validate};
@@ -44,6 +44,7 @@ use burn::train::{InferenceStep, TrainOutput, TrainStep};
 use learner::Trainer;
 use loss::{LossSums, smoothed_cross_entropy};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 /// What `train` is asked for besides the config.
 #[derive(Clone, Debug)]
@@ -109,6 +110,29 @@ impl InferenceStep for Model {
 /// # Errors
 /// If the data, the config or the run folder cannot be used, or training diverges.
 pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
+    run_training(config, adapter, options, |text| eprintln!("{text}"), |_| ())
+}
+
+/// [`train`] without a word on standard error; `watch` is handed what tells how far training is.
+///
+/// # Errors
+/// As [`train`].
+pub fn train_watched(
+    config: &Config,
+    adapter: &Adapter,
+    options: &TrainOptions,
+    watch: impl FnOnce(Arc<Mutex<Progress>>),
+) -> Result<Outcome> {
+    run_training(config, adapter, options, |_| (), watch)
+}
+
+fn run_training(
+    config: &Config,
+    adapter: &Adapter,
+    options: &TrainOptions,
+    say: impl Fn(String),
+    watch: impl FnOnce(Arc<Mutex<Progress>>),
+) -> Result<Outcome> {
     config.validate()?;
     signal::install();
     let is_new = !Run::has_begun(&options.run);
@@ -117,7 +141,6 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     }
     let run = Run::create(&options.run)?;
     let _lock = run.lock()?;
-    let say = |text: String| eprintln!("{text}");
     if !is_new {
         resume::check_config(&run.config()?, config)?;
     }
@@ -154,6 +177,7 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     } else {
         say(format!("starting at update {}; the first updates compile kernels", trainer.update() + 1));
     }
+    watch(trainer.progress.clone());
     strategy::launch(trainer, options.dashboard)
 }
 

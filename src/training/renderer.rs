@@ -59,6 +59,13 @@ pub struct Progress {
     pub since: Instant,
 }
 
+impl Progress {
+    /// The part of the updates that is made, from 0 to 1.
+    pub fn part(&self) -> f64 {
+        self.update as f64 / self.total.max(1) as f64
+    }
+}
+
 impl Dashboard {
     /// Whether the terminal dashboard will be shown.
     pub fn is_tui(self) -> bool {

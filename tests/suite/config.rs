@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 fn shipped() -> Vec<PathBuf> {
-    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("config")).unwrap();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let folder = |name: &str| fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let entries = folder("config").chain(folder("config/compare"));
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| !path.is_dir()).collect();
     files.sort();
-    assert!(files.len() >= 15 && files.iter().all(|path| path.extension().is_some_and(|e| e == "toml")), "{files:?}");
+    assert!(files.len() >= 16 && files.iter().all(|path| path.extension().is_some_and(|e| e == "toml")), "{files:?}");
     files
 }
 

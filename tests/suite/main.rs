@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `backends` | backends against each other, a GPU included where there is one |
 //! | `cli` | the program: results, exit codes, bad input |
+//! | `compare` | comparisons: arithmetic, report, command |
 //! | `config` | configs: shipped files, mistakes, every key |
 //! | `dashboard` | burn-train's dashboard in a pseudo-terminal |
 //! | `data` | corpora, generated tasks, tokenizers, fetching |
@@ -19,6 +20,7 @@
 
 mod backends;
 mod cli;
+mod compare;
 mod config;
 mod dashboard;
 mod data;

@@ -1,0 +1,206 @@
+//! From trained contestants to a [`Comparison`]: every measurement is made, or found finished, and put in its place.
+
+use super::describe::{decoding_words, family, model_words, task_name};
+use super::measure::alignments::{Looked, aligned, look};
+use super::measure::cost::Bench;
+use super::measure::quality::{Scored, metrics, quality};
+use super::measure::significance::{LEVEL, significance};
+use super::measure::threshold::thresholds;
+use super::measure::translations::{Translation, translations};
+use super::measure::{curves, faults, growth, positions, theory};
+use super::options::Options;
+use super::plan::{Entrant, EntrantRun};
+use super::progress::Progress;
+use super::store::Store;
+use super::training::{Finished, finished};
+use super::{Prepared, fairness, tuning};
+use crate::decoding::DecodingConfig;
+use crate::error::{Error, Result};
+use crate::models::Vocabularies;
+use crate::report::comparison::{Comparison, Contestant, CostKind, Curve, FORMAT, Resampling, Task};
+use crate::scoring::Bootstrap;
+use crate::training::{LoadedModel, Run, run};
+use burn::module::Module;
+
+/// Work of measuring time and memory, as a part of measuring quality.
+pub(super) const TIMING: f64 = 0.6;
+
+/// Resamples of every interval and test.
+const BOOTSTRAP: Bootstrap = Bootstrap { n_samples: 1000, seed: 12345 };
+
+/// What was measured of one contestant.
+struct Found {
+    contestant: Contestant,
+    finished: Vec<Finished>,
+    translations: Vec<Vec<Translation>>,
+    looked: Vec<Looked>,
+    curves: Vec<Curve>,
+    vocabularies: Vocabularies,
+    is_lowercase: bool,
+}
+
+/// Measures everything; `work` is the work of each contestant's measurements, by run.
+pub(super) fn assemble(
+    prepared: &Prepared,
+    options: &Options,
+    progress: &mut Progress,
+    work: &[f64],
+) -> Result<Comparison> {
+    let Prepared { entrants, test, trials, adapter } = prepared;
+    let store = Store::open(&options.out)?;
+    let mut decoding = entrants[0].config.decoding.clone();
+    if let Some(beam) = options.beam {
+        decoding.beam_size = beam;
+        decoding.n_best = decoding.n_best.min(beam);
+        decoding.sampling = None;
+    }
+    decoding.validate()?;
+    let mut found = Vec::new();
+    for (entrant, work) in entrants.iter().zip(work) {
+        found.push(measure(entrant, prepared, &decoding, &store, progress, *work)?);
+    }
+    let mut costs = Vec::new();
+    for ((entrant, found), work) in entrants.iter().zip(&found).zip(work) {
+        let bench = Bench {
+            store: &store,
+            lengths: &options.cost_lengths,
+            cell_seconds: options.cell_seconds,
+            vocabularies: found.vocabularies,
+        };
+        let share = work * TIMING * entrant.runs.len() as f64;
+        costs.extend(bench.costs(entrant, |part| progress.at(&format!("timing {}", entrant.name), share * part))?);
+        progress.finish(share);
+    }
+    progress.at("drawing resamples", 0.0);
+    let is_generated = entrants[0].config.data.task.is_some();
+    let metrics = metrics(is_generated);
+    let is_lowercase = found.iter().any(|found| found.is_lowercase);
+    let scored: Vec<Scored> = entrants
+        .iter()
+        .zip(&found)
+        .map(|(entrant, found)| Scored::new(&entrant.name, &found.translations, &test.pairs, is_lowercase))
+        .collect::<Result<_>>()?;
+    let contestants: Vec<Contestant> = found.iter().map(|found| found.contestant.clone()).collect();
+    let ended: Vec<Vec<Finished>> = found.iter().map(|found| found.finished.clone()).collect();
+    let (same, differences) = fairness::compare(entrants, &contestants, &ended);
+    let names: Vec<String> = entrants.iter().map(|entrant| entrant.name.clone()).collect();
+    let theory = |name: &str, kind: CostKind| {
+        let entrant = entrants.iter().find(|entrant| entrant.name == name).expect("a contestant's own name");
+        theory::exponents(&entrant.config.model, kind == CostKind::Update)
+    };
+    let task = entrants[0].config.data.task.as_ref();
+    let mut comparison = Comparison {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION").into(),
+        command: options.command.clone(),
+        platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        backend: adapter.backend.to_string(),
+        device: adapter.name.clone(),
+        task: Task {
+            name: task_name(&entrants[0].config.data),
+            is_generated,
+            trained_length: test.trained_length,
+            train_pairs: test.train_pairs,
+            test_sentences: test.n_proper,
+            test_sha256: test.sha256.clone(),
+        },
+        decoding: decoding_words(&decoding),
+        resampling: Resampling { n_samples: BOOTSTRAP.n_samples, seed: BOOTSTRAP.seed, confidence: 0.95, level: LEVEL },
+        growth: growth::growth(&costs, &names, theory),
+        crossings: growth::crossings(&costs, &names),
+        contestants,
+        same,
+        differences,
+        notes: test.notes.clone(),
+        trials: trials.clone(),
+        groups: test.groups.iter().map(|(group, _)| group.clone()).collect(),
+        significance: significance(&scored, test, &metrics, &BOOTSTRAP)?,
+        costs,
+        ..Comparison::default()
+    };
+    for (scored, found) in scored.iter().zip(&found) {
+        comparison.quality.extend(quality(scored, test, &metrics, &BOOTSTRAP)?);
+        comparison.positions.extend(positions::positions(&scored.name, &found.translations, test, task));
+        let omitted: Vec<_> = found.looked.iter().flat_map(|looked| looked.omitted.clone()).collect();
+        comparison.faults.extend(faults::faults(&scored.name, &found.translations, &omitted, test));
+        comparison.curves.extend(found.curves.clone());
+    }
+    let looked: Vec<(String, Looked)> =
+        found.iter().map(|found| (found.contestant.name.clone(), found.looked[0].clone())).collect();
+    comparison.alignments = aligned(&looked, test);
+    comparison.metrics = metrics;
+    comparison.thresholds = thresholds(&comparison);
+    Ok(comparison.rounded())
+}
+
+/// Everything about one contestant that needs its parameters.
+fn measure(
+    entrant: &Entrant,
+    prepared: &Prepared,
+    decoding: &DecodingConfig,
+    store: &Store,
+    progress: &mut Progress,
+    work: f64,
+) -> Result<Found> {
+    let Prepared { test, adapter, .. } = prepared;
+    let config = &entrant.config;
+    let (mut finished_runs, mut written, mut seen, mut all_curves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut best, mut last) = (Vec::new(), None);
+    for entrant_run in &entrant.runs {
+        let run = Run::open(&entrant_run.folder)?;
+        let loaded = run.load_model(adapter, |warning| eprintln!("warning: {warning}"))?;
+        let name = format!("{}-seed{}", entrant.name, entrant_run.seed);
+        let key = key_of(&run, &loaded, decoding, &test.sha256)?;
+        let translations: Vec<Translation> = store.get(&format!("{name}.translations"), &key, || {
+            translations(&loaded, &test.pairs, decoding, |part| progress.at(&format!("testing {name}"), work * part))
+        })?;
+        let texts: Vec<&str> = translations.iter().map(|translation| translation.text.as_str()).collect();
+        progress.at(&format!("looking at {name}"), work);
+        let looked: Looked = store.get(&format!("{name}.attention"), &key, || look(&loaded, &texts, test))?;
+        progress.finish(work);
+        let (train, valid) = curves::read(&run);
+        all_curves.push(Curve { contestant: entrant.name.clone(), seed: entrant_run.seed, train, valid });
+        finished_runs.push(finished(entrant_run, entrant)?);
+        best.push(loaded.updates);
+        written.push(translations);
+        seen.push(looked);
+        last = Some(loaded);
+    }
+    let loaded = last.ok_or_else(|| Error::message("a contestant has no runs"))?;
+    let vocabularies = run::vocabularies(&loaded.tokenizers);
+    let n = test.trained_length.max(1);
+    let flops = theory::forward_flops(&config.model, vocabularies, n) / n as f64;
+    let contestant = Contestant {
+        name: entrant.name.clone(),
+        model: model_words(&config.model),
+        family: family(&config.model).into(),
+        seeds: entrant.runs.iter().map(|run| run.seed).collect(),
+        runs: entrant.runs.iter().map(|run: &EntrantRun| run.folder.display().to_string()).collect(),
+        parameters: loaded.model.num_params(),
+        learning_rate: config.training.learning_rate,
+        dropout_rate: tuning::dropout_of(config),
+        updates: finished_runs.iter().map(|finished| finished.updates).collect(),
+        best_update: best,
+        train_tokens: finished_runs.iter().map(|finished| finished.tokens).collect(),
+        train_seconds: finished_runs.iter().map(|finished| finished.seconds).collect(),
+        training_flops_per_token: theory::TRAINING * flops,
+        decoding_flops_per_token: flops,
+    };
+    Ok(Found {
+        contestant,
+        finished: finished_runs,
+        translations: written,
+        looked: seen,
+        curves: all_curves,
+        vocabularies,
+        is_lowercase: loaded.tokenizers.config().is_lowercase(),
+    })
+}
+
+/// What translations depend on: the parameters, the test data and the search.
+fn key_of(run: &Run, loaded: &LoadedModel, decoding: &DecodingConfig, test: &str) -> Result<String> {
+    let manifest = run.checkpoint(&loaded.checkpoint).join("manifest.json");
+    let manifest = std::fs::read_to_string(&manifest).map_err(Error::io(&manifest))?;
+    let decoding = serde_json::to_string(decoding).expect("plain data");
+    Ok(format!("{test} {} {decoding} {}", loaded.checkpoint, crate::data::random::hash(manifest.as_bytes())))
+}

@@ -1,0 +1,72 @@
+//! Models, tasks and searches in a few words.
+
+use crate::config::DataConfig;
+use crate::decoding::DecodingConfig;
+use crate::models::ModelConfig;
+
+/// What is learnt.
+pub(super) fn task_name(data: &DataConfig) -> String {
+    match (&data.task, &data.test) {
+        (Some(task), _) => task.name().to_string(),
+        (None, Some(files)) => {
+            let paths = data.resolve(files);
+            let names = paths.paths().into_iter().map(|path| path.display().to_string());
+            names.collect::<Vec<_>>().join(", ")
+        }
+        (None, None) => "held-out part of the training files".into(),
+    }
+}
+
+/// How answers are written.
+pub(super) fn decoding_words(decoding: &DecodingConfig) -> String {
+    let search = match (&decoding.sampling, decoding.beam_size) {
+        (Some(_), _) => "sampled".to_string(),
+        (None, 1) => "greedy".to_string(),
+        (None, n) => format!("beam {n}, length penalty {}", decoding.length_penalty),
+    };
+    format!(
+        "{search}, at most {} words for each source word and {} more",
+        decoding.max_len_factor, decoding.max_len_extra
+    )
+}
+
+/// The family of a model.
+pub(super) fn family(model: &ModelConfig) -> &'static str {
+    match model {
+        ModelConfig::Rnn(config) if config.attention.alignment().is_none() => "recurrent",
+        ModelConfig::Rnn(_) => "recurrent with attention",
+        ModelConfig::Transformer(_) => "transformer",
+    }
+}
+
+/// A model in a few words.
+pub(super) fn model_words(model: &ModelConfig) -> String {
+    match model {
+        ModelConfig::Rnn(config) => {
+            let attention = match config.attention.alignment() {
+                None => {
+                    let source = if config.reverse_source { ", source reversed" } else { "" };
+                    let context = serde_json::to_value(config.context).unwrap_or_default();
+                    format!("one fixed context ({}{source})", context.as_str().unwrap_or_default())
+                }
+                Some((score, _)) => format!("{} attention, {} score", kind(&config.attention), kind(score)),
+            };
+            let cell = serde_json::to_value(config.cell).unwrap_or_default();
+            format!("{} x {} {}, {attention}", config.n_layers, config.d_hidden, cell.as_str().unwrap_or_default())
+        }
+        ModelConfig::Transformer(config) => format!(
+            "{} + {} layers of {}, {} heads, {} positions",
+            config.n_encoder_layers,
+            config.n_decoder_layers,
+            config.d_model,
+            config.n_heads,
+            kind(&config.positions)
+        ),
+    }
+}
+
+/// The `kind` of a choice.
+fn kind(choice: &impl serde::Serialize) -> String {
+    let value = serde_json::to_value(choice).unwrap_or_default();
+    value["kind"].as_str().unwrap_or_default().to_string()
+}

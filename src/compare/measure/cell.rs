@@ -1,0 +1,129 @@
+//! One cell of the table of costs: a process of its own that makes one update, or writes one sentence, of one length.
+
+use crate::backend::Adapter;
+use crate::config::Config;
+use crate::data::batch::{Batch, Example, Padded};
+use crate::data::tokenizer::{BOS, SPECIALS};
+use crate::error::Result;
+use crate::layers::Pass;
+use crate::models::{Model, Seq2Seq, Vocabularies};
+use crate::report::comparison::CostKind;
+use crate::training::optimizer::{Adam, GradientSet};
+use crate::training::{UpdatePart, gradients};
+use burn::module::Module;
+use burn::tensor::{Int, Tensor, TensorData};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// Repetitions, as long as they are quick.
+const REPETITIONS: usize = 5;
+/// Seconds after which there is no further repetition; a quick one is never the only one, as other work of the machine may
+/// have come between.
+const ENOUGH: f64 = 1.5;
+
+/// What is to be measured.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// What.
+    pub kind: CostKind,
+    /// Tokens on each side.
+    pub length: usize,
+    /// Sizes of the vocabularies.
+    pub vocabularies: Vocabularies,
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The least of a few repetitions.
+    pub seconds: f64,
+    /// The most memory in use while it was done, where the system tells.
+    pub peak_bytes: Option<u64>,
+    /// Memory in use before.
+    pub base_bytes: Option<u64>,
+}
+
+/// Measures a cell with random weights: time and memory do not depend on their values.
+///
+/// # Errors
+/// If the model cannot be made.
+pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measured> {
+    let model = config.model.init(cell.vocabularies, 1, &adapter.device)?;
+    let is_update = cell.kind == CostKind::Update;
+    let mut worker = Worker { config, adapter, model: if is_update { model.train() } else { model } };
+    let mut adam = Adam::new(config.training.optimizer.clone());
+    let mut run = |length: usize, worker: &mut Worker| match cell.kind {
+        CostKind::Update => worker.update(length, cell.vocabularies, &mut adam),
+        CostKind::Decode => worker.decode(length, cell.vocabularies),
+    };
+    // Threads, allocator and caches of the first time are nobody's cost.
+    run(4, &mut worker);
+    let base_bytes = memory("VmRSS:");
+    let mut seconds = f64::INFINITY;
+    let start = Instant::now();
+    for _ in 0..REPETITIONS {
+        let before = Instant::now();
+        run(cell.length, &mut worker);
+        seconds = seconds.min(before.elapsed().as_secs_f64());
+        if start.elapsed().as_secs_f64() > ENOUGH {
+            break;
+        }
+    }
+    Ok(Measured { seconds, peak_bytes: memory("VmHWM:"), base_bytes })
+}
+
+struct Worker<'a> {
+    config: &'a Config,
+    adapter: &'a Adapter,
+    model: Model,
+}
+
+impl Worker<'_> {
+    /// Forward, backward and Adam on one pair.
+    fn update(&mut self, length: usize, vocabularies: Vocabularies, adam: &mut Adam) {
+        let example = Example { source: ids(length, vocabularies.source), target: ids(length, vocabularies.target) };
+        let batch = Batch::new(&[&example], &self.adapter.device.clone().autodiff());
+        let n_total = batch.n_target_tokens();
+        let smoothing = self.config.training.label_smoothing;
+        let part = UpdatePart { batch, n_total, smoothing, seed: 1, place: (0, 0), replacement_rate: 0.0 };
+        let (grads, _) = gradients(&self.model, &part);
+        let set = GradientSet::new(&self.model, grads, self.adapter.backend.is_host());
+        let norm = set.norm();
+        self.model = adam.step(self.model.clone(), set, 1.0 / norm.max(1.0), 1e-4);
+    }
+
+    /// The encoder once and so many steps, each with the likeliest word of the last, wherever the sentence would end.
+    fn decode(&mut self, length: usize, vocabularies: Vocabularies) {
+        let device = self.model.device();
+        let mut pass = Pass::inference();
+        let memory = self.model.encode(&Padded::sources([&ids(length, vocabularies.source)], &device), &mut pass);
+        let mut state = self.model.start(&memory, 1);
+        let mut previous: Tensor<1, Int> = Tensor::from_data(TensorData::new(vec![BOS as i32], [1]), &device);
+        for _ in 0..length {
+            let (logits, next) = self.model.step(previous, state, &memory, &mut pass);
+            state = next;
+            previous = logits.argmax(1).squeeze_dim(1);
+        }
+        // Reading it waits for all of it, also on a GPU.
+        let _ = previous.into_data();
+    }
+}
+
+/// Any words.
+fn ids(length: usize, vocab_size: usize) -> Vec<u32> {
+    let first = SPECIALS.len().min(vocab_size - 1);
+    (0..length).map(|i| (first + i * 7 % (vocab_size - first)) as u32).collect()
+}
+
+/// A line of this process's status, in bytes; only Linux tells.
+fn memory(line: &str) -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/status").ok()?;
+    of_status(&text, line)
+}
+
+/// A size in a text like that of `/proc/PID/status`, in bytes.
+pub fn of_status(text: &str, line: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|text| text.strip_prefix(line))?;
+    let kibibytes: u64 = rest.split_whitespace().next()?.parse().ok()?;
+    Some(kibibytes << 10)
+}

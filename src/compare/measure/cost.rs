@@ -1,0 +1,151 @@
+//! Seconds and memory by length. Every cell is measured in a process of its own, so that its peak of memory is its own and one
+//! that asks for too much can be ended without harm.
+
+use super::cell::{Measured, of_status};
+use super::theory;
+use crate::compare::plan::Entrant;
+use crate::compare::progress::check_signal;
+use crate::compare::store::{Store, write};
+use crate::error::{Error, Result};
+use crate::models::Vocabularies;
+use crate::report::comparison::{Cost, CostKind};
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The part of the free memory that a cell may take.
+const MEMORY_PART: f64 = 0.6;
+
+/// What a cell came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Outcome {
+    Measured(Measured),
+    Unfinished(String),
+}
+
+/// What the cells of an entrant are measured with.
+pub struct Bench<'a> {
+    /// Where they are kept.
+    pub store: &'a Store,
+    /// Tokens on each side.
+    pub lengths: &'a [usize],
+    /// Seconds for one cell.
+    pub cell_seconds: f64,
+    /// Sizes of the vocabularies.
+    pub vocabularies: Vocabularies,
+}
+
+impl Bench<'_> {
+    /// Every length of an entrant; after one that was not finished, longer ones of its kind are left out.
+    ///
+    /// # Errors
+    /// If a process cannot be started, or a signal comes.
+    pub fn costs(&self, entrant: &Entrant, mut progress: impl FnMut(f64)) -> Result<Vec<Cost>> {
+        let path = self.store.file(&format!("{}.cost.toml", entrant.name));
+        write(&path, &entrant.config.to_toml())?;
+        let mut rows = Vec::new();
+        let model = &entrant.config.model;
+        for kind in [CostKind::Update, CostKind::Decode] {
+            for (i, length) in self.lengths.iter().copied().enumerate() {
+                check_signal()?;
+                let n_done = i + if kind == CostKind::Decode { self.lengths.len() } else { 0 };
+                progress(n_done as f64 / (2 * self.lengths.len()) as f64);
+                let steps = match kind {
+                    CostKind::Update => theory::training_steps(model, length),
+                    CostKind::Decode => theory::decoding_steps(model, length),
+                };
+                let state_bytes = theory::state_bytes(model, length);
+                let contestant = entrant.name.clone();
+                let mut row =
+                    Cost { contestant, kind, length, sequential_steps: steps, state_bytes, ..Cost::default() };
+                let outcome = self.outcome(entrant, &path, kind, length)?;
+                match outcome {
+                    Outcome::Measured(measured) => {
+                        row.seconds = Some(measured.seconds);
+                        row.peak_bytes = measured.peak_bytes;
+                        row.base_bytes = measured.base_bytes;
+                        rows.push(row);
+                    }
+                    Outcome::Unfinished(why) => {
+                        row.unfinished = Some(why);
+                        rows.push(row);
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn outcome(&self, entrant: &Entrant, config: &Path, kind: CostKind, length: usize) -> Result<Outcome> {
+        let v = self.vocabularies;
+        let key = format!("{} {v:?} {} {length} {}", entrant.config.to_toml(), kind.name(), self.cell_seconds);
+        let name = format!("{}.{}-{length}", entrant.name, kind.name());
+        self.store.get(&name, &key, || {
+            let program = std::env::current_exe().map_err(Error::io("the running program"))?;
+            let mut command = Command::new(&program);
+            command.arg("compare-cell").arg("--config").arg(config);
+            command.args(["--kind", kind.name(), "--length", &length.to_string()]);
+            command.args(["--source-vocabulary", &v.source.to_string(), "--target-vocabulary", &v.target.to_string()]);
+            if v.shared {
+                command.arg("--shared");
+            }
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+            let child = command.spawn().map_err(Error::io(&program))?;
+            self.wait(child)
+        })
+    }
+
+    /// Waits for a cell, and ends it if it takes too long or too much.
+    fn wait(&self, mut child: Child) -> Result<Outcome> {
+        let limit = available_memory().map(|bytes| (bytes as f64 * MEMORY_PART) as u64);
+        let start = Instant::now();
+        let ended = loop {
+            if let Some(status) = child.try_wait().map_err(Error::io("a measuring process"))? {
+                break status;
+            }
+            let seconds = start.elapsed().as_secs_f64();
+            let too_long = (seconds > self.cell_seconds).then(|| format!("took more than {} s", self.cell_seconds));
+            let bytes = resident(child.id());
+            let too_much = limit.filter(|limit| bytes.is_some_and(|bytes| bytes > *limit));
+            let too_much =
+                too_much.map(|limit| format!("needed more than {:.1} GiB", limit as f64 / (1u64 << 30) as f64));
+            let interrupted = check_signal();
+            if let Some(why) = too_long.or(too_much) {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Ok(Outcome::Unfinished(why));
+            }
+            if interrupted.is_err() {
+                let _ = child.kill();
+                let _ = child.wait();
+                interrupted?;
+            }
+            std::thread::sleep(Duration::from_millis(if seconds < 0.5 { 5 } else { 50 }));
+        };
+        if !ended.success() {
+            // Ctrl-C in a terminal ends this process and its cell; whoever hears of it first, it is no measurement.
+            std::thread::sleep(Duration::from_millis(200));
+            check_signal()?;
+        }
+        let mut text = String::new();
+        if let Some(mut output) = child.stdout.take() {
+            output.read_to_string(&mut text).map_err(Error::io("a measuring process"))?;
+        }
+        Ok(match serde_json::from_str(&text) {
+            Ok(measured) if ended.success() => Outcome::Measured(measured),
+            _ => Outcome::Unfinished(format!("ended with {ended}")),
+        })
+    }
+}
+
+/// Memory that processes may still have, where the system tells.
+fn available_memory() -> Option<u64> {
+    of_status(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
+}
+
+fn resident(process: u32) -> Option<u64> {
+    of_status(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?, "VmRSS:")
+}

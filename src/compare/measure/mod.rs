@@ -1,0 +1,14 @@
+//! What is measured of each model, one file for each measurement.
+
+pub mod alignments;
+pub mod cell;
+pub mod cost;
+pub mod curves;
+pub mod faults;
+pub mod growth;
+pub mod positions;
+pub mod quality;
+pub mod significance;
+pub mod theory;
+pub mod threshold;
+pub mod translations;

@@ -1,0 +1,118 @@
+//! Scores by group, with intervals over resampled sentences and the spread over seeds.
+
+use super::translations::Translation;
+use crate::compare::test_set::TestSet;
+use crate::data::Pair;
+use crate::error::Result;
+use crate::report::comparison::{Quality, Score};
+use crate::scoring::{Bleu, Bootstrap, Chrf, Scorer, SentenceStatistics, Summable};
+use std::ops::AddAssign;
+
+/// The statistics of one sentence for each seed. A score of several seeds is the mean of their scores.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BySeed(pub Vec<SentenceStatistics>);
+
+impl AddAssign<&BySeed> for BySeed {
+    fn add_assign(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()), SentenceStatistics::default());
+        for (sum, statistics) in self.0.iter_mut().zip(&other.0) {
+            *sum += statistics;
+        }
+    }
+}
+
+/// A contestant and its statistics of every test sentence.
+#[derive(Clone, Debug)]
+pub struct Scored {
+    /// Its name.
+    pub name: String,
+    /// Of every test sentence.
+    pub sentences: Vec<BySeed>,
+}
+
+impl Scored {
+    /// Scores what each seed wrote.
+    ///
+    /// # Errors
+    /// If there are no sentences.
+    pub fn new(name: &str, by_seed: &[Vec<Translation>], pairs: &[Pair], lowercase: bool) -> Result<Self> {
+        let scorer = scorer(lowercase);
+        let references: Vec<&str> = pairs.iter().map(|pair| pair.target.as_str()).collect();
+        let mut sentences = vec![BySeed::default(); pairs.len()];
+        for translations in by_seed {
+            let texts: Vec<&str> = translations.iter().map(|translation| translation.text.as_str()).collect();
+            for (sentence, statistics) in sentences.iter_mut().zip(scorer.statistics(&texts, &references)?) {
+                sentence.0.push(statistics);
+            }
+        }
+        Ok(Self { name: name.to_string(), sentences })
+    }
+
+    /// The statistics of some sentences.
+    pub fn at(&self, indices: &[usize]) -> Vec<BySeed> {
+        indices.iter().map(|i| self.sentences[*i].clone()).collect()
+    }
+}
+
+fn scorer(lowercase: bool) -> Scorer {
+    Scorer {
+        bleu: Bleu { lowercase, ..Bleu::default() },
+        chrf: Chrf { lowercase, ..Chrf::default() },
+        ..Scorer::default()
+    }
+}
+
+/// The names of the scores that fit the task, the most telling first.
+pub fn metrics(is_generated: bool) -> Vec<String> {
+    let names: &[&str] = match is_generated {
+        true => &["sequence_accuracy", "token_accuracy"],
+        false => &["bleu", "chrf", "token_accuracy", "sequence_accuracy"],
+    };
+    names.iter().map(|name| name.to_string()).collect()
+}
+
+/// The mean over the seeds of the score called `metric`.
+pub fn value(metric: &str, sum: &BySeed) -> f64 {
+    sum.0.iter().map(|statistics| of_seed(metric, statistics)).sum::<f64>() / sum.0.len().max(1) as f64
+}
+
+fn of_seed(metric: &str, sum: &SentenceStatistics) -> f64 {
+    match metric {
+        "bleu" => Bleu::default().score(&sum.bleu).score,
+        "chrf" => sum.chrf.score(),
+        "token_accuracy" => sum.tokens.value_or(1.0),
+        _ => sum.sequences.value_or(1.0),
+    }
+}
+
+/// The scores of a contestant in every group.
+///
+/// # Errors
+/// If a group is empty.
+pub fn quality(scored: &Scored, test: &TestSet, metrics: &[String], bootstrap: &Bootstrap) -> Result<Vec<Quality>> {
+    let mut rows = Vec::new();
+    for (group, indices) in &test.groups {
+        let statistics = scored.at(indices);
+        let total = BySeed::total(&statistics);
+        let mut scores = Vec::new();
+        for metric in metrics {
+            let estimate = bootstrap.estimate(&statistics, |sum| value(metric, sum))?;
+            let by_seed: Vec<f64> = total.0.iter().map(|sum| of_seed(metric, sum)).collect();
+            let seed_deviation = deviation(&by_seed);
+            let (score, low, high) = (estimate.score, estimate.low, estimate.high);
+            scores.push(Score { metric: metric.clone(), score, low, high, by_seed, seed_deviation });
+        }
+        rows.push(Quality { contestant: scored.name.clone(), group: group.id.clone(), scores });
+    }
+    Ok(rows)
+}
+
+/// The standard deviation of a sample; none for fewer than two values.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    if values.len() < 2 {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    Some((values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
+}

@@ -1,0 +1,105 @@
+//! `lookback compare`: trains what is not yet trained, measures every model in the same way, and puts it all into one
+//! [`Comparison`](crate::report::comparison::Comparison).
+//!
+//! The folder of a comparison holds the runs, the finished measurements, `results.json` and the report. Everything that is
+//! finished is found again, so that an interrupted comparison goes on where it stopped and comes to the same report.
+
+mod assemble;
+mod describe;
+pub mod fairness;
+pub mod measure;
+pub mod options;
+pub mod plan;
+pub mod progress;
+pub mod store;
+pub mod sweep;
+pub mod test_set;
+pub mod training;
+pub mod tuning;
+pub mod width;
+
+pub use options::{Budget, Options};
+pub use progress::{Show, Status};
+pub use sweep::Sweep;
+
+use crate::backend::Adapter;
+use crate::error::{Error, Result};
+use crate::report::comparison::{Comparison, Trial};
+use crate::training::signal;
+use plan::Entrant;
+use progress::Progress;
+use test_set::TestSet;
+
+/// Work of measuring one run, as a part of training one.
+const MEASURING: f64 = 0.25;
+
+/// A comparison whose runs are trained.
+pub struct Prepared {
+    /// Who takes part.
+    pub entrants: Vec<Entrant>,
+    /// What they are tested on.
+    pub test: TestSet,
+    /// The search before training.
+    pub trials: Vec<Trial>,
+    /// Where tensors live.
+    pub adapter: Adapter,
+}
+
+/// Makes a comparison, or goes on with it.
+///
+/// # Errors
+/// If the options, configs, runs or data cannot be used, training fails, or a signal comes.
+pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
+    signal::install();
+    let mut entrants = plan::entrants(options)?;
+    let adapter = options.backend.unwrap_or(entrants[0].config.backend).open()?;
+    let test = test_set::test_set(&entrants, options)?;
+    std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
+    if options.match_parameters {
+        width::match_parameters(&mut entrants, &adapter)?;
+    }
+    let work: Vec<f64> = entrants.iter().map(|entrant| work_of(entrant)).collect();
+    let n_runs = |entrant: &Entrant| entrant.runs.len() as f64;
+    let mut total = 0.0;
+    for (entrant, work) in entrants.iter().zip(&work) {
+        total += work * n_runs(entrant) * MEASURING * (1.0 + assemble::TIMING);
+        if !entrant.is_given {
+            total += work * n_runs(entrant) + tuning_work(entrant, options, *work) * options.trials as f64;
+        }
+    }
+    let mut progress = Progress::new(total, show);
+    let mut trials = Vec::new();
+    for (entrant, work) in entrants.iter_mut().zip(&work).filter(|(entrant, _)| !entrant.is_given) {
+        let each = tuning_work(entrant, options, *work);
+        trials.extend(tuning::tune(entrant, options, &adapter, &mut progress, each)?);
+    }
+    for (entrant, work) in entrants.iter().zip(&work).filter(|(entrant, _)| !entrant.is_given) {
+        for run in &entrant.runs {
+            let what = match entrant.runs.len() {
+                1 => format!("training {}", entrant.name),
+                _ => format!("training {}, seed {}", entrant.name, run.seed),
+            };
+            let config = entrant.config_of(run);
+            let state = (what.as_str(), *work);
+            training::run_to_end(&config, &run.folder, &adapter, &options.command, &mut progress, state)?;
+        }
+    }
+    let prepared = Prepared { entrants, test, trials, adapter };
+    assemble::assemble(&prepared, options, &mut progress, &work.iter().map(|work| work * MEASURING).collect::<Vec<_>>())
+}
+
+fn tuning_work(entrant: &Entrant, options: &Options, work: f64) -> f64 {
+    if options.trials == 0 {
+        return 0.0;
+    }
+    work * tuning::trial_updates(&entrant.config) as f64 / entrant.config.training.max_updates as f64
+}
+
+/// About how long training takes: in minutes where they are the budget, else in tokens.
+fn work_of(entrant: &Entrant) -> f64 {
+    let training = &entrant.config.training;
+    match training.max_minutes {
+        Some(minutes) => minutes,
+        None => (training.max_updates * training.batch_tokens as u64) as f64,
+    }
+}

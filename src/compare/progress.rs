@@ -1,0 +1,102 @@
+//! How far a comparison is, over all its runs and measurements.
+
+use crate::error::{Error, Result};
+use crate::training::{Progress as TrainingProgress, signal};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// What is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// The part of the work that is done, from 0 to 1.
+    pub done: f64,
+    /// What is being done.
+    pub what: String,
+    /// About how many seconds are left; none before there is anything to go by.
+    pub seconds_left: Option<f64>,
+}
+
+/// Where a status goes. Called several times a second.
+pub type Show<'a> = dyn Fn(&Status) + Send + Sync + 'a;
+
+/// Keeps count of the work of a comparison, in units of about equal time.
+pub struct Progress<'a> {
+    show: &'a Show<'a>,
+    total: f64,
+    done: f64,
+    /// Work that was found done and took no time.
+    skipped: f64,
+    start: Instant,
+}
+
+impl<'a> Progress<'a> {
+    /// Nothing done of `total`.
+    pub fn new(total: f64, show: &'a Show<'a>) -> Self {
+        Self { show, total: total.max(1e-9), done: 0.0, skipped: 0.0, start: Instant::now() }
+    }
+
+    fn status(&self, what: &str, part: f64) -> Status {
+        let done = self.done + part;
+        let made = done - self.skipped;
+        let seconds = self.start.elapsed().as_secs_f64();
+        let seconds_left = (made > 0.0 && seconds > 2.0).then(|| seconds / made * (self.total - done).max(0.0));
+        Status { done: (done / self.total).min(1.0), what: what.to_string(), seconds_left }
+    }
+
+    /// Shows what is being done now, of which `part` is done.
+    pub fn at(&self, what: &str, part: f64) {
+        (self.show)(&self.status(what, part));
+    }
+
+    /// So much more is done.
+    pub fn finish(&mut self, work: f64) {
+        self.done += work;
+    }
+
+    /// So much was found done.
+    pub fn skip(&mut self, work: f64) {
+        self.done += work;
+        self.skipped += work;
+    }
+
+    /// Runs `train` and shows how far it is; it is handed what to tell of its progress.
+    pub fn watch<T>(
+        &mut self,
+        what: &str,
+        work: f64,
+        train: impl FnOnce(&dyn Fn(Arc<Mutex<TrainingProgress>>)) -> T,
+    ) -> T {
+        let is_over = AtomicBool::new(false);
+        let shared: Mutex<Option<Arc<Mutex<TrainingProgress>>>> = Mutex::new(None);
+        let this = &*self;
+        let result = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let part = shared
+                        .lock()
+                        .expect("nobody panics with the lock")
+                        .as_ref()
+                        .map_or(0.0, |progress| progress.lock().expect("no thread panics with the lock").part());
+                    this.at(what, work * part);
+                    std::thread::sleep(Duration::from_millis(200));
+                }
+            });
+            let result = train(&|progress| *shared.lock().expect("nobody panics with the lock") = Some(progress));
+            is_over.store(true, Ordering::Relaxed);
+            result
+        });
+        self.done += work;
+        result
+    }
+}
+
+/// Stops the comparison if a signal has come.
+pub fn check_signal() -> Result<()> {
+    if signal::requested() {
+        return Err(Error::Interrupted(
+            "interrupted; what is finished is saved, the same command goes on from there".into(),
+        ));
+    }
+    Ok(())
+}

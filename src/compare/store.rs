@@ -1,0 +1,71 @@
+//! Finished measurements on disk, so that an interrupted comparison goes on where it stopped.
+
+use crate::error::{Error, Result};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The folder `measurements` of a comparison: one JSON file for each measurement.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// A measurement and what it depends on.
+#[derive(Serialize, Deserialize)]
+struct Kept<T> {
+    key: String,
+    value: T,
+}
+
+impl Store {
+    /// The measurements of the comparison in `out`.
+    pub fn open(out: &Path) -> Result<Self> {
+        let folder = out.join("measurements");
+        std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        Ok(Self { folder })
+    }
+
+    /// The measurement `name`, made now unless it is there already with the same `key`: what its result depends on.
+    ///
+    /// What has just been made is read back, so that a comparison that goes on has the same numbers to the last digit.
+    pub fn get<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        key: &str,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let path = self.folder.join(format!("{}.json", file_name(name)));
+        if let Some(kept) = read::<T>(&path, key) {
+            return Ok(kept);
+        }
+        let kept = Kept { key: key.to_string(), value: make()? };
+        let text = serde_json::to_string(&kept).expect("a measurement is plain data");
+        write(&path, &text)?;
+        read(&path, key).ok_or_else(|| Error::file(&path, "cannot be read back; is the disk full?"))
+    }
+
+    /// A file beside the measurements.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(file_name(name))
+    }
+}
+
+/// Anything but a whole measurement with the right key is made anew.
+fn read<T: DeserializeOwned>(path: &Path, key: &str) -> Option<T> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let kept: Kept<T> = serde_json::from_str(&text).ok()?;
+    (kept.key == key).then_some(kept.value)
+}
+
+/// Replaces a file in one step.
+pub fn write(path: &Path, text: &str) -> Result<()> {
+    let temporary = path.with_extension("new");
+    std::fs::write(&temporary, text).map_err(Error::io(&temporary))?;
+    std::fs::rename(&temporary, path).map_err(Error::io(path))
+}
+
+/// A name that any file system takes.
+pub fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect()
+}

@@ -1,0 +1,174 @@
+//! What all contestants are tested on: the test set proper, and sentences made for single lengths.
+
+use super::options::Options;
+use super::plan::Entrant;
+use crate::config::{Config, differences};
+use crate::data::{Pair, Split, TaskConfig};
+use crate::error::{Error, Result};
+use crate::report::comparison::{Group, GroupKind};
+use crate::training::dataset;
+use sha2::{Digest, Sha256};
+use std::collections::HashSet;
+
+/// Buckets that the lengths of a generated task are cut into.
+const N_BUCKETS: usize = 5;
+/// The width of a bucket of text, in words.
+const TEXT_BUCKET: usize = 10;
+/// Times the longest source of training at which generated tasks are tested, unless lengths are asked for.
+const FACTORS: [f64; 4] = [1.0, 1.5, 2.0, 4.0];
+
+/// The test sentences and their groups.
+pub struct TestSet {
+    /// First the test set proper, then the sentences of single lengths.
+    pub pairs: Vec<Pair>,
+    /// Sentences of the test set proper.
+    pub n_proper: usize,
+    /// The groups and the places of their sentences in `pairs`.
+    pub groups: Vec<(Group, Vec<usize>)>,
+    /// The longest source of training, in words.
+    pub trained_length: usize,
+    /// Training pairs.
+    pub train_pairs: usize,
+    /// Of all of `pairs`.
+    pub sha256: String,
+    /// Lengths that the task cannot make.
+    pub notes: Vec<String>,
+}
+
+/// Words of a source.
+pub fn words(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+/// The test data of `entrants`.
+///
+/// Generated test data depend on a seed. All contestants are tested with that of the first, whatever seeds they were trained
+/// with: which sources belong to the test data depends on their text alone, so none of them has been trained on.
+///
+/// # Errors
+/// If the contestants were trained for different test data, or there are none.
+pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
+    let first = &entrants[0];
+    let seed = first.config.seed;
+    let mut pairs = dataset::pairs_of(&first.config.data, Split::Test, seed)?;
+    for other in &entrants[1..] {
+        if dataset::pairs_of(&other.config.data, Split::Test, seed)? != pairs {
+            return Err(different(first, other));
+        }
+    }
+    pairs.retain(|pair| !pair.source.is_empty() && !pair.target.is_empty());
+    let n_proper = pairs.len();
+    let train = dataset::load(&first.config.data, seed)?.train;
+    let trained_length = train.iter().map(|pair| words(&pair.source)).max().unwrap_or(0);
+    let lengths: Vec<usize> = pairs.iter().map(|pair| words(&pair.source)).collect();
+    let mut groups = vec![group("all".into(), GroupKind::All, (0..n_proper).collect(), &lengths, trained_length)];
+    for (from, to) in bounds(&first.config, &lengths, trained_length) {
+        let indices: Vec<usize> = (0..n_proper).filter(|i| (from..=to).contains(&lengths[*i])).collect();
+        if !indices.is_empty() {
+            groups.push(group(format!("{from}-{to}"), GroupKind::Bucket, indices, &lengths, trained_length));
+        }
+    }
+    let mut notes = Vec::new();
+    for (length, made) in single_lengths(&first.config, options, seed, &mut notes)? {
+        let start = pairs.len();
+        pairs.extend(made);
+        let lengths: Vec<usize> = pairs.iter().map(|pair| words(&pair.source)).collect();
+        let indices = (start..pairs.len()).collect();
+        groups.push(group(format!("length-{length}"), GroupKind::Length, indices, &lengths, trained_length));
+    }
+    let sha256 = hash(&pairs);
+    Ok(TestSet { pairs, n_proper, groups, trained_length, train_pairs: train.len(), sha256, notes })
+}
+
+fn different(first: &Entrant, other: &Entrant) -> Error {
+    let keys = differences(&first.config, &other.config);
+    let of_data = keys.iter().find(|(key, _, _)| key.starts_with("data."));
+    let why = match of_data {
+        Some((key, left, right)) => format!(": {key} is {left} in the one and {right} in the other"),
+        None => String::new(),
+    };
+    Error::message(format!(
+        "{} and {} have different test data{why}; only models tested on the same sentences can be compared",
+        first.name, other.name
+    ))
+}
+
+fn group(id: String, kind: GroupKind, indices: Vec<usize>, lengths: &[usize], trained: usize) -> (Group, Vec<usize>) {
+    let of_group = || indices.iter().map(|i| lengths[*i]);
+    let (from, to) = (of_group().min().unwrap_or(0), of_group().max().unwrap_or(0));
+    let mean_length = of_group().sum::<usize>() as f64 / indices.len().max(1) as f64;
+    // A group that reaches beyond the training data counts as unseen only if all of it does; the bounds see to that.
+    let is_seen = kind == GroupKind::All || from <= trained;
+    let group = Group { id, kind, from, to, mean_length, sentences: indices.len(), is_seen };
+    (group, indices)
+}
+
+/// The buckets of the test set proper; one ends where the training data end.
+fn bounds(config: &Config, lengths: &[usize], trained: usize) -> Vec<(usize, usize)> {
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let shortest = lengths.iter().copied().min().unwrap_or(0).max(1);
+    let mut ends: Vec<usize> = match config.data.task {
+        Some(_) => (1..=N_BUCKETS).map(|i| shortest - 1 + (longest + 1 - shortest) * i / N_BUCKETS).collect(),
+        None => (1..=longest.div_ceil(TEXT_BUCKET)).map(|i| i * TEXT_BUCKET).collect(),
+    };
+    if trained < longest {
+        ends.push(trained);
+    }
+    ends.retain(|end| *end > 0);
+    ends.sort_unstable();
+    ends.dedup();
+    let starts = std::iter::once(1).chain(ends.iter().map(|end| end + 1));
+    starts.zip(ends.iter().copied()).collect()
+}
+
+/// Sentences of single lengths, where the task can make them.
+fn single_lengths(
+    config: &Config,
+    options: &Options,
+    seed: u64,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(usize, Vec<Pair>)>> {
+    let Some(task) = &config.data.task else {
+        if options.lengths.is_some() {
+            return Err(Error::message(
+                "--lengths is for generated tasks; text has the lengths that it has, leave the option out",
+            ));
+        }
+        return Ok(Vec::new());
+    };
+    let Some(longest) = longest_of(task) else { return Ok(Vec::new()) };
+    let wanted = match &options.lengths {
+        Some(lengths) => lengths.clone(),
+        None => FACTORS.iter().map(|factor| (factor * longest as f64).round() as usize).collect(),
+    };
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    for length in wanted.into_iter().filter(|length| seen.insert(*length)) {
+        let mut task = task.clone();
+        task.set_lengths(Some(length), Some(length))?;
+        match task.generate(Split::Test, options.per_length, seed) {
+            Ok(made) => found.push((length, made)),
+            Err(error) if options.lengths.is_some() => return Err(error),
+            Err(error) => notes.push(format!("There are no sentences of length {length}: {error}")),
+        }
+    }
+    Ok(found)
+}
+
+/// The longest source of a task, in its own unit; none for a task without lengths.
+fn longest_of(task: &TaskConfig) -> Option<usize> {
+    match task {
+        TaskConfig::Copy(c) | TaskConfig::Reverse(c) | TaskConfig::Sort(c) => Some(c.max_len),
+        TaskConfig::Recall(c) => Some(c.max_len),
+        TaskConfig::Numbers(c) => Some(c.max_len),
+        TaskConfig::Dates(_) => None,
+    }
+}
+
+fn hash(pairs: &[Pair]) -> String {
+    let mut hasher = Sha256::new();
+    for pair in pairs {
+        hasher.update(format!("{}\t{}\n", pair.source, pair.target));
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,98 @@
+//! Training what is not yet trained.
+
+use super::plan::{Entrant, EntrantRun};
+use super::progress::{Progress, check_signal};
+use crate::backend::Adapter;
+use crate::config::{Config, differences};
+use crate::error::{Error, Result};
+use crate::training::checkpoint::TrainingState;
+use crate::training::{Dashboard, Run, Stop, TrainOptions, train_watched};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What a finished run came to, in its `finished.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Why it ended.
+    pub why: String,
+    /// Updates made.
+    pub updates: u64,
+    /// Target tokens learnt from.
+    pub tokens: u64,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// Trains a run to its end, or goes on with it; nothing to do if it is finished.
+///
+/// # Errors
+/// If training fails, or is interrupted.
+pub fn run_to_end(
+    config: &Config,
+    folder: &Path,
+    adapter: &Adapter,
+    command: &str,
+    progress: &mut Progress,
+    (what, work): (&str, f64),
+) -> Result<()> {
+    check_signal()?;
+    let mark = folder.join("finished.json");
+    if Run::has_begun(folder) {
+        check_same(folder, config)?;
+        if mark.is_file() {
+            progress.skip(work);
+            return Ok(());
+        }
+    }
+    let options = TrainOptions {
+        run: folder.to_path_buf(),
+        dashboard: Dashboard::None,
+        init_from: None,
+        command: command.into(),
+    };
+    let outcome = progress.watch(what, work, |watch| train_watched(config, adapter, &options, watch))?;
+    if outcome.stop == Stop::Interrupted {
+        return Err(Error::Interrupted("interrupted and saved; the same command goes on from there".into()));
+    }
+    let why = match outcome.stop {
+        Stop::Updates => "all updates made",
+        Stop::Minutes => "the time was up",
+        Stop::Patience => "validation no longer got better",
+        Stop::Interrupted => "interrupted",
+    };
+    let TrainingState { update, tokens, seconds, .. } = outcome.state;
+    let finished = Finished { why: why.into(), updates: update, tokens, seconds };
+    let text = serde_json::to_string_pretty(&finished).expect("plain data");
+    super::store::write(&mark, &text)
+}
+
+/// A folder that was trained for something else is never gone on with: a longer budget, for one, gives another schedule, and
+/// not the run that a new comparison would have made.
+fn check_same(folder: &Path, config: &Config) -> Result<()> {
+    const FREE: [&str; 5] = ["backend", "decoding.", "data.test", "training.log_every", "training.keep_checkpoints"];
+    let found = differences(&Run::open(folder)?.config()?, config);
+    match found.into_iter().find(|(key, _, _)| !FREE.iter().any(|free| key.starts_with(free))) {
+        Some((key, old, new)) => Err(Error::file(
+            folder,
+            format!("was trained with {key} = {old} and is now to have {new}; give another --out, or put it back"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// What a run came to: trained here, or by `lookback train`.
+pub fn finished(run: &EntrantRun, entrant: &Entrant) -> Result<Finished> {
+    let mark = run.folder.join("finished.json");
+    if let Some(finished) = std::fs::read_to_string(&mark).ok().and_then(|text| serde_json::from_str(&text).ok()) {
+        return Ok(finished);
+    }
+    let newest = Run::open(&run.folder)?.newest_checkpoint(|_| ());
+    let (_, checkpoint) = newest.ok_or_else(|| Error::file(&run.folder, "has no whole checkpoint; train it first"))?;
+    let TrainingState { update, tokens, seconds, .. } = checkpoint.state;
+    let why = if update >= entrant.config.training.max_updates {
+        "all updates made"
+    } else {
+        "stopped before its last update"
+    };
+    Ok(Finished { why: why.into(), updates: update, tokens, seconds })
+}

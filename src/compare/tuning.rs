@@ -1,0 +1,100 @@
+//! A small search for a learning rate and dropout, the same for every contestant: no model is beaten because only the other
+//! one was tuned.
+
+use super::options::Options;
+use super::plan::Entrant;
+use super::progress::Progress;
+use super::store::file_name;
+use super::training::run_to_end;
+use crate::backend::Adapter;
+use crate::config::Config;
+use crate::data::random;
+use crate::error::Result;
+use crate::models::ModelConfig;
+use crate::report::comparison::Trial;
+use crate::training::Run;
+
+/// Learning rates are drawn evenly on a logarithmic scale between these.
+const RATES: [f64; 2] = [3e-4, 1e-2];
+/// Dropout is drawn from these.
+const DROPOUTS: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
+/// A trial gets this part of the updates of a run.
+const PART: f64 = 0.25;
+/// Fewer updates than this tell nothing.
+const FEWEST_UPDATES: u64 = 100;
+
+/// The learning rate and dropout of trial `trial`, counted from 1: the same for every contestant.
+pub fn candidate(seed: u64, trial: usize) -> (f64, f64) {
+    let mut rng = random::stream(seed, "compare/tune", trial as u64);
+    let rate = (RATES[0].ln() + rng.unit() * (RATES[1] / RATES[0]).ln()).exp();
+    // Two digits: what is written in the report is what was used.
+    let rate = format!("{rate:.1e}").parse().unwrap_or(rate);
+    (rate, *rng.pick(&DROPOUTS))
+}
+
+/// Sets both in a config.
+pub fn set(config: &mut Config, (rate, dropout): (f64, f64)) {
+    config.training.learning_rate = rate;
+    match &mut config.model {
+        ModelConfig::Rnn(model) => model.dropout_rate = dropout,
+        ModelConfig::Transformer(model) => model.dropout_rate = dropout,
+    }
+}
+
+/// Dropout of a model.
+pub fn dropout_of(config: &Config) -> f64 {
+    match &config.model {
+        ModelConfig::Rnn(model) => model.dropout_rate,
+        ModelConfig::Transformer(model) => model.dropout_rate,
+    }
+}
+
+/// Updates of a trial.
+pub fn trial_updates(config: &Config) -> u64 {
+    let updates = (PART * config.training.max_updates as f64) as u64;
+    updates.max(FEWEST_UPDATES).min(config.training.max_updates)
+}
+
+/// Tries `options.trials` settings for an entrant and takes the one with the least validation loss.
+///
+/// # Errors
+/// If a trial fails or is interrupted.
+pub fn tune(
+    entrant: &mut Entrant,
+    options: &Options,
+    adapter: &Adapter,
+    progress: &mut Progress,
+    work: f64,
+) -> Result<Vec<Trial>> {
+    let mut trials = Vec::new();
+    for trial in 1..=options.trials {
+        let (learning_rate, dropout_rate) = candidate(1, trial);
+        let mut config = entrant.config.clone();
+        set(&mut config, (learning_rate, dropout_rate));
+        let training = &mut config.training;
+        training.max_updates = trial_updates(&entrant.config);
+        training.warmup_updates = training.warmup_updates.min(training.max_updates / 5);
+        training.max_minutes = training.max_minutes.map(|minutes| PART * minutes);
+        training.validate_every = training.validate_every.min(training.max_updates.div_ceil(2));
+        training.patience = 0;
+        let folder = options.out.join("tuning").join(file_name(&format!("{}-trial{trial}", entrant.name)));
+        let what = format!("tuning {}: trial {trial} of {}", entrant.name, options.trials);
+        run_to_end(&config, &folder, adapter, &options.command, progress, (&what, work))?;
+        let valid_loss = least_valid_loss(&Run::open(&folder)?);
+        let contestant = entrant.name.clone();
+        let updates = config.training.max_updates;
+        trials.push(Trial { contestant, trial, learning_rate, dropout_rate, updates, valid_loss, is_chosen: false });
+    }
+    let best = (0..trials.len()).min_by(|a, b| trials[*a].valid_loss.total_cmp(&trials[*b].valid_loss));
+    if let Some(best) = best {
+        trials[best].is_chosen = true;
+        set(&mut entrant.config, (trials[best].learning_rate, trials[best].dropout_rate));
+    }
+    Ok(trials)
+}
+
+/// Infinite for a run without a validation, which then is not chosen.
+fn least_valid_loss(run: &Run) -> f64 {
+    let points = super::measure::curves::read(run).1;
+    points.iter().map(|point| point.loss).fold(f64::MAX, f64::min)
+}

@@ -1,0 +1,252 @@
+//! Line charts: axes with units, intervals, markers that differ in shape and colour, values on hovering, a shaded region.
+//! Knows numbers and labels, and nothing of what they mean.
+
+use super::scale::{Division, Scale, short};
+use crate::report::page::escape;
+use crate::report::svg::{Anchor, LINE, MUTED, Svg, TextStyle, number, text_width};
+use std::fmt::Write;
+
+/// Colours that people with any colour vision tell apart (Okabe and Ito 2008), darkest first.
+pub const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#e69f00", "#56b4e9", "#555555"];
+/// The ground of the shaded region.
+pub const SHADE: &str = "#eceff3";
+
+const WIDTH: f64 = 560.0;
+const HEIGHT: f64 = 340.0;
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 18.0;
+const BOTTOM: f64 = 52.0;
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    /// What it measures, with its unit.
+    pub label: String,
+    /// How it is divided.
+    pub division: Division,
+    /// Its ends, where they are given.
+    pub ends: Option<[f64; 2]>,
+}
+
+impl Axis {
+    /// A linear axis from zero.
+    pub fn linear(label: &str) -> Self {
+        Self { label: label.into(), division: Division::Linear, ends: None }
+    }
+
+    /// A linear axis with given ends.
+    pub fn between(label: &str, low: f64, high: f64) -> Self {
+        Self { ends: Some([low, high]), ..Self::linear(label) }
+    }
+
+    /// A logarithmic axis.
+    pub fn logarithmic(label: &str, division: Division) -> Self {
+        Self { label: label.into(), division, ends: None }
+    }
+}
+
+/// A point with its interval.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+    /// The interval of `y`.
+    pub interval: Option<[f64; 2]>,
+    /// What hovering shows.
+    pub tip: String,
+}
+
+/// A line.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Decides colour and marker.
+    pub place: usize,
+    /// Left to right.
+    pub points: Vec<Point>,
+    /// Whether the points are marked; curves of many points are not.
+    pub is_marked: bool,
+}
+
+/// A chart.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// Its name in files.
+    pub id: String,
+    /// What stands above it.
+    pub title: String,
+    /// One sentence for those who read the picture.
+    pub caption: String,
+    /// To the right.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// The lines.
+    pub series: Vec<Series>,
+    /// From where on the ground is shaded, and what that means.
+    pub shaded: Option<(f64, String)>,
+}
+
+struct Plane {
+    x: Scale,
+    y: Scale,
+    top: f64,
+}
+
+impl Plane {
+    fn x(&self, value: f64) -> Option<f64> {
+        Some(LEFT + self.x.place(value)? * (WIDTH - LEFT - RIGHT))
+    }
+
+    fn y(&self, value: f64) -> Option<f64> {
+        Some(HEIGHT - BOTTOM - self.y.place(value)? * (HEIGHT - BOTTOM - self.top))
+    }
+}
+
+impl Chart {
+    /// Whether there is anything to draw.
+    pub fn is_empty(&self) -> bool {
+        self.series.iter().all(|series| series.points.is_empty())
+    }
+
+    /// The chart as an SVG picture.
+    pub fn svg(&self) -> String {
+        let mut svg = Svg::default();
+        svg.text([8.0, 20.0], TextStyle::new(15.0).bold(), &self.title);
+        let top = self.draw_legend(&mut svg, 44.0) + 12.0;
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let ys = points().flat_map(|p| [Some(p.y), p.interval.map(|i| i[0]), p.interval.map(|i| i[1])]).flatten();
+        let plane = Plane {
+            x: Scale::new(self.x.division, points().map(|point| point.x), self.x.ends),
+            y: Scale::new(self.y.division, ys, self.y.ends),
+            top,
+        };
+        self.draw_ground(&mut svg, &plane);
+        for series in &self.series {
+            draw_series(&mut svg, &plane, series);
+        }
+        svg.finish(WIDTH, HEIGHT)
+    }
+
+    /// Names with their markers; the place of the last line.
+    fn draw_legend(&self, svg: &mut Svg, first: f64) -> f64 {
+        let (mut x, mut y) = (10.0, first);
+        for series in &self.series {
+            let width = text_width(&series.name, 12.5) + 42.0;
+            if x + width > WIDTH && x > 10.0 {
+                (x, y) = (10.0, y + 18.0);
+            }
+            let colour = COLOURS[series.place % COLOURS.len()];
+            svg.raw(&format!(
+                r#"<path d="M{} {}h22" stroke="{colour}" stroke-width="2.2"/>"#,
+                number(x),
+                number(y - 4.0)
+            ));
+            svg.raw(&marker(series.place, [x + 11.0, y - 4.0], ""));
+            svg.text([x + 28.0, y], TextStyle::new(12.5), &series.name);
+            x += width;
+        }
+        y
+    }
+
+    fn draw_ground(&self, svg: &mut Svg, plane: &Plane) {
+        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        let small = TextStyle::new(12.0).colour(MUTED);
+        if let Some((from, what)) = &self.shaded
+            && let Some(x) = plane.x(*from)
+            && x < right - 1.0
+        {
+            svg.rect([x, plane.top, right - x, bottom - plane.top], SHADE);
+            let fits = text_width(what, 11.0) < right - x - 8.0;
+            let (place, anchor) = if fits { (x + 5.0, Anchor::Start) } else { (right - 4.0, Anchor::End) };
+            svg.text([place, plane.top + 13.0], TextStyle::new(11.0).colour(MUTED).anchor(anchor), what);
+        }
+        for tick in plane.y.ticks() {
+            let Some(y) = plane.y(tick) else { continue };
+            svg.line([LEFT, y, right, y], LINE);
+            svg.text([LEFT - 7.0, y + 4.0], small.anchor(Anchor::End), &short(tick));
+        }
+        for tick in plane.x.ticks() {
+            let Some(x) = plane.x(tick) else { continue };
+            svg.line([x, bottom, x, bottom + 5.0], MUTED);
+            svg.text([x, bottom + 19.0], small.anchor(Anchor::Middle), &short(tick));
+        }
+        svg.line([LEFT, bottom, right, bottom], MUTED);
+        let middle = (LEFT + right) / 2.0;
+        svg.text([middle, HEIGHT - 12.0], TextStyle::new(12.5).anchor(Anchor::Middle), &self.x.label);
+        let upright = TextStyle::new(12.5).anchor(Anchor::Middle).rotated(-90.0);
+        svg.text([15.0, (plane.top + bottom) / 2.0], upright, &self.y.label);
+    }
+}
+
+fn draw_series(svg: &mut Svg, plane: &Plane, series: &Series) {
+    let colour = COLOURS[series.place % COLOURS.len()];
+    let placed: Vec<(f64, f64, &Point)> =
+        series.points.iter().filter_map(|point| Some((plane.x(point.x)?, plane.y(point.y)?, point))).collect();
+    // The band of the intervals, there and back.
+    let ends: Vec<(f64, f64, f64)> = placed
+        .iter()
+        .filter_map(|(x, _, point)| {
+            let [low, high] = point.interval?;
+            Some((*x, plane.y(low)?, plane.y(high)?))
+        })
+        .collect();
+    if ends.len() == placed.len() && ends.len() > 1 {
+        let mut path = String::new();
+        let there = ends.iter().map(|(x, _, high)| (x, high));
+        let back = ends.iter().rev().map(|(x, low, _)| (x, low));
+        for (i, (x, y)) in there.chain(back).enumerate() {
+            let _ = write!(path, "{}{} {}", if i == 0 { "M" } else { "L" }, number(*x), number(*y));
+        }
+        svg.raw(&format!(r#"<path d="{path}z" fill="{colour}" fill-opacity="0.16"/>"#));
+    }
+    let mut path = String::new();
+    for (i, (x, y, _)) in placed.iter().enumerate() {
+        let _ = write!(path, "{}{} {}", if i == 0 { "M" } else { "L" }, number(*x), number(*y));
+    }
+    if placed.len() > 1 {
+        svg.raw(&format!(r#"<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.2"/>"#));
+    }
+    for (x, y, point) in &placed {
+        if let Some([low, high]) = point.interval
+            && let (Some(low), Some(high)) = (plane.y(low), plane.y(high))
+        {
+            let [x, low, high] = [*x, low, high].map(number);
+            svg.raw(&format!(r#"<path d="M{x} {low}V{high}" stroke="{colour}" stroke-width="1.2"/>"#));
+        }
+        if series.is_marked || placed.len() == 1 {
+            svg.raw(&marker(series.place, [*x, *y], &point.tip));
+        } else {
+            let [x, y] = [*x, *y].map(number);
+            let tip = escape(&point.tip);
+            svg.raw(&format!(
+                r#"<circle cx="{x}" cy="{y}" r="6" fill="{colour}" fill-opacity="0"><title>{tip}</title></circle>"#
+            ));
+        }
+    }
+}
+
+/// A marker whose shape tells its series too, for those who see no colours.
+fn marker(place: usize, [x, y]: [f64; 2], tip: &str) -> String {
+    let colour = COLOURS[place % COLOURS.len()];
+    let title = if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) };
+    let path = |corners: &[[f64; 2]]| {
+        let mut d = String::new();
+        for (i, [dx, dy]) in corners.iter().enumerate() {
+            let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, number(x + dx), number(y + dy));
+        }
+        format!(r#"<path class="point" d="{d}z" fill="{colour}">{title}</path>"#)
+    };
+    match place % 4 {
+        0 => {
+            let [x, y] = [x, y].map(number);
+            format!(r#"<circle class="point" cx="{x}" cy="{y}" r="4.4" fill="{colour}">{title}</circle>"#)
+        }
+        1 => path(&[[-4.0, -4.0], [4.0, -4.0], [4.0, 4.0], [-4.0, 4.0]]),
+        2 => path(&[[0.0, -5.4], [5.2, 4.0], [-5.2, 4.0]]),
+        _ => path(&[[0.0, -5.6], [5.6, 0.0], [0.0, 5.6], [-5.6, 0.0]]),
+    }
+}

@@ -1,0 +1,257 @@
+//! What was compared, and how fairly.
+
+use super::measured::{
+    AlignedSentence, Cost, Crossing, Curve, Faults, Growth, PositionAccuracy, Quality, Significance, Threshold,
+};
+use serde::{Deserialize, Serialize};
+
+/// The version of the layout of `results.json`.
+pub const FORMAT: u32 = 1;
+
+/// Everything that a comparison found out: `results.json`.
+///
+/// Rows refer to contestants by name and to groups of test sentences by [`Group::id`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The version of the program.
+    pub version: String,
+    /// The command line.
+    pub command: String,
+    /// Operating system and processor.
+    pub platform: String,
+    /// The backend.
+    pub backend: String,
+    /// Its device.
+    pub device: String,
+    /// What was to be learnt.
+    pub task: Task,
+    /// How every model wrote its answers.
+    pub decoding: String,
+    /// How intervals and significance were computed.
+    pub resampling: Resampling,
+    /// Names of the scores of this task, the most telling first.
+    pub metrics: Vec<String>,
+    /// The models.
+    pub contestants: Vec<Contestant>,
+    /// What is the same for all of them.
+    pub same: Vec<Fact>,
+    /// What is not.
+    pub differences: Vec<Difference>,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+    /// The search for learning rates and dropout, if there was one.
+    pub trials: Vec<Trial>,
+    /// The groups of test sentences that are scored.
+    pub groups: Vec<Group>,
+    /// Scores by group.
+    pub quality: Vec<Quality>,
+    /// Up to which length each model is good.
+    pub thresholds: Vec<Threshold>,
+    /// Every two models, by group.
+    pub significance: Vec<Significance>,
+    /// Which source positions are forgotten.
+    pub positions: Vec<PositionAccuracy>,
+    /// What goes wrong.
+    pub faults: Vec<Faults>,
+    /// Time and memory by length.
+    pub costs: Vec<Cost>,
+    /// How time and memory grow.
+    pub growth: Vec<Growth>,
+    /// Where one model becomes dearer than another.
+    pub crossings: Vec<Crossing>,
+    /// How the models learnt.
+    pub curves: Vec<Curve>,
+    /// What the models looked at.
+    pub alignments: Vec<AlignedSentence>,
+}
+
+/// The task and its test data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its name: of the generated task, or of the test files.
+    pub name: String,
+    /// Whether the data are generated.
+    pub is_generated: bool,
+    /// The longest source in training, in words.
+    pub trained_length: usize,
+    /// Training pairs.
+    pub train_pairs: usize,
+    /// Sentences of the test set proper, whose lengths are those of the task or the files.
+    pub test_sentences: usize,
+    /// The SHA-256 of all test sentences and references, those of single lengths included.
+    pub test_sha256: String,
+}
+
+/// How the bootstrap was set.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resampling {
+    /// Resamples.
+    pub n_samples: usize,
+    /// Seed of the resamples.
+    pub seed: u64,
+    /// The part of resamples inside an interval.
+    pub confidence: f64,
+    /// A difference is called significant if its one-sided p-value is below this.
+    pub level: f64,
+}
+
+/// A model that takes part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Contestant {
+    /// The name of its config or run.
+    pub name: String,
+    /// What it is, in words.
+    pub model: String,
+    /// `recurrent`, `recurrent with attention` or `transformer`.
+    pub family: String,
+    /// The seeds it was trained with.
+    pub seeds: Vec<u64>,
+    /// Its run folders, one for each seed.
+    pub runs: Vec<String>,
+    /// Parameters.
+    pub parameters: usize,
+    /// The highest learning rate.
+    pub learning_rate: f64,
+    /// Dropout.
+    pub dropout_rate: f64,
+    /// Updates made, by seed.
+    pub updates: Vec<u64>,
+    /// The update whose parameters were measured, by seed.
+    pub best_update: Vec<u64>,
+    /// Target tokens learnt from, by seed.
+    pub train_tokens: Vec<u64>,
+    /// Seconds of training, by seed.
+    pub train_seconds: Vec<f64>,
+    /// Floating-point operations of training for each target token, at the trained length: closed form.
+    pub training_flops_per_token: f64,
+    /// The same for writing.
+    pub decoding_flops_per_token: f64,
+}
+
+/// Something that is the same for all contestants.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// What.
+    pub what: String,
+    /// What it is.
+    pub value: String,
+}
+
+/// Something that differs between contestants.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// What.
+    pub what: String,
+    /// What it is for each contestant, in their order.
+    pub values: Vec<String>,
+}
+
+/// One trial of the search for a learning rate and dropout.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Whose.
+    pub contestant: String,
+    /// The number of the trial, from 1.
+    pub trial: usize,
+    /// The learning rate that was tried.
+    pub learning_rate: f64,
+    /// The dropout that was tried.
+    pub dropout_rate: f64,
+    /// Updates that it was given.
+    pub updates: u64,
+    /// The least cross-entropy on the validation data, in nats per target token.
+    pub valid_loss: f64,
+    /// Whether it was taken.
+    pub is_chosen: bool,
+}
+
+/// What a group of test sentences is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupKind {
+    /// The whole test set.
+    #[default]
+    All,
+    /// The sentences of the test set with similar source lengths.
+    Bucket,
+    /// Sentences made for one length.
+    Length,
+}
+
+/// Test sentences that are scored together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// How rows refer to it: `all`, `11-20`, `length-60`.
+    pub id: String,
+    /// What it is.
+    pub kind: GroupKind,
+    /// The shortest source, in words.
+    pub from: usize,
+    /// The longest source, in words.
+    pub to: usize,
+    /// The mean length of the sources, in words.
+    pub mean_length: f64,
+    /// Sentences.
+    pub sentences: usize,
+    /// Whether sources as long as these were in the training data.
+    pub is_seen: bool,
+}
+
+impl Comparison {
+    /// The same with every number rounded to ten digits, so that reading `results.json` gives exactly what was written: with
+    /// more digits serde_json's reader may miss the last bit.
+    pub fn rounded(self) -> Self {
+        let mut value = serde_json::to_value(&self).expect("a comparison is plain data");
+        round(&mut value);
+        serde_json::from_value(value).expect("rounding changes no types")
+    }
+
+    /// A score of a contestant in a group.
+    pub fn score(&self, contestant: &str, group: &str, metric: &str) -> Option<&super::Score> {
+        let row = self.quality.iter().find(|row| row.contestant == contestant && row.group == group)?;
+        row.scores.iter().find(|score| score.metric == metric)
+    }
+
+    /// The most telling score of the task.
+    pub fn headline(&self) -> &str {
+        self.metrics.first().map_or("sequence_accuracy", String::as_str)
+    }
+
+    /// The place of a contestant among the others, which decides its colour.
+    pub fn place(&self, contestant: &str) -> usize {
+        self.contestants.iter().position(|c| c.name == contestant).unwrap_or(0)
+    }
+
+    /// Whether more than one seed was trained.
+    pub fn has_seeds(&self) -> bool {
+        self.contestants.iter().any(|contestant| contestant.seeds.len() > 1)
+    }
+}
+
+/// Rounds every number in `value` that is not whole to ten significant digits.
+fn round(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Number(number) if number.is_f64() => {
+            let rounded = number.as_f64().and_then(|number| format!("{number:.9e}").parse::<f64>().ok());
+            if let Some(rounded) = rounded.and_then(serde_json::Number::from_f64) {
+                *number = rounded;
+            }
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(round),
+        serde_json::Value::Object(values) => values.values_mut().for_each(round),
+        _ => {}
+    }
+}
+
+impl Group {
+    /// What a reader calls it.
+    pub fn label(&self) -> String {
+        match self.kind {
+            GroupKind::All => "all".into(),
+            _ if self.from == self.to => self.from.to_string(),
+            _ => format!("{}-{}", self.from, self.to),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The report as one self-contained page.
+
+use super::chart::{COLOURS, Chart, SHADE};
+use super::charts::charts;
+use super::data::Comparison;
+use super::measured::{AlignedSentence, Map};
+use super::tables::{Cell, Table, tables};
+use super::words::findings;
+use crate::report::heat_map::{HeatMap, heat_map};
+use crate::report::page::{Page, escape};
+use crate::report::svg::{INK, LINE, MUTED};
+use std::fmt::Write;
+
+/// Sections: the beginning of the names of their charts, their tables, their title, and what they show.
+const SECTIONS: [(&str, &[&str], &str, &str); 5] = [
+    (
+        "quality",
+        &["quality", "significance"],
+        "Quality by source length",
+        "The shaded part is longer than any sentence of training: what a model does there it was never shown.",
+    ),
+    (
+        "positions",
+        &["positions"],
+        "What is forgotten",
+        "Accuracy by the place of what a token needs. A model that forgets what it read first is low on the left, or on the right if it \
+         reads the source backwards.",
+    ),
+    (
+        "faults",
+        &["faults"],
+        "What goes wrong with length",
+        "Answers that are too long or too short, that repeat themselves, end early, or leave words of the source unread.",
+    ),
+    (
+        "cost",
+        &["costs", "growth", "crossings"],
+        "Cost by length",
+        "One pair of sentences with random weights: only the size of the model and the length count.",
+    ),
+    ("curves", &[], "Learning", "How fast the models learnt, by updates and by time."),
+];
+
+/// The page of a comparison.
+pub fn page(comparison: &Comparison) -> Page {
+    let (charts, tables) = (charts(comparison), tables(comparison));
+    let mut body = head(comparison);
+    let table = |id: &str| tables.iter().find(|table| table.id == id);
+    body += "<h2 id=\"findings-title\">What was found</h2>\n<ul id=\"findings\">\n";
+    for finding in findings(comparison) {
+        let _ = writeln!(body, "<li>{}</li>", escape(&finding));
+    }
+    body += "</ul>\n";
+    for (prefix, ids, title, about) in SECTIONS {
+        let own: Vec<&Chart> = charts.iter().filter(|chart| chart.id.starts_with(prefix)).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let _ = writeln!(body, "<h2 id=\"{prefix}\">{}</h2>\n<p class=\"muted\">{}</p>", escape(title), escape(about));
+        body += "<div class=\"charts\">\n";
+        own.iter().for_each(|chart| body += &figure(chart));
+        body += "</div>\n";
+        ids.iter().filter_map(|id| table(id)).for_each(|table| body += &folded(table));
+    }
+    body += &alignments(comparison);
+    body += "<h2 id=\"fairness\">How fair it is</h2>\n";
+    for id in ["contestants", "differences", "trials"] {
+        body += &table(id).map(|table| html_table(table, true)).unwrap_or_default();
+    }
+    body += &same(comparison);
+    Page {
+        title: title(comparison),
+        body,
+        style: include_str!("page.css").into(),
+        script: include_str!("page.js").into(),
+        data: String::new(),
+    }
+}
+
+fn title(comparison: &Comparison) -> String {
+    let names: Vec<&str> = comparison.contestants.iter().map(|contestant| contestant.name.as_str()).collect();
+    format!("{}: {}", comparison.task.name, names.join(", "))
+}
+
+fn head(comparison: &Comparison) -> String {
+    let task = &comparison.task;
+    let seeds = match comparison.contestants.iter().map(|c| c.seeds.len()).max() {
+        Some(n) if n > 1 => format!("{n} seeds each; scores are means over the seeds. "),
+        _ => "One seed each. ".into(),
+    };
+    let lead = format!(
+        "{} models, {} training pairs of up to {} words, {} test sentences. {seeds}Answers are written {}.",
+        comparison.contestants.len(),
+        task.train_pairs,
+        task.trained_length,
+        comparison.groups.iter().filter(|g| g.kind != super::GroupKind::Bucket).map(|g| g.sentences).sum::<usize>(),
+        comparison.decoding
+    );
+    let mut text = format!(
+        "<p class=\"lead\">{}</p>\n<nav class=\"contents screen-only\" aria-label=\"Sections\">",
+        escape(&lead)
+    );
+    for (id, _, title, _) in SECTIONS {
+        let _ = write!(text, "<a href=\"#{id}\">{}</a>", escape(title));
+    }
+    text += "<a href=\"#alignments\">What they looked at</a><a href=\"#fairness\">How fair it is</a></nav>\n";
+    text
+}
+
+/// A chart whose colours follow the reader's theme.
+fn figure(chart: &Chart) -> String {
+    let caption = if chart.caption.is_empty() {
+        String::new()
+    } else {
+        format!("<figcaption>{}</figcaption>", escape(&chart.caption))
+    };
+    format!("<figure id=\"chart-{}\">{}{caption}</figure>\n", chart.id, themed(&chart.svg(), &chart.title))
+}
+
+/// The colours of a picture on paper become those of the page.
+fn themed(svg: &str, title: &str) -> String {
+    let start = svg.find("viewBox").unwrap_or(0);
+    let open = svg.find('>').unwrap_or(0);
+    let rest = &svg[open + 1..];
+    // The first rectangle is the white ground.
+    let rest = rest.find("/>").map_or(rest, |end| &rest[end + 2..]);
+    let attributes = &svg[start..open];
+    let mut text = format!("<svg role=\"img\" aria-label=\"{}\" {attributes}>{rest}", escape(title));
+    for (from, to) in [(INK, "--ink"), (MUTED, "--muted"), (LINE, "--line"), (SHADE, "--shade")] {
+        text = text.replace(&format!("\"{from}\""), &format!("\"var({to})\""));
+    }
+    for (i, colour) in COLOURS.iter().enumerate() {
+        text = text.replace(&format!("\"{colour}\""), &format!("\"var(--s{i})\""));
+    }
+    text
+}
+
+fn folded(table: &Table) -> String {
+    format!(
+        "<details><summary>{}: {} rows</summary>\n{}</details>\n",
+        escape(&table.title),
+        table.rows.len(),
+        html_table(table, false)
+    )
+}
+
+fn html_table(table: &Table, has_title: bool) -> String {
+    let mut text = String::new();
+    if has_title {
+        let _ = writeln!(text, "<h3>{}</h3>", escape(&table.title));
+    }
+    let _ = write!(
+        text,
+        "<p class=\"muted\">{}</p>\n<div class=\"scroll\"><table class=\"sortable\" id=\"table-{}\"><thead><tr>",
+        escape(&table.about),
+        table.id
+    );
+    let is_number = |column: usize| table.rows.iter().any(|row| row[column].value.is_some());
+    for (i, name) in table.columns.iter().enumerate() {
+        let class = if is_number(i) { " class=\"number\"" } else { "" };
+        let _ = write!(text, "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>", escape(name));
+    }
+    text += "</tr></thead><tbody>\n";
+    for row in &table.rows {
+        text += "<tr>";
+        row.iter().for_each(|cell| text += &html_cell(cell));
+        text += "</tr>\n";
+    }
+    text + "</tbody></table></div>\n"
+}
+
+fn html_cell(cell: &Cell) -> String {
+    match cell.value {
+        Some(value) => format!("<td class=\"number\" data-value=\"{value}\">{}</td>", escape(&cell.text)),
+        None => format!("<td>{}</td>", escape(&cell.text)),
+    }
+}
+
+fn alignments(comparison: &Comparison) -> String {
+    if comparison.alignments.is_empty() {
+        return String::new();
+    }
+    let mut text = "<h2 id=\"alignments\">What they looked at</h2>\n<p class=\"muted\">The mean of all cross-attention while each model \
+                    wrote its own answer. A model without attention has no map.</p>\n"
+        .to_string();
+    for sentence in &comparison.alignments {
+        let _ = write!(
+            text,
+            "<h3>A sentence {}</h3>\n<p class=\"sentence\">{}</p>\n<div class=\"maps\">\n",
+            escape(&sentence.what),
+            escape(&sentence.source)
+        );
+        for map in &sentence.maps {
+            let verdict = verdict(map, sentence);
+            let _ = writeln!(text, "<figure>{}<figcaption>{}</figcaption></figure>", map_svg(map), escape(&verdict));
+        }
+        text += "</div>\n";
+    }
+    text
+}
+
+fn verdict(map: &Map, sentence: &AlignedSentence) -> String {
+    let written = map.rows[..map.rows.len().saturating_sub(1)].join(" ");
+    let verdict = if written == sentence.reference { "right" } else { "not the reference" };
+    format!("{}: {} tokens written, {verdict}", map.contestant, map.rows.len().saturating_sub(1))
+}
+
+/// A map as a picture.
+pub fn map_svg(map: &Map) -> String {
+    heat_map(&HeatMap {
+        title: map.contestant.clone(),
+        rows: map.rows.iter().map(String::as_str).collect(),
+        columns: map.columns.iter().map(String::as_str).collect(),
+        row_axis: "written",
+        column_axis: "source",
+        values: &map.weights,
+    })
+}
+
+fn same(comparison: &Comparison) -> String {
+    let mut text = "<h3>What is the same</h3>\n<dl class=\"facts\">\n".to_string();
+    let mut fact = |what: &str, value: &str| {
+        let _ = writeln!(text, "<dt>{}</dt><dd>{}</dd>", escape(what), escape(value));
+    };
+    for same in &comparison.same {
+        fact(&same.what, &same.value);
+    }
+    fact("test data", &format!("SHA-256 {}", comparison.task.test_sha256));
+    fact("decoding", &comparison.decoding);
+    let r = &comparison.resampling;
+    fact("resampling", &format!("{} resamples of the test sentences, seed {}", r.n_samples, r.seed));
+    fact("measured on", &format!("{} ({}), {}", comparison.backend, comparison.device, comparison.platform));
+    fact("command", &comparison.command);
+    fact("version", &comparison.version);
+    text += "</dl>\n";
+    for note in &comparison.notes {
+        let _ = writeln!(text, "<p class=\"muted\">{}</p>", escape(note));
+    }
+    text
+}

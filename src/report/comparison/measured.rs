@@ -1,0 +1,233 @@
+//! The rows that measurements are written into.
+
+use crate::scoring::Estimate;
+use serde::{Deserialize, Serialize};
+
+/// The scores of a contestant in a group of test sentences.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quality {
+    /// Whose.
+    pub contestant: String,
+    /// Of which sentences.
+    pub group: String,
+    /// One for each metric of the comparison.
+    pub scores: Vec<Score>,
+}
+
+/// A score, how far it depends on the choice of test sentences, and how far on the seed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// `bleu` and `chrf` go from 0 to 100; `sequence_accuracy` and `token_accuracy` are fractions of 1.
+    pub metric: String,
+    /// The mean over the seeds.
+    pub score: f64,
+    /// The lower end of the 95 % interval over resampled sentences.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+    /// The score of each seed.
+    pub by_seed: Vec<f64>,
+    /// The standard deviation over the seeds (n - 1); none for a single seed.
+    pub seed_deviation: Option<f64>,
+}
+
+/// Two contestants on the same sentences.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Significance {
+    /// The one.
+    pub baseline: String,
+    /// The other.
+    pub system: String,
+    /// On which sentences.
+    pub group: String,
+    /// By which score.
+    pub metric: String,
+    /// The score of the system minus that of the baseline, with its 95 % interval.
+    pub difference: Estimate,
+    /// One-sided: the share of resamples in which the difference vanishes or changes its sign.
+    pub p_value: f64,
+    /// Whether that is below the level of the comparison.
+    pub is_significant: bool,
+}
+
+/// How often a token is right, by the place in the source of what it needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PositionAccuracy {
+    /// Whose.
+    pub contestant: String,
+    /// On which sentences.
+    pub group: String,
+    /// What the position is that of: `source` where the task says which source token is needed, else `target`.
+    pub of: String,
+    /// The tenth of the sentence, from 1.
+    pub tenth: usize,
+    /// Tokens, over all seeds.
+    pub tokens: usize,
+    /// The part of them that had the highest probability when all tokens before them were given.
+    pub accuracy: f64,
+}
+
+/// What goes wrong in a group of sentences; means over the seeds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Faults {
+    /// Whose.
+    pub contestant: String,
+    /// In which sentences.
+    pub group: String,
+    /// Written words for each word of the references.
+    pub length_ratio: f64,
+    /// The part of the written 4-grams that occurred before in the same sentence.
+    pub repetition: f64,
+    /// The same in the references.
+    pub reference_repetition: f64,
+    /// The part of sentences that the model ended with less than 90 % of the reference's words.
+    pub early_stop: f64,
+    /// The part of sentences that the model did not end, so that they were cut.
+    pub cut: f64,
+    /// The part of source words that got a total weight below 0.1 from the words written, the mean of all heads; none where there
+    /// is no attention.
+    pub omission: Option<f64>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostKind {
+    /// A training update on one pair.
+    #[default]
+    Update,
+    /// Writing one sentence greedily.
+    Decode,
+}
+
+impl CostKind {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Update => "update",
+            Self::Decode => "decode",
+        }
+    }
+}
+
+/// What a sentence of one length costs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Whose.
+    pub contestant: String,
+    /// Of what.
+    pub kind: CostKind,
+    /// Tokens of the source, and of the target.
+    pub length: usize,
+    /// Seconds, the least of a few repetitions; none if it was not finished.
+    pub seconds: Option<f64>,
+    /// The most memory that the process had in use.
+    pub peak_bytes: Option<u64>,
+    /// What the process had in use before.
+    pub base_bytes: Option<u64>,
+    /// Steps that have to wait for each other, closed form.
+    pub sequential_steps: u64,
+    /// What decoding carries from step to step at this length, memory of the source included; closed form.
+    pub state_bytes: u64,
+    /// Why there are no seconds.
+    pub unfinished: Option<String>,
+}
+
+/// How a cost grows: the slope of its logarithm over that of the length, on the longer half of the lengths.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    /// Whose.
+    pub contestant: String,
+    /// Of what.
+    pub kind: CostKind,
+    /// `seconds` or `memory`.
+    pub of: String,
+    /// Least squares; 1 is linear, 2 quadratic.
+    pub exponent: f64,
+    /// The lengths that it was fitted to.
+    pub lengths: Vec<usize>,
+    /// What theory says for long sentences.
+    pub theory: f64,
+}
+
+/// The length from which one model costs more than another.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Crossing {
+    /// Cheaper below, dearer above.
+    pub dearer: String,
+    /// The other.
+    pub cheaper: String,
+    /// Of what.
+    pub kind: CostKind,
+    /// `seconds` or `memory`.
+    pub of: String,
+    /// Tokens, between two measured lengths by a straight line between logarithms.
+    pub length: f64,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Whose.
+    pub contestant: String,
+    /// With which seed.
+    pub seed: u64,
+    /// Means of stretches of updates.
+    pub train: Vec<CurvePoint>,
+    /// Validations.
+    pub valid: Vec<CurvePoint>,
+}
+
+/// A point of a learning curve.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// The update.
+    pub update: u64,
+    /// Seconds of training by then.
+    pub seconds: f64,
+    /// Cross-entropy in nats per target token.
+    pub loss: f64,
+    /// The score of the validation sample, in percent; none in training.
+    pub score: Option<f64>,
+}
+
+/// One source and what every model made of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AlignedSentence {
+    /// What it is, such as `the longest seen in training`.
+    pub what: String,
+    /// The source.
+    pub source: String,
+    /// The reference.
+    pub reference: String,
+    /// One for each contestant that has attention.
+    pub maps: Vec<Map>,
+}
+
+/// The mean of a model's cross-attention while it wrote its own answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Map {
+    /// Whose.
+    pub contestant: String,
+    /// Source tokens, the end symbol last.
+    pub columns: Vec<String>,
+    /// Written tokens.
+    pub rows: Vec<String>,
+    /// Row-major, rounded to three decimals.
+    pub weights: Vec<f32>,
+}
+
+/// Up to which length a contestant is good.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// Whose.
+    pub contestant: String,
+    /// By which score.
+    pub metric: String,
+    /// What counts as good.
+    pub level: f64,
+    /// The longest source of the last group before the first that is not good, in words.
+    pub longest_above: Option<usize>,
+    /// The shortest source of the first group that is not good, in words.
+    pub first_below: Option<usize>,
+}

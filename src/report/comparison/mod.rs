@@ -1,0 +1,21 @@
+//! The report of `lookback compare`: what was measured, as plain data, and how it is drawn.
+//!
+//! [`Comparison`] is the whole of `results.json`; the schema is described in `docs/compare.md`. Everything else here knows that
+//! type and nothing of models, runs or training: [`charts`] and [`tables`] choose what is shown, [`chart`] draws, [`words`] says
+//! it in sentences, [`html`] puts it on one page and [`files`] writes it all.
+
+pub mod chart;
+pub mod charts;
+mod data;
+pub mod files;
+pub mod html;
+mod measured;
+mod scale;
+pub mod tables;
+pub mod words;
+
+pub use data::{Comparison, Contestant, Difference, FORMAT, Fact, Group, GroupKind, Resampling, Task, Trial};
+pub use measured::{
+    AlignedSentence, Cost, CostKind, Crossing, Curve, CurvePoint, Faults, Growth, Map, PositionAccuracy, Quality,
+    Score, Significance, Threshold,
+};

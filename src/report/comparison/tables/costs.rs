@@ -1,0 +1,73 @@
+//! Time and memory.
+
+use super::{Cell, Table};
+use crate::report::comparison::Comparison;
+
+pub(super) fn costs(comparison: &Comparison) -> Table {
+    let columns = [
+        "model",
+        "of",
+        "length",
+        "seconds",
+        "peak memory (MiB)",
+        "before (MiB)",
+        "sequential steps",
+        "state (KiB)",
+        "not finished",
+    ];
+    let about = "One sentence pair with as many tokens on each side and random weights, each measured in a process of its own. \
+                 Sequential steps and state are in closed form.";
+    let mut table = Table::new("costs", "What a sentence costs", about, &columns);
+    let mebibytes = |bytes: u64| Cell::short(bytes as f64 / (1 << 20) as f64);
+    for row in &comparison.costs {
+        table.rows.push(vec![
+            Cell::text(&row.contestant),
+            Cell::text(row.kind.name()),
+            Cell::count(row.length),
+            Cell::maybe(row.seconds, Cell::short),
+            row.peak_bytes.map_or_else(Cell::default, mebibytes),
+            row.base_bytes.map_or_else(Cell::default, mebibytes),
+            Cell::count(row.sequential_steps),
+            Cell::short(row.state_bytes as f64 / 1024.0),
+            Cell::text(row.unfinished.clone().unwrap_or_default()),
+        ]);
+    }
+    table
+}
+
+pub(super) fn growth(comparison: &Comparison) -> Table {
+    let columns = ["model", "of", "what", "exponent", "theory", "fitted to lengths"];
+    let about = "Cost grows like length to the power of the exponent: the slope of a least-squares line between logarithms over the \
+                 longer half of the lengths. Theory is for sentences so long that nothing else counts; memory is what was added to \
+                 that of the idle process.";
+    let mut table = Table::new("growth", "How costs grow", about, &columns);
+    for row in &comparison.growth {
+        let (first, last) = (row.lengths.first().unwrap_or(&0), row.lengths.last().unwrap_or(&0));
+        table.rows.push(vec![
+            Cell::text(&row.contestant),
+            Cell::text(row.kind.name()),
+            Cell::text(&row.of),
+            Cell::number(format!("{:.2}", row.exponent), row.exponent),
+            Cell::number(format!("{}", row.theory), row.theory),
+            Cell::text(format!("{first}-{last}")),
+        ]);
+    }
+    table
+}
+
+pub(super) fn crossings(comparison: &Comparison) -> Table {
+    let columns = ["of", "what", "dearer beyond", "than", "from length"];
+    let about =
+        "Between measured lengths, on a straight line between logarithms; pairs that do not cross are not listed.";
+    let mut table = Table::new("crossings", "Where one becomes dearer than another", about, &columns);
+    for row in &comparison.crossings {
+        table.rows.push(vec![
+            Cell::text(row.kind.name()),
+            Cell::text(&row.of),
+            Cell::text(&row.dearer),
+            Cell::text(&row.cheaper),
+            Cell::number(format!("{:.0}", row.length), row.length),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,51 @@
+//! What is forgotten and what goes wrong.
+
+use super::{Cell, Table};
+use crate::report::comparison::Comparison;
+
+pub(super) fn positions(comparison: &Comparison) -> Table {
+    let columns = ["model", "group", "position of", "tenth", "tokens", "right (%)"];
+    let about =
+        "How often the right token is the likeliest when all before it are given, by the place of what it needs.";
+    let mut table = Table::new("positions", "What is forgotten", about, &columns);
+    for row in &comparison.positions {
+        table.rows.push(vec![
+            Cell::text(&row.contestant),
+            Cell::text(&row.group),
+            Cell::text(&row.of),
+            Cell::count(row.tenth),
+            Cell::count(row.tokens),
+            Cell::percent(row.accuracy),
+        ]);
+    }
+    table
+}
+
+pub(super) fn faults(comparison: &Comparison) -> Table {
+    let columns = [
+        "model",
+        "group",
+        "length ratio",
+        "repeated (%)",
+        "repeated in references (%)",
+        "ended early (%)",
+        "cut (%)",
+        "source words hardly looked at (%)",
+    ];
+    let about = "Repeated: 4-grams that occurred before in the sentence. Ended early: with less than 90 % of the reference's words. \
+                 Cut: not ended within the limit. Hardly looked at: a total weight below 0.1, in the mean of all heads.";
+    let mut table = Table::new("faults", "What goes wrong", about, &columns);
+    for row in &comparison.faults {
+        table.rows.push(vec![
+            Cell::text(&row.contestant),
+            Cell::text(&row.group),
+            Cell::number(format!("{:.2}", row.length_ratio), row.length_ratio),
+            Cell::percent(row.repetition),
+            Cell::percent(row.reference_repetition),
+            Cell::percent(row.early_stop),
+            Cell::percent(row.cut),
+            Cell::maybe(row.omission, Cell::percent),
+        ]);
+    }
+    table
+}

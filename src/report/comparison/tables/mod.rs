@@ -1,0 +1,218 @@
+//! The tables of a comparison: for the page and as CSV.
+
+mod costs;
+mod faults;
+
+use super::charts::{metric_label, percent};
+use super::data::Comparison;
+use super::scale::short;
+
+/// A table.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Its name in files.
+    pub id: String,
+    /// What stands above it.
+    pub title: String,
+    /// What its numbers mean.
+    pub about: String,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell: what a reader sees, and the number behind it, by which the column is sorted and which the CSV has in full.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cell {
+    /// What is shown.
+    pub text: String,
+    /// The number.
+    pub value: Option<f64>,
+}
+
+impl Cell {
+    fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), value: None }
+    }
+
+    fn number(text: impl Into<String>, value: f64) -> Self {
+        Self { text: text.into(), value: Some(value) }
+    }
+
+    fn count(value: impl TryInto<u64>) -> Self {
+        let value = value.try_into().unwrap_or_default();
+        Self::number(value.to_string(), value as f64)
+    }
+
+    fn short(value: f64) -> Self {
+        Self::number(short(value), value)
+    }
+
+    fn percent(part: f64) -> Self {
+        Self::number(format!("{:.1}", 100.0 * part), part)
+    }
+
+    fn maybe(value: Option<f64>, cell: impl Fn(f64) -> Self) -> Self {
+        value.map_or_else(Self::default, cell)
+    }
+}
+
+impl Table {
+    fn new(id: &str, title: &str, about: &str, columns: &[&str]) -> Self {
+        let columns = columns.iter().map(|name| name.to_string()).collect();
+        Self { id: id.into(), title: title.into(), about: about.into(), columns, rows: Vec::new() }
+    }
+
+    /// The table as CSV (RFC 4180), numbers in full.
+    pub fn csv(&self) -> String {
+        let field = |text: &str| {
+            let is_plain = !text.contains([',', '"', '\n', '\r']);
+            if is_plain { text.to_string() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
+        };
+        let line = |fields: Vec<String>| fields.join(",") + "\n";
+        let mut text = line(self.columns.iter().map(|name| field(name)).collect());
+        for row in &self.rows {
+            text += &line(row.iter().map(|c| c.value.map_or_else(|| field(&c.text), |v| v.to_string())).collect());
+        }
+        text
+    }
+}
+
+/// Every table that has rows, in the order of the report.
+pub fn tables(comparison: &Comparison) -> Vec<Table> {
+    let mut found = vec![
+        contestants(comparison),
+        fairness(comparison),
+        trials(comparison),
+        quality(comparison),
+        significance(comparison),
+        faults::positions(comparison),
+        faults::faults(comparison),
+        costs::costs(comparison),
+        costs::growth(comparison),
+        costs::crossings(comparison),
+    ];
+    found.retain(|table| !table.rows.is_empty());
+    found
+}
+
+fn contestants(comparison: &Comparison) -> Table {
+    let columns = [
+        "model",
+        "what it is",
+        "parameters",
+        "updates",
+        "target tokens",
+        "seconds",
+        "learning rate",
+        "dropout",
+        "training FLOP per token",
+        "decoding FLOP per token",
+    ];
+    let about =
+        "Updates, tokens and seconds are means over the seeds. Operations are in closed form at the trained length.";
+    let mut table = Table::new("contestants", "The models", about, &columns);
+    for c in &comparison.contestants {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let of_counts = |values: &[u64]| mean(&values.iter().map(|value| *value as f64).collect::<Vec<_>>());
+        table.rows.push(vec![
+            Cell::text(&c.name),
+            Cell::text(&c.model),
+            Cell::count(c.parameters),
+            Cell::short(of_counts(&c.updates)),
+            Cell::short(of_counts(&c.train_tokens)),
+            Cell::short(mean(&c.train_seconds)),
+            Cell::number(c.learning_rate.to_string(), c.learning_rate),
+            Cell::number(c.dropout_rate.to_string(), c.dropout_rate),
+            Cell::short(c.training_flops_per_token),
+            Cell::short(c.decoding_flops_per_token),
+        ]);
+    }
+    table
+}
+
+fn fairness(comparison: &Comparison) -> Table {
+    let names = comparison.contestants.iter().map(|c| c.name.as_str());
+    let columns: Vec<&str> = std::iter::once("what").chain(names).collect();
+    let mut table =
+        Table::new("differences", "What is not the same", "Everything else is in the list above.", &columns);
+    for difference in &comparison.differences {
+        let values = difference.values.iter().map(Cell::text);
+        table.rows.push(std::iter::once(Cell::text(&difference.what)).chain(values).collect());
+    }
+    table
+}
+
+fn trials(comparison: &Comparison) -> Table {
+    let columns = ["model", "trial", "learning rate", "dropout", "updates", "validation loss", "taken"];
+    let about = "The same settings were tried for every model; the least cross-entropy on the validation data (nats per target token) decided.";
+    let mut table = Table::new("trials", "The search for a learning rate and dropout", about, &columns);
+    for t in &comparison.trials {
+        table.rows.push(vec![
+            Cell::text(&t.contestant),
+            Cell::count(t.trial),
+            Cell::number(t.learning_rate.to_string(), t.learning_rate),
+            Cell::number(t.dropout_rate.to_string(), t.dropout_rate),
+            Cell::count(t.updates),
+            Cell::number(format!("{:.4}", t.valid_loss), t.valid_loss),
+            Cell::text(if t.is_chosen { "yes" } else { "" }),
+        ]);
+    }
+    table
+}
+
+fn quality(comparison: &Comparison) -> Table {
+    let mut columns =
+        vec!["model".to_string(), "group".into(), "words".into(), "sentences".into(), "seen in training".into()];
+    for metric in &comparison.metrics {
+        columns.extend([metric_label(metric).to_string(), "low".into(), "high".into()]);
+        if comparison.has_seeds() {
+            columns.push("deviation over seeds".into());
+        }
+    }
+    let about = "Low and high are the ends of the 95 % interval over resampled sentences.";
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new("quality", "Quality by source length", about, &columns);
+    for row in &comparison.quality {
+        let Some(group) = comparison.groups.iter().find(|group| group.id == row.group) else { continue };
+        let mut cells = vec![
+            Cell::text(&row.contestant),
+            Cell::text(&group.id),
+            Cell::number(group.label(), group.mean_length),
+            Cell::count(group.sentences),
+            Cell::text(if group.is_seen { "yes" } else { "no" }),
+        ];
+        for score in &row.scores {
+            let shown = |value: f64| Cell::number(format!("{:.1}", percent(&score.metric, value)), value);
+            cells.extend([score.score, score.low, score.high].map(shown));
+            if comparison.has_seeds() {
+                cells.push(Cell::maybe(score.seed_deviation, shown));
+            }
+        }
+        table.rows.push(cells);
+    }
+    table
+}
+
+fn significance(comparison: &Comparison) -> Table {
+    let columns = ["group", "score", "model", "against", "difference", "low", "high", "p", "significant"];
+    let about = "Paired bootstrap over the test sentences. p is one-sided; a difference counts as significant below 0.025, which \
+                 is 5 % for both directions. p-values are not corrected for the number of comparisons.";
+    let mut table = Table::new("significance", "Is the difference more than luck?", about, &columns);
+    for row in &comparison.significance {
+        let shown = |value: f64| Cell::number(format!("{:+.1}", percent(&row.metric, value)), value);
+        table.rows.push(vec![
+            Cell::text(&row.group),
+            Cell::text(metric_label(&row.metric)),
+            Cell::text(&row.system),
+            Cell::text(&row.baseline),
+            shown(row.difference.score),
+            shown(row.difference.low),
+            shown(row.difference.high),
+            Cell::number(format!("{:.3}", row.p_value), row.p_value),
+            Cell::text(if row.is_significant { "yes" } else { "no" }),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,200 @@
+//! What was found, in sentences. Each is made from the numbers of the comparison, whichever way they point.
+
+use super::charts::{metric_label, percent};
+use super::data::{Comparison, Group, GroupKind};
+use super::measured::{Crossing, Significance};
+use super::scale::short;
+
+/// The findings, most important first.
+pub fn findings(comparison: &Comparison) -> Vec<String> {
+    let mut found = Vec::new();
+    found.extend(overall(comparison));
+    found.extend(comparison.contestants.iter().filter_map(|contestant| with_length(comparison, &contestant.name)));
+    found.extend(beyond(comparison));
+    found.extend(thresholds(comparison));
+    found.extend(comparison.contestants.iter().filter_map(|contestant| forgotten(comparison, &contestant.name)));
+    found.extend(growth(comparison));
+    found.extend(comparison.crossings.iter().filter(|crossing| crossing.of == "seconds").map(crossing));
+    found
+}
+
+/// The comparison as a short text for a terminal.
+pub fn summary(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for finding in findings(comparison) {
+        text += &format!("- {finding}\n");
+    }
+    if !comparison.differences.is_empty() {
+        let what: Vec<&str> = comparison.differences.iter().map(|difference| difference.what.as_str()).collect();
+        text += &format!("- Not equal between the models: {}.\n", what.join(", "));
+    }
+    text
+}
+
+/// A score as a reader sees it, such as `93.1 %`.
+fn shown(metric: &str, value: f64) -> String {
+    let unit = if metric.ends_with("accuracy") { " %" } else { "" };
+    format!("{:.1}{unit}", percent(metric, value))
+}
+
+fn noun(metric: &str) -> &'static str {
+    metric_label(metric).trim_end_matches(" (%)")
+}
+
+/// The order on the whole test set, and which steps of it are more than luck.
+fn overall(comparison: &Comparison) -> Option<String> {
+    let metric = comparison.headline();
+    let mut ranked: Vec<(&str, f64)> = comparison
+        .contestants
+        .iter()
+        .filter_map(|contestant| {
+            Some((contestant.name.as_str(), comparison.score(&contestant.name, "all", metric)?.score))
+        })
+        .collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let scores: Vec<String> = ranked.iter().map(|(name, score)| format!("{name} {}", shown(metric, *score))).collect();
+    let mut text = format!("On the whole test set ({}): {}.", noun(metric), scores.join(", "));
+    for pair in ranked.windows(2) {
+        let row = test_between(comparison, pair[0].0, pair[1].0, "all", metric)?;
+        let verdict = if row.is_significant { "is significant" } else { "may be luck" };
+        text += &format!(" {} before {} {verdict} (p = {}).", pair[0].0, pair[1].0, probability(row.p_value));
+    }
+    Some(text)
+}
+
+fn probability(p: f64) -> String {
+    if p < 0.001 { "0.001 or less".into() } else { format!("{p:.3}") }
+}
+
+fn test_between<'a>(
+    comparison: &'a Comparison,
+    one: &str,
+    other: &str,
+    group: &str,
+    metric: &str,
+) -> Option<&'a Significance> {
+    let is_pair =
+        |row: &Significance| row.baseline == one && row.system == other || row.baseline == other && row.system == one;
+    comparison.significance.iter().find(|row| is_pair(row) && row.group == group && row.metric == metric)
+}
+
+/// From the shortest to the longest bucket that training has seen.
+fn with_length(comparison: &Comparison, name: &str) -> Option<String> {
+    let metric = comparison.headline();
+    let seen: Vec<&Group> = comparison.groups.iter().filter(|g| g.kind == GroupKind::Bucket && g.is_seen).collect();
+    let (first, last) = (seen.first()?, seen.last()?);
+    if first.id == last.id {
+        return None;
+    }
+    let [short, long] = [first, last].map(|group| comparison.score(name, &group.id, metric));
+    let (short, long) = (short?, long?);
+    // Only intervals that leave each other out are called a change.
+    let verb = if long.high < short.low {
+        "falls"
+    } else if long.low > short.high {
+        "rises"
+    } else {
+        "holds"
+    };
+    Some(format!(
+        "{name} {verb} with length within what training has seen: {} at {} words, {} at {}.",
+        shown(metric, short.score),
+        first.label(),
+        shown(metric, long.score),
+        last.label()
+    ))
+}
+
+/// How everybody fares on sentences longer than any in training.
+fn beyond(comparison: &Comparison) -> Vec<String> {
+    let metric = comparison.headline();
+    let unseen = comparison.groups.iter().filter(|group| !group.is_seen);
+    let of_group = |group: &Group| {
+        let second = comparison.metrics.get(1);
+        let scores = comparison.contestants.iter().filter_map(|contestant| {
+            let score = comparison.score(&contestant.name, &group.id, metric)?;
+            let second =
+                second.and_then(|metric| Some((metric, comparison.score(&contestant.name, &group.id, metric)?)));
+            let second = second.map_or(String::new(), |(metric, score)| {
+                format!(" ({} of {})", shown(metric, score.score), noun(metric).trim_end_matches(" right"))
+            });
+            Some(format!("{} {}{second}", contestant.name, shown(metric, score.score)))
+        });
+        let times = group.mean_length / comparison.task.trained_length.max(1) as f64;
+        format!(
+            "Never seen in training, {} words ({times:.1} times the longest): {}.",
+            group.label(),
+            scores.collect::<Vec<_>>().join(", ")
+        )
+    };
+    unseen.map(of_group).collect()
+}
+
+fn thresholds(comparison: &Comparison) -> Vec<String> {
+    let of_row = |row: &super::Threshold| {
+        let level = shown(&row.metric, row.level);
+        let name = &row.contestant;
+        match (row.longest_above, row.first_below) {
+            (Some(above), Some(below)) => {
+                format!(
+                    "{name} stays at {level} or more up to {above} words; at the next length tested, {below}, it is below."
+                )
+            }
+            (Some(above), None) => {
+                format!("{name} stays at {level} or more at every length tested, up to {above} words.")
+            }
+            (None, _) => format!("{name} is below {level} at every length tested."),
+        }
+    };
+    comparison.thresholds.iter().map(of_row).collect()
+}
+
+/// The tenth of the sentence in which most is forgotten, where it differs from the best one.
+fn forgotten(comparison: &Comparison, name: &str) -> Option<String> {
+    let rows: Vec<_> = comparison.positions.iter().filter(|row| row.contestant == name && row.group == "all").collect();
+    let worst = rows.iter().min_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
+    let best = rows.iter().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
+    if best.accuracy - worst.accuracy < 0.02 {
+        return Some(format!(
+            "{name} forgets no part of the {}: {:.1} to {:.1} % of tokens are right in every tenth.",
+            worst.of,
+            100.0 * worst.accuracy,
+            100.0 * best.accuracy
+        ));
+    }
+    Some(format!(
+        "{name} is weakest in tenth {} of the {} ({:.1} % of tokens right) and best in tenth {} ({:.1} %).",
+        worst.tenth,
+        worst.of,
+        100.0 * worst.accuracy,
+        best.tenth,
+        100.0 * best.accuracy
+    ))
+}
+
+fn growth(comparison: &Comparison) -> Option<String> {
+    let of_updates = comparison.growth.iter().filter(|row| row.of == "seconds" && row.kind == super::CostKind::Update);
+    let texts: Vec<String> = of_updates
+        .map(|row| {
+            let (first, last) = (row.lengths.first().unwrap_or(&0), row.lengths.last().unwrap_or(&0));
+            format!(
+                "{} with the power {:.2} ({first}-{last} tokens; in theory {} in the end)",
+                row.contestant,
+                row.exponent,
+                short(row.theory)
+            )
+        })
+        .collect();
+    (!texts.is_empty()).then(|| format!("The time of an update grows with length: {}.", texts.join(", ")))
+}
+
+fn crossing(crossing: &Crossing) -> String {
+    let what = match crossing.kind {
+        super::CostKind::Update => "An update of",
+        super::CostKind::Decode => "Writing with",
+    };
+    format!(
+        "{what} {} takes longer than with {} from about {:.0} tokens on.",
+        crossing.dearer, crossing.cheaper, crossing.length
+    )
+}

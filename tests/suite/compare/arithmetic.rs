@@ -1,0 +1,261 @@
+//! Intervals, p-values, deviations, exponents, crossings, buckets, positions.
+
+use super::{scored, test_set, written};
+use lookback::compare::measure::growth::{exponent, last_crossing};
+use lookback::compare::measure::positions::{needed, positions};
+use lookback::compare::measure::quality::{Scored, deviation, quality};
+use lookback::compare::measure::significance::significance;
+use lookback::compare::measure::translations::Translation;
+use lookback::compare::measure::{faults, theory};
+use lookback::compare::tuning::candidate;
+use lookback::compare::{Budget, Sweep, sweep::combinations};
+use lookback::data::{Pair, TaskConfig};
+use lookback::models::{ModelConfig, TransformerConfig, Vocabularies};
+use lookback::scoring::Bootstrap;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Golden {
+    means: Vec<Mean>,
+    deviations: Vec<Deviation>,
+    fits: Vec<Fit>,
+    pairs: Vec<Paired>,
+}
+
+#[derive(Deserialize)]
+struct Mean {
+    values: Vec<u8>,
+    mean: f64,
+    interval: [f64; 2],
+}
+
+#[derive(Deserialize)]
+struct Deviation {
+    values: Vec<f64>,
+    deviation: f64,
+}
+
+#[derive(Deserialize)]
+struct Fit {
+    lengths: Vec<f64>,
+    seconds: Vec<f64>,
+    exponent: f64,
+}
+
+#[derive(Deserialize)]
+struct Paired {
+    references: Vec<String>,
+    baseline: Vec<String>,
+    system: Vec<String>,
+    sacrebleu: SacreBleu,
+}
+
+#[derive(Deserialize)]
+struct SacreBleu {
+    baseline: f64,
+    system: f64,
+    p_value: f64,
+}
+
+fn golden() -> Golden {
+    serde_json::from_str(include_str!("../../golden/comparison.json")).unwrap()
+}
+
+fn metrics(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| name.to_string()).collect()
+}
+
+#[test]
+fn intervals_of_accuracies_are_those_of_scipy() {
+    for case in golden().means {
+        let pairs: Vec<Pair> = case.values.iter().map(|_| Pair::new("a", "right")).collect();
+        let texts: Vec<String> =
+            case.values.iter().map(|v| if *v == 1 { "right".into() } else { "wrong".into() }).collect();
+        let test = test_set(pairs);
+        let scored = scored("model", &texts, &test.pairs);
+        let bootstrap = Bootstrap { n_samples: 4000, seed: 3 };
+        let rows = quality(&scored, &test, &metrics(&["sequence_accuracy"]), &bootstrap).unwrap();
+        let score = &rows[0].scores[0];
+        assert!((score.score - case.mean).abs() < 1e-12);
+        // Ends of a 95 % interval from some thousand resamples move by about a thirtieth of its width.
+        let allowed = 0.06 * (case.interval[1] - case.interval[0]) + 1.0 / case.values.len() as f64;
+        for (found, expected) in [score.low, score.high].into_iter().zip(case.interval) {
+            assert!((found - expected).abs() <= allowed, "{found} instead of {expected}");
+        }
+    }
+}
+
+#[test]
+fn deviations_and_exponents_are_those_of_numpy() {
+    let golden = golden();
+    for case in golden.deviations {
+        assert!((deviation(&case.values).unwrap() - case.deviation).abs() < 1e-12);
+    }
+    assert_eq!(deviation(&[1.0]), None, "one seed has no spread");
+    for case in golden.fits {
+        let points: Vec<(f64, f64)> = case.lengths.into_iter().zip(case.seconds).collect();
+        assert!((exponent(&points).unwrap() - case.exponent).abs() < 1e-9);
+    }
+    assert_eq!(exponent(&[(16.0, 1.0)]), None, "one length has no slope");
+}
+
+#[test]
+fn paired_bootstrap_of_bleu_agrees_with_sacrebleu() {
+    for case in golden().pairs {
+        let pairs: Vec<Pair> = case.references.iter().map(|text| Pair::new("a", text)).collect();
+        let test = test_set(pairs);
+        let contestants =
+            [scored("baseline", &case.baseline, &test.pairs), scored("system", &case.system, &test.pairs)];
+        let bootstrap = Bootstrap { n_samples: 2000, seed: 5 };
+        let rows = significance(&contestants, &test, &metrics(&["bleu"]), &bootstrap).unwrap();
+        let row = &rows[0];
+        assert!((row.difference.score - (case.sacrebleu.system - case.sacrebleu.baseline)).abs() < 1e-9);
+        // sacreBLEU asks how often a resampled difference exceeds its mean by as much as was found, after folding negative ones over:
+        // for clear differences that is the same tail, for small ones a little less.
+        let gap = (row.p_value - case.sacrebleu.p_value).abs();
+        assert!(
+            gap < 0.01 + 0.35 * case.sacrebleu.p_value,
+            "p = {}, sacreBLEU {}",
+            row.p_value,
+            case.sacrebleu.p_value
+        );
+        assert_eq!(row.is_significant, case.sacrebleu.p_value < 0.025);
+    }
+}
+
+#[test]
+fn two_equal_models_are_never_significant_and_a_damaged_copy_is() {
+    let pairs: Vec<Pair> = (0..300).map(|i| Pair::new(format!("a {i}"), format!("b {i} c {} d", i % 7))).collect();
+    let right: Vec<String> = pairs.iter().map(|pair| pair.target.clone()).collect();
+    // Every tenth sentence is cut.
+    let damaged: Vec<String> = right
+        .iter()
+        .enumerate()
+        .map(|(i, text)| if i % 10 == 0 { text[..text.len() - 2].to_string() } else { text.clone() })
+        .collect();
+    let test = test_set(pairs);
+    let all = metrics(&["sequence_accuracy", "token_accuracy", "bleu", "chrf"]);
+    let test_of = |system: &[String]| {
+        let contestants = [scored("model", &right, &test.pairs), scored("copy", system, &test.pairs)];
+        significance(&contestants, &test, &all, &Bootstrap::default()).unwrap()
+    };
+    for row in test_of(&right) {
+        assert!(!row.is_significant && row.p_value == 1.0, "{row:?}");
+    }
+    for row in test_of(&damaged) {
+        assert!(row.is_significant && row.difference.score < 0.0, "{row:?}");
+    }
+}
+
+#[test]
+fn a_score_of_several_seeds_is_their_mean_and_has_their_spread() {
+    let pairs = vec![Pair::new("a", "x"), Pair::new("b", "y")];
+    let test = test_set(pairs);
+    let seeds = [["x", "y"], ["x", "n"], ["n", "n"]].map(|texts| written(&texts.map(String::from)));
+    let scored = Scored::new("model", &seeds, &test.pairs, false).unwrap();
+    let rows = quality(&scored, &test, &metrics(&["sequence_accuracy"]), &Bootstrap::default()).unwrap();
+    let score = &rows[0].scores[0];
+    assert_eq!(score.by_seed, [1.0, 0.5, 0.0]);
+    assert!((score.score - 0.5).abs() < 1e-12 && (score.seed_deviation.unwrap() - 0.5).abs() < 1e-12);
+}
+
+#[test]
+fn lines_cross_where_they_meet_between_two_lengths() {
+    let at = |f: fn(f64) -> f64| [16.0, 32.0, 64.0, 128.0].map(|x| (x, f(x))).to_vec();
+    // x^2 / 50 overtakes x at 50.
+    let (length, is_first) = last_crossing(&at(|x| x * x / 50.0), &at(|x| x)).unwrap();
+    assert!((length - 50.0).abs() < 1e-9 && is_first);
+    assert_eq!(last_crossing(&at(|x| x), &at(|x| 2.0 * x)), None, "parallel lines do not meet");
+}
+
+#[test]
+fn a_task_says_which_source_token_a_target_token_needs() {
+    let task = |name| TaskConfig::from_name(name).unwrap();
+    let source = ["a", "b", "c", "d"];
+    assert_eq!(needed(&task("copy"), &source, 4, 1), Some(1));
+    assert_eq!(needed(&task("reverse"), &source, 4, 1), Some(2));
+    assert_eq!(needed(&task("recall"), &["a", "3", "c", "7", "?", "c"], 1, 0), Some(3));
+    assert_eq!(needed(&task("sort"), &source, 4, 0), None);
+    assert_eq!(needed(&task("copy"), &source, 5, 0), None, "tokens that are not the words");
+}
+
+#[test]
+fn accuracy_by_position_counts_each_tenth_and_leaves_the_end_symbol_out() {
+    let source = "a b c d e f g h i j";
+    let test = test_set(vec![Pair::new(source, source)]);
+    // Right but for the second and the last letter; the end symbol is wrong too.
+    let written = vec![Translation { text: source.into(), is_complete: true, forced: "10111111100".into() }];
+    let task = TaskConfig::from_name("copy").unwrap();
+    let rows = positions("model", &[written], &test, Some(&task));
+    let found: Vec<(usize, f64)> = rows.iter().map(|row| (row.tokens, row.accuracy)).collect();
+    let expected: Vec<(usize, f64)> = [1, 0, 1, 1, 1, 1, 1, 1, 1, 0].map(|right| (1, f64::from(right))).to_vec();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn faults_are_counted_as_said() {
+    let reference = "a b c d e f g h i j";
+    let test = test_set(vec![Pair::new(reference, reference); 4]);
+    let texts = ["a b c d e f g h i j", "a b c d", "a b c d a b c d a b c d", "a b c d e f g h i"];
+    let mut written = written(&texts.map(String::from));
+    written[2].is_complete = false;
+    let rows = faults::faults("model", &[written], &[], &test);
+    let row = &rows[0];
+    assert!((row.length_ratio - 35.0 / 40.0).abs() < 1e-12);
+    // "a b c d" and its rotations: of the nine 4-grams of the third text five came before.
+    assert_eq!(faults::repetition(texts[2]), (5, 9));
+    assert_eq!((row.early_stop, row.cut, row.omission), (0.25, 0.25, None));
+}
+
+#[test]
+fn operations_of_a_transformer_are_those_counted_by_hand() {
+    let config = TransformerConfig {
+        d_model: 4,
+        d_feed_forward: 8,
+        n_heads: 2,
+        n_encoder_layers: 1,
+        n_decoder_layers: 1,
+        ..TransformerConfig::default()
+    };
+    let vocabularies = Vocabularies { source: 10, target: 10, shared: false };
+    let n = 3.0;
+    // Four 4x4 products a layer and side, scores and sum over n words, two products of 4x8.
+    let (product, network, pairs) = (4.0 * 2.0 * 16.0, 2.0 * 2.0 * 32.0, 2.0 * 2.0 * n * 4.0);
+    let encoder = n * (product + pairs + network);
+    let decoder = n * (2.0 * product + pairs / 2.0 + pairs + network);
+    let output = n * 2.0 * 4.0 * 10.0;
+    let found = theory::forward_flops(&ModelConfig::Transformer(config.clone()), vocabularies, 3);
+    assert!((found - (encoder + decoder + output)).abs() < 1e-9);
+    // Keys and values of 4 numbers for 3 source and 3 target words.
+    assert_eq!(theory::state_bytes(&ModelConfig::Transformer(config), 3), 4 * 2 * 4 * 6);
+}
+
+#[test]
+fn trials_are_the_same_for_everybody_and_within_their_bounds() {
+    for trial in 1..50 {
+        let (rate, dropout) = candidate(1, trial);
+        assert!((3e-4..=1e-2).contains(&rate) && (0.0..=0.3).contains(&dropout));
+        assert_eq!((rate, dropout), candidate(1, trial));
+    }
+    assert_ne!(candidate(1, 1), candidate(1, 2));
+}
+
+#[test]
+fn budgets_and_sweeps_are_read_as_written() {
+    assert_eq!("updates=20".parse(), Ok(Budget::Updates(20)));
+    assert_eq!("minutes=1.5".parse(), Ok(Budget::Minutes(1.5)));
+    for wrong in ["20", "updates=0", "minutes=-1", "minutes=inf", "hours=1"] {
+        let message = wrong.parse::<Budget>().unwrap_err();
+        assert!(message.contains(wrong) && message.contains("updates=2000"), "{message}");
+    }
+    let score: Sweep =
+        r#"model.attention.score={ kind = "dot" },{ kind = "concat", d_attention = 8 }"#.parse().unwrap();
+    assert_eq!(score.values, [r#"{ kind = "dot" }"#, r#"{ kind = "concat", d_attention = 8 }"#]);
+    let found = combinations(&["model.d_hidden=8,16".parse().unwrap(), score]);
+    assert_eq!(found.len(), 4);
+    assert_eq!(found[0].0, " d_hidden=8 score=dot");
+    assert_eq!(found[3].1[0], "model.d_hidden=16");
+    for wrong in ["model.d_hidden", "=1", "a=1,,2"] {
+        assert!(wrong.parse::<Sweep>().is_err(), "{wrong}");
+    }
+}

@@ -1,0 +1,254 @@
+//! The command from end to end on tiny models: what it writes, going on, what it refuses.
+
+use crate::training::{BAHDANAU, TRANSFORMER, assert_says, fail, finish, lookback, read, succeed, tiny_text};
+use lookback::report::comparison::tables::tables;
+use lookback::report::comparison::{Comparison, words};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Measurements of time are not repeated here.
+const QUICK: [&str; 4] = ["--max-cost-length", "16", "--per-length", "6"];
+
+/// Two configs with a test set large enough for buckets.
+fn write_configs(dir: &Path) {
+    for (name, model) in [("rnn", BAHDANAU), ("transformer", TRANSFORMER)] {
+        let text = tiny_text(model).replace("n_test = 3", "n_test = 30");
+        std::fs::write(dir.join(format!("{name}.toml")), text).unwrap();
+    }
+}
+
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    ["compare", "rnn.toml", "transformer.toml"].into_iter().chain(QUICK).chain(more.iter().copied()).collect()
+}
+
+/// A finished comparison in `out`, made once; tests must not write into it.
+static COMPARED: LazyLock<TempDir> = LazyLock::new(|| {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    succeed(dir.path(), &arguments(&["--out", "out"]));
+    dir
+});
+
+fn results(path: &Path) -> Comparison {
+    serde_json::from_str(&read(path.join("results.json"))).unwrap()
+}
+
+/// A comparison without what depends on the clock, the machine and the folder.
+fn timeless(path: &Path) -> Comparison {
+    let mut comparison = results(path);
+    comparison.command.clear();
+    comparison.costs.iter_mut().for_each(|cost| {
+        (cost.seconds, cost.peak_bytes, cost.base_bytes) = (None, None, None);
+    });
+    comparison.growth.clear();
+    comparison.crossings.clear();
+    comparison.differences.retain(|difference| difference.what != "seconds of training");
+    comparison.same.retain(|same| same.what != "seconds of training");
+    for contestant in &mut comparison.contestants {
+        contestant.train_seconds.clear();
+        contestant.runs.clear();
+    }
+    for curve in &mut comparison.curves {
+        curve.train.iter_mut().chain(&mut curve.valid).for_each(|point| point.seconds = 0.0);
+    }
+    comparison
+}
+
+#[test]
+fn two_configs_are_trained_measured_and_reported() {
+    let dir = COMPARED.path();
+    let found = results(&dir.join("out"));
+    let names: Vec<&str> = found.contestants.iter().map(|contestant| contestant.name.as_str()).collect();
+    assert_eq!(names, ["rnn", "transformer"]);
+    assert_eq!((found.task.name.as_str(), found.task.trained_length, found.task.test_sentences), ("copy", 5, 30));
+    // The whole, buckets, and 1, 1.5, 2 and 4 times the longest of training.
+    let ids: Vec<&str> = found.groups.iter().map(|group| group.id.as_str()).collect();
+    assert!(ids.starts_with(&["all"]) && ids.ends_with(&["length-5", "length-8", "length-10", "length-20"]), "{ids:?}");
+    assert!(found.groups.iter().all(|group| group.is_seen == (group.from <= 5)));
+    assert_eq!(found.quality.len(), 2 * found.groups.len());
+    assert_eq!(found.significance.len(), found.groups.len() * found.metrics.len());
+    assert_eq!(found.costs.len(), 4, "two models, an update and a sentence of 16 tokens");
+    assert!(found.costs.iter().all(|cost| cost.seconds.is_some_and(|seconds| seconds > 0.0)), "{:?}", found.costs);
+    if cfg!(target_os = "linux") {
+        assert!(found.costs.iter().all(|cost| cost.peak_bytes >= cost.base_bytes && cost.base_bytes.is_some()));
+    }
+    assert!(found.faults.iter().all(|row| row.omission.is_some()), "both have attention");
+    assert!(!found.alignments.is_empty() && found.alignments.iter().all(|sentence| sentence.maps.len() == 2));
+    let different: Vec<&str> = found.differences.iter().map(|difference| difference.what.as_str()).collect();
+    assert!(different.contains(&"parameters"), "{different:?}");
+    assert!(found.same.iter().any(|same| same.what == "order of the batches"), "{:?}", found.differences);
+    // The tables say what the data say.
+    for table in tables(&found) {
+        assert_eq!(read(dir.join(format!("out/report/tables/{}.csv", table.id))), table.csv());
+    }
+    assert!(dir.join("out/report/index.html").is_file());
+}
+
+#[test]
+fn the_same_command_again_finds_everything_finished_and_writes_the_same_bytes() {
+    let dir = TempDir::new().unwrap();
+    crate::training::copy_folder(COMPARED.path(), dir.path());
+    let before = read(dir.path().join("out/results.json"));
+    let stdout = succeed(dir.path(), &arguments(&["--out", "out"]));
+    assert_eq!(read(dir.path().join("out/results.json")), before);
+    let summary = words::summary(&results(&dir.path().join("out")));
+    assert_eq!(stdout, format!("{summary}the report is out/report/index.html\n"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_comparison_that_is_stopped_and_continued_comes_to_the_same_report() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let mut child = lookback(dir.path(), &arguments(&["--out", "out"]))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    let mark = dir.path().join("out/runs/rnn-seed5/config.toml");
+    while !mark.is_file() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130), "interrupted");
+    assert!(!dir.path().join("out/results.json").exists(), "nothing is reported before all is measured");
+    succeed(dir.path(), &arguments(&["--out", "out"]));
+    assert_eq!(timeless(&dir.path().join("out")), timeless(&COMPARED.path().join("out")));
+}
+
+#[test]
+fn finished_runs_are_compared_and_seeds_of_one_experiment_are_one_model() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    for seed in ["5", "6"] {
+        let setting = format!("seed={seed}");
+        let run = format!("rnn-{seed}");
+        succeed(dir.path(), &["train", "rnn.toml", "--run", &run, "--set", &setting, "--dashboard", "none"]);
+    }
+    succeed(dir.path(), &["train", "transformer.toml", "--run", "t", "--dashboard", "none"]);
+    let runs = ["compare", "--run", "rnn-5", "--run", "rnn-6", "--run", "t", "--max-cost-length", "0", "--out", "out"];
+    succeed(dir.path(), &runs);
+    let found = results(&dir.path().join("out"));
+    assert_eq!(found.contestants.len(), 2);
+    assert_eq!(found.contestants[0].seeds, [5, 6]);
+    assert!(found.quality[0].scores[0].seed_deviation.is_some());
+    assert!(found.costs.is_empty());
+
+    assert_says(&fail(dir.path(), &["compare", "--run", "t", "--run", "t"]), &["t: is given twice"]);
+    assert_says(&fail(dir.path(), &["compare", "--run", "t"]), &["at least two models"]);
+    assert_says(&fail(dir.path(), &["compare", "--run", "t", "--run", "nowhere"]), &["nowhere: is no folder"]);
+    crate::training::copy_folder(&dir.path().join("t"), &dir.path().join("copy"));
+    let twins = fail(dir.path(), &["compare", "--run", "t", "--run", "copy"]);
+    assert_says(&twins, &["copy: is the same experiment with the same seed as t"]);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_a_reason() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let other = tiny_text(TRANSFORMER).replace("max_len = 5", "max_len = 6").replace("n_test = 3", "n_test = 30");
+    std::fs::write(dir.path().join("other.toml"), other).unwrap();
+    let message = fail(dir.path(), &["compare", "rnn.toml", "other.toml"]);
+    assert_says(
+        &message,
+        &["rnn and other have different test data", "data.task.max_len is 5 in the one and 6 in the other"],
+    );
+    assert_says(&fail(dir.path(), &["compare", "rnn.toml", "rnn.toml"]), &["two contestants are called \"rnn\""]);
+    std::fs::copy(dir.path().join("rnn.toml"), dir.path().join("again.toml")).unwrap();
+    assert_says(
+        &fail(dir.path(), &["compare", "rnn.toml", "again.toml"]),
+        &["rnn and again are the same experiment", "--seeds"],
+    );
+    for (option, value) in
+        [("--budget", "hours=2"), ("--seeds", "0"), ("--sweep", "model.d_hidden"), ("--per-length", "0")]
+    {
+        let finished = finish(dir.path(), &["compare", "rnn.toml", "transformer.toml", option, value]);
+        assert_eq!(finished.code, Some(2), "{option} {value}: {}", finished.stderr);
+    }
+    let message = fail(dir.path(), &["compare", "rnn.toml", "transformer.toml", "--cell-seconds", "0"]);
+    assert_says(&message, &["--cell-seconds must be above 0"]);
+    assert!(!dir.path().join("runs").exists(), "nothing was written");
+}
+
+#[test]
+fn a_folder_of_another_comparison_is_not_gone_on_with() {
+    let dir = TempDir::new().unwrap();
+    crate::training::copy_folder(COMPARED.path(), dir.path());
+    let message = fail(dir.path(), &arguments(&["--out", "out", "--budget", "updates=20"]));
+    assert_says(&message, &["was trained with", "give another --out"]);
+}
+
+#[test]
+fn settings_sweeps_tuning_and_equal_parameters_reach_the_runs() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let all = [
+        "compare",
+        "transformer.toml",
+        "rnn.toml",
+        "--sweep",
+        "training.label_smoothing=0.0,0.1",
+        "--set",
+        "training.validate_every=2",
+        "--tune",
+        "2",
+        "--match-parameters",
+        "--budget",
+        "updates=4",
+        "--max-cost-length",
+        "0",
+        "--per-length",
+        "2",
+        "--out",
+        "out",
+    ];
+    succeed(dir.path(), &all);
+    let found = results(&dir.path().join("out"));
+    assert_eq!(found.contestants.len(), 4);
+    assert_eq!(found.contestants[1].name, "transformer label_smoothing=0.1");
+    let parameters: Vec<f64> = found.contestants.iter().map(|c| c.parameters as f64).collect();
+    assert!(parameters.iter().all(|n| (n / parameters[0] - 1.0).abs() <= 0.05), "{parameters:?}");
+    assert_eq!(found.trials.len(), 8);
+    assert!(found.contestants.iter().all(|c| c.updates == [4]));
+    for contestant in &found.contestants {
+        let own: Vec<_> = found.trials.iter().filter(|trial| trial.contestant == contestant.name).collect();
+        let chosen: Vec<_> = own.iter().filter(|trial| trial.is_chosen).collect();
+        assert_eq!((own.len(), chosen.len()), (2, 1));
+        assert_eq!(chosen[0].learning_rate, contestant.learning_rate);
+        assert!(own.iter().all(|trial| chosen[0].valid_loss <= trial.valid_loss));
+    }
+}
+
+#[test]
+fn the_built_in_comparison_is_made_without_a_file() {
+    let dir = TempDir::new().unwrap();
+    let quick = [
+        "compare",
+        "--budget",
+        "updates=2",
+        "--max-cost-length",
+        "0",
+        "--per-length",
+        "2",
+        "--set",
+        "data.n_train=60",
+        "--set",
+        "data.n_test=10",
+        "--set",
+        "data.n_valid=5",
+    ];
+    let stdout = succeed(dir.path(), &quick);
+    assert_says(
+        &stdout,
+        &["fixed-context", "attention", "transformer", "the report is runs/compare/report/index.html"],
+    );
+    let found = results(&dir.path().join("runs/compare"));
+    let parameters: Vec<usize> = found.contestants.iter().map(|c| c.parameters).collect();
+    let (least, most) = (parameters.iter().min().unwrap(), parameters.iter().max().unwrap());
+    assert!(*most as f64 <= 1.05 * *least as f64, "{parameters:?}");
+}

@@ -1,0 +1,37 @@
+//! `lookback compare`: the arithmetic against NumPy, SciPy and sacreBLEU, the report against its data, and the command.
+//!
+//! `tests/golden/comparison.py` writes the golden values.
+
+mod arithmetic;
+mod command;
+mod report;
+
+use lookback::compare::measure::quality::Scored;
+use lookback::compare::measure::translations::Translation;
+use lookback::compare::test_set::TestSet;
+use lookback::data::Pair;
+use lookback::report::comparison::{Group, GroupKind};
+
+/// Test data in one group.
+fn test_set(pairs: Vec<Pair>) -> TestSet {
+    let indices: Vec<usize> = (0..pairs.len()).collect();
+    let group = Group { id: "all".into(), kind: GroupKind::All, sentences: pairs.len(), ..Group::default() };
+    TestSet {
+        n_proper: pairs.len(),
+        pairs,
+        groups: vec![(group, indices)],
+        trained_length: 10,
+        train_pairs: 0,
+        sha256: String::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// What one seed wrote.
+fn written(texts: &[String]) -> Vec<Translation> {
+    texts.iter().map(|text| Translation { text: text.clone(), is_complete: true, forced: String::new() }).collect()
+}
+
+fn scored(name: &str, texts: &[String], pairs: &[Pair]) -> Scored {
+    Scored::new(name, &[written(texts)], pairs, false).unwrap()
+}
