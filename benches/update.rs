@@ -12,8 +12,8 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use lookback::backend::Backend;
 use lookback::data::batch::{Batch, Example};
-use lookback::layers::Pass;
 use lookback::layers::attention::AttentionConfig;
+use lookback::layers::{Pass, Trace};
 use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
@@ -146,6 +146,41 @@ mod optimizer {
         bencher
             .with_inputs(|| -> GradientsParams { gradients(&model, &part).0 })
             .bench_local_values(|grads| adam.step(1e-4, model.clone(), grads));
+    }
+}
+
+/// What looking costs, and that not looking costs nothing: a forward pass that nobody watches, the thousand calls of
+/// `record` that it does not even make, and a pass that is traced whole.
+mod trace {
+    use super::*;
+
+    #[divan::bench]
+    fn a_thousand_records_that_nobody_reads(bencher: Bencher) {
+        let tensor = activations(&device("flex"));
+        bencher.bench_local(|| {
+            let mut pass = Pass::inference();
+            for _ in 0..1000 {
+                divan::black_box(&mut pass).record("weights", || tensor.clone());
+            }
+        });
+    }
+
+    #[divan::bench(sample_count = 20)]
+    fn forward_untraced(bencher: Bencher) {
+        let device = device("flex").inner();
+        let (model, batch) = (model(&transformer(), &device).valid(), part(&device).batch);
+        bencher.bench_local(|| model.forward_batch(&batch, &mut Pass::inference()));
+    }
+
+    #[divan::bench(sample_count = 20)]
+    fn forward_traced(bencher: Bencher) {
+        let device = device("flex").inner();
+        let (model, batch) = (model(&transformer(), &device).valid(), part(&device).batch);
+        bencher.bench_local(|| {
+            let mut trace = Trace::default();
+            model.forward_batch(&batch, &mut Pass::traced(&mut trace));
+            trace
+        });
     }
 }
 

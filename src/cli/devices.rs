@@ -5,6 +5,8 @@ use crate::backend::{Adapter, Backend};
 use crate::data::batch::{Batch, Example};
 use crate::error::{Error, Result};
 use crate::layers::attention::AttentionConfig;
+use crate::layers::norm::NormKind;
+use crate::layers::position::PositionConfig;
 use crate::layers::recurrent::CellKind;
 use crate::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
 use crate::training::optimizer::GradientSet;
@@ -82,11 +84,26 @@ fn models() -> Vec<(&'static str, ModelConfig)> {
     };
     let bahdanau = RnnConfig { attention: AttentionConfig::bahdanau(12), ..rnn.clone() };
     let luong = RnnConfig { attention: AttentionConfig::luong(), cell: CellKind::Lstm, ..rnn.clone() };
+    // Every scheme that does something else in attention, on one side or the other.
+    let t5_rotary = TransformerConfig {
+        positions: PositionConfig::T5 { n_buckets: 6, max_distance: 5 },
+        decoder_positions: Some(PositionConfig::Rotary { base: 10_000.0 }),
+        norm: NormKind::Rms,
+        n_key_value_heads: Some(2),
+        ..transformer.clone()
+    };
+    let alibi_shaw = TransformerConfig {
+        positions: PositionConfig::Alibi {},
+        decoder_positions: Some(PositionConfig::Shaw { max_distance: 2 }),
+        ..transformer.clone()
+    };
     vec![
         ("rnn", ModelConfig::Rnn(rnn)),
         ("bahdanau", ModelConfig::Rnn(bahdanau)),
         ("luong", ModelConfig::Rnn(luong)),
         ("transformer", ModelConfig::Transformer(transformer)),
+        ("t5, rotary", ModelConfig::Transformer(t5_rotary)),
+        ("alibi, shaw", ModelConfig::Transformer(alibi_shaw)),
     ]
 }
 

@@ -6,6 +6,7 @@ mod config;
 mod data;
 mod devices;
 mod evaluate;
+mod explain;
 mod inspect;
 mod progress;
 mod train;
@@ -21,14 +22,16 @@ use clap::{Args, Parser, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Train, run and score attention models, from the RNN encoder-decoder to the Transformer.
+/// Train, measure, explain and run attention models, from the RNN encoder-decoder to the Transformer.
 #[derive(Parser, Debug)]
 #[command(name = "lookback", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Examples:
   lookback train                                       the quick start: learn to reverse, in a few minutes
   lookback train config/numbers-transformer.toml       English number words into French
   echo 'one hundred' | lookback translate --run runs/numbers-transformer
-  lookback evaluate --run runs/numbers-transformer --json")]
+  lookback evaluate --run runs/numbers-transformer --json
+  lookback explain --run runs/numbers-transformer 'one hundred'
+  lookback inspect attention --run runs/numbers-transformer --out maps.html")]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -45,6 +48,8 @@ enum Command {
     Translate(TranslateArgs),
     /// Score a model on held-out data, or hypotheses against references.
     Evaluate(EvaluateArgs),
+    /// Walk through the decoding of a sentence, with the model's own numbers.
+    Explain(ExplainArgs),
     /// Train, measure and compare models on long sequences, in one report.
     Compare(CompareArgs),
     /// Measure one cell of a comparison's table of costs.
@@ -399,6 +404,48 @@ struct InspectAttentionArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Without --step every step is shown as long as that stays readable. Steps, layers and heads count from 1.
+
+Examples:
+  lookback explain --run runs/first 'ein Hund läuft'
+  lookback explain --run runs/first 'ein Hund läuft' --step 2 --layer 3 --head 1
+  lookback explain --run runs/first 'ein Hund läuft' --target 'a cat runs'      what the model would rather have said
+  lookback explain --run runs/first 'ein Hund läuft' --html dog.html            a page to step through"
+)]
+struct ExplainArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// The sentence.
+    source: String,
+    /// Explain this translation instead of the model's own.
+    #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
+    target: Option<String>,
+    /// Show this step with all its numbers.
+    #[arg(long)]
+    step: Option<usize>,
+    /// Show the heads of this layer.
+    #[arg(long)]
+    layer: Option<usize>,
+    /// Show this head.
+    #[arg(long)]
+    head: Option<usize>,
+    /// Beam size of the translation; 1 is greedy search [default: the run's].
+    #[arg(long)]
+    beam: Option<usize>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Write a self-contained page to step through with the keyboard.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// One JSON object with every number; --step, --layer and --head choose among them.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
 #[command(after_help = "A line of the input is a sentence, or label TAB sentence; labels colour the points.
 
 Examples:
@@ -471,6 +518,7 @@ impl Cli {
             Command::Train(args) => train::run(args),
             Command::Translate(args) => translate::run(args),
             Command::Evaluate(args) => evaluate::run(args),
+            Command::Explain(args) => explain::run(args),
             Command::Compare(args) => compare::run(args),
             Command::CompareCell(args) => compare::cell(args),
             Command::Inspect(InspectCommand::Attention(args)) => inspect::attention(args),

@@ -159,6 +159,8 @@ pub enum Memory {
 }
 
 /// The state of [`Model`].
+// One exists at a time.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum State {
     /// Of a recurrent model.

@@ -12,10 +12,11 @@
 
 use crate::data::batch::Padded;
 use crate::data::tokenizer::UNK;
-use crate::layers::{Pass, Watch};
+use crate::layers::Pass;
 use crate::models::Seq2Seq;
 use crate::models::weights::to_vec;
 use crate::report::attention::collect::Written;
+use crate::report::attribution;
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData, activation};
 use serde::Serialize;
@@ -104,45 +105,11 @@ pub fn erase<M: Seq2Seq>(model: &M, pair: &Written) -> Erasure {
     }
 }
 
-/// Gradient x input of every target word, the input measured from `<unk>`.
-///
-/// The sentence is repeated once for each target word, so that one backward pass gives all gradients. `model` is one that
-/// learns (`model.train()`); its parameters need no gradient here.
+/// Gradient x input of every target word, the input measured from `<unk>`; see [`attribution`].
 pub fn gradient_times_input<M: Seq2Seq + Module>(model: &M, pair: &Written) -> Attribution {
-    let device = model.device();
-    let (n_words, n_targets) = (pair.source.len(), pair.target.len());
-    let blank = vec![UNK; n_words];
-    let baseline = encoder_input(model, &blank).inner();
-    let n_rows = (BATCH_TOKENS / (n_words + 1).max(n_targets)).max(1);
-    let mut values = Vec::with_capacity(n_targets * n_words);
-    let steps: Vec<usize> = (0..n_targets).collect();
-    for part in steps.chunks(n_rows) {
-        let source = Padded::sources(vec![&pair.source; part.len()], &device);
-        let input = Padded::new(&vec![pair.input(); part.len()], 0, &device);
-        let mut watch = Watch::default();
-        let logits = model.forward(&source, &input, &mut Pass::watched(&mut watch));
-        let log_p = activation::log_softmax(logits, 2).gather(2, target_ids(pair, part.len(), &device));
-        // Row r is asked for its own target word only.
-        let own: Vec<f32> =
-            part.iter().flat_map(|t| (0..n_targets).map(move |i| if i == *t { 1.0 } else { 0.0 })).collect();
-        let own = Tensor::<3>::from_data(TensorData::new(own, [part.len(), n_targets, 1]), &device);
-        let gradients = (log_p * own).sum().backward();
-        let read = watch.input.expect("every encoder shows its input");
-        let gradient = read.grad(&gradients).expect("the input is a leaf of the graph");
-        let moved = read.inner() - baseline.clone();
-        let products: Tensor<2> = (gradient * moved).sum_dim(2).squeeze_dim(2);
-        for row in to_vec(products).chunks(n_words + 1) {
-            values.extend(&row[..n_words]);
-        }
-    }
-    Attribution { n_words, values }
-}
-
-/// What the encoder reads for a sentence: `[1, source_len, width]`.
-fn encoder_input<M: Seq2Seq>(model: &M, source: &Vec<u32>) -> Tensor<3> {
-    let mut watch = Watch::default();
-    model.encode(&Padded::sources([source], &model.device()), &mut Pass::watched(&mut watch));
-    watch.input.expect("every encoder shows its input")
+    let n_words = pair.source.len();
+    let rows = attribution::gradient_times_input(model, &pair.source, &pair.target);
+    Attribution { n_words, values: rows.iter().flat_map(|row| &row[..n_words]).copied().collect() }
 }
 
 /// How well one way of telling agrees with erasing, over many target words.

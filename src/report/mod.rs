@@ -5,7 +5,9 @@
 
 pub mod alignment;
 pub mod attention;
+pub mod attribution;
 pub mod comparison;
+pub mod explanation;
 pub mod faithfulness;
 pub mod heat_map;
 pub mod page;

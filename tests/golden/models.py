@@ -682,7 +682,7 @@ def check_model(name: str, model, p: Parameters, source, target, logits, grads) 
             total[path] += value
     for path in p:
         assert_equal(f"{name}: sentences alone, gradient of {path}", grads[path], total[path])
-    step = 1e-5
+    step = 1e-6
     for path in p:
         direction = torch.cos(torch.arange(p[path].numel()).double()).reshape(p[path].shape)
         ends = []

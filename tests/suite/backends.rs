@@ -7,7 +7,13 @@ use lookback::backend::{Adapter, Backend};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
 use lookback::layers::Pass;
-use lookback::layers::attention::AttentionConfig;
+use lookback::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
+use lookback::layers::norm::NormKind;
+use lookback::layers::position::PositionConfig;
+use lookback::layers::recurrent::CellKind;
+use lookback::models::readout::ReadoutConfig;
+use lookback::models::rnn::Directions;
+use lookback::models::transformer::NormPosition;
 use lookback::models::weights::to_vec;
 use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
 use lookback::training::loss::smoothed_cross_entropy;
@@ -19,8 +25,9 @@ use std::collections::BTreeMap;
 /// may contract a product and a sum into one rounding.
 const GPU_TOLERANCE: f64 = 2e-4;
 
-/// One model of each kind, with sizes that fix the kernels which have to be compiled.
-fn models() -> [(&'static str, ModelConfig); 3] {
+/// One model of each kind, with sizes that fix the kernels which have to be compiled. The Transformers have each position
+/// scheme on one side, both norms, and heads in groups.
+fn models() -> [(&'static str, ModelConfig); 8] {
     let rnn = RnnConfig { d_embedding: 8, d_hidden: 12, dropout_rate: 0.1, ..RnnConfig::default() };
     let transformer = TransformerConfig {
         d_model: 16,
@@ -32,10 +39,44 @@ fn models() -> [(&'static str, ModelConfig); 3] {
         ..TransformerConfig::default()
     };
     let bahdanau = RnnConfig { attention: AttentionConfig::bahdanau(10), ..rnn.clone() };
+    let luong = RnnConfig {
+        cell: CellKind::Lstm,
+        n_layers: 2,
+        residual: true,
+        attention: AttentionConfig::Luong {
+            score: ScoreConfig::General {},
+            window: WindowConfig::LocalP { half_width: 2 },
+            input_feeding: true,
+        },
+        readout: ReadoutConfig::State {},
+        ..rnn.clone()
+    };
+    let cosine = RnnConfig {
+        directions: Directions::Forward,
+        attention: AttentionConfig::Bahdanau { score: ScoreConfig::Cosine {}, window: WindowConfig::Global {} },
+        ..rnn.clone()
+    };
+    let schemes = |encoder: PositionConfig, decoder: PositionConfig| TransformerConfig {
+        norm: NormKind::Rms,
+        norm_position: NormPosition::Post,
+        positions: encoder,
+        decoder_positions: Some(decoder),
+        ..transformer.clone()
+    };
+    let t5 = PositionConfig::T5 { n_buckets: 6, max_distance: 5 };
+    let t5_rotary = schemes(t5, PositionConfig::Rotary { base: 10_000.0 });
+    let alibi_shaw = schemes(PositionConfig::Alibi {}, PositionConfig::Shaw { max_distance: 2 });
+    let none_learned = schemes(PositionConfig::None {}, PositionConfig::Learned { max_len: 8 });
+    let grouped = TransformerConfig { n_key_value_heads: Some(2), ..t5_rotary };
     [
         ("rnn", ModelConfig::Rnn(rnn)),
         ("bahdanau", ModelConfig::Rnn(bahdanau)),
+        ("luong local-p with input feeding", ModelConfig::Rnn(luong)),
+        ("bahdanau cosine", ModelConfig::Rnn(cosine)),
         ("transformer", ModelConfig::Transformer(transformer)),
+        ("t5 and rotary, grouped heads", ModelConfig::Transformer(grouped)),
+        ("alibi and shaw", ModelConfig::Transformer(alibi_shaw)),
+        ("none and learned", ModelConfig::Transformer(none_learned)),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod evaluate;
+mod explain;
 mod generate;
 mod inspect;
 mod translate;

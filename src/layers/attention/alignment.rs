@@ -46,6 +46,14 @@ impl AttentionMemory {
         }
     }
 
+    /// Leaves keys and values in the trace.
+    pub fn record(&self, pass: &mut Pass) {
+        pass.scoped("attention", |pass| {
+            pass.record("keys", || self.keys.clone());
+            pass.record("values", || self.values.clone());
+        });
+    }
+
     /// Softmax over the real positions of the source.
     ///
     /// # Shapes

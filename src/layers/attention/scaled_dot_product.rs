@@ -49,6 +49,15 @@ pub fn scaled_dot_product_attention(
     terms: &AttentionTerms,
     pass: &mut Pass,
 ) -> Tensor<4> {
+    pass.record("query", || query.clone());
+    pass.record("keys", || key.clone());
+    pass.record("values", || value.clone());
+    let context = attend(query, key, value, terms, pass);
+    pass.record("context", || context.clone());
+    context
+}
+
+fn attend(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, terms: &AttentionTerms, pass: &mut Pass) -> Tensor<4> {
     if !pass.is_training() && !query.is_autodiff() && terms.relative.is_none() {
         if pass.is_traced() {
             weights(query.clone(), key.clone(), terms, pass);

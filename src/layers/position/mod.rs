@@ -105,6 +105,8 @@ pub enum Position {
 }
 
 /// What a scheme brings into self-attention: made once for a pass, used by every layer.
+// One exists at a time.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, Default)]
 pub enum AttentionPositions {
     /// Nothing.

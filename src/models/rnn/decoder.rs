@@ -53,6 +53,7 @@ impl RnnModel {
         memory: &RnnMemory,
         pass: &mut Pass,
     ) -> (RnnState, Read) {
+        pass.record("decoder.previous_state", || state.output.clone());
         let mut context = None;
         if let (Some(Attention::Bahdanau(attention)), Some(attended)) = (&self.attention, &memory.attention) {
             let (made, fed) = attention.forward(by_sentence(state.output, attended), state.step, attended, pass);
@@ -142,6 +143,9 @@ impl RnnModel {
         if let Some(projection) = &self.output_projection {
             read = projection.forward(read);
         }
-        self.output.forward(read, &self.target_embedding)
+        pass.record("decoder.readout", || read.clone());
+        let logits = self.output.forward(read, &self.target_embedding);
+        pass.record("decoder.logits", || logits.clone());
+        logits
     }
 }

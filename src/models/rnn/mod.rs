@@ -126,6 +126,7 @@ impl Seq2Seq for RnnModel {
 
     fn encode(&self, source: &Padded, pass: &mut Pass) -> RnnMemory {
         let embedded = pass.watch_input(self.source_embedding.forward(source.ids.clone()));
+        pass.record("encoder.embedded", || embedded.clone());
         let embedded = if self.reverse_source { reversed(embedded, &source.lengths) } else { embedded };
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let encoded = self.encoder.forward(embedded, &source.lengths, pass);
@@ -140,7 +141,9 @@ impl Seq2Seq for RnnModel {
         let attention = self.attention.as_ref().map(|attention| {
             // Attention sees the states in the order of the words, whatever the order of reading.
             let states = if self.reverse_source { reversed(encoded.states, &source.lengths) } else { encoded.states };
-            attention.prepare(states, &source.lengths)
+            let attended = attention.prepare(states, &source.lengths);
+            attended.record(pass);
+            attended
         });
         RnnMemory { context, start, attention }
     }
@@ -164,6 +167,7 @@ impl Seq2Seq for RnnModel {
         pass: &mut Pass,
     ) -> (Tensor<2>, RnnState) {
         let embedded = self.target_embedding.forward(previous.unsqueeze_dim(1));
+        pass.record("decoder.embedded", || embedded.clone());
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone()).squeeze_dim::<2>(1);
         let n_beams = gates.dims()[0] / memory.context.dims()[0];

@@ -8,7 +8,7 @@ use burn::tensor::{Int, Tensor};
 /// The sources as the decoder sees them.
 #[derive(Clone, Debug)]
 pub struct RnnMemory {
-    /// The fixed context: the last real state of the top layer, `[batch, d_encoded]`.
+    /// The fixed context: the last real state of the top layer's cells, `[batch, d_encoded]`.
     pub context: Tensor<2>,
     pub(super) start: Vec<CellState>,
     pub(super) attention: Option<AttentionMemory>,

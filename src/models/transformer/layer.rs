@@ -76,7 +76,9 @@ impl EncoderLayer {
         let x = self.attention_residual.around(x, pass, |x, pass| {
             pass.scoped("self_attention", |pass| self.attention.forward(x, mask, positions, pass))
         });
-        self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass))
+        let x = self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass));
+        pass.record("states", || x.clone());
+        x
     }
 }
 
@@ -125,6 +127,8 @@ impl DecoderLayer {
             pass.scoped("cross_attention", |pass| self.cross_attention.forward(x, memory, mask, pass))
         });
         let x = self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass));
-        x.reshape([rows, len, d])
+        let x = x.reshape([rows, len, d]);
+        pass.record("states", || x.clone());
+        x
     }
 }

@@ -119,9 +119,12 @@ impl TransformerModel {
         pass.dropout(embedded, self.embedding_dropout_rate)
     }
 
-    fn logits(&self, x: Tensor<3>) -> Tensor<3> {
+    fn logits(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let x = normalized(&self.decoder_norm, x);
-        self.output.forward(x, &self.target_embedding)
+        pass.record("decoder.readout", || x.clone());
+        let logits = self.output.forward(x, &self.target_embedding);
+        pass.record("decoder.logits", || logits.clone());
+        logits
     }
 }
 
@@ -141,9 +144,9 @@ impl Seq2Seq for TransformerModel {
         let mask = Mask::padding(&source.lengths, source.len(), &device);
         let positions = self.position.in_attention(0, source.len(), &device);
         let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
-        let embedded = self.position.embed(self.embed(embedding, source.ids.clone()), 0);
+        let embedded = pass.watch_input(self.position.embed(self.embed(embedding, source.ids.clone()), 0));
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
-        x = pass.watch_input(x);
+        pass.record("encoder.embedded", || x.clone());
         for (i, layer) in self.encoder.iter().enumerate() {
             x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, &positions, pass));
         }
@@ -166,6 +169,7 @@ impl Seq2Seq for TransformerModel {
     ) -> (Tensor<2>, TransformerState) {
         let positions = self.decoder_position().in_attention(state.len, 1, &previous.device());
         let mut x = self.embed_target(previous.unsqueeze_dim(1), state.len, pass);
+        pass.record("decoder.embedded", || x.clone());
         for (i, layer) in self.decoder.iter().enumerate() {
             x = pass.scoped(format_args!("decoder.{i}"), |pass| {
                 let x = layer.self_residual.around(x, pass, |x, pass| {
@@ -176,7 +180,7 @@ impl Seq2Seq for TransformerModel {
             });
         }
         state.len += 1;
-        (self.logits(x).squeeze_dim(1), state)
+        (self.logits(x, pass).squeeze_dim(1), state)
     }
 
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
@@ -194,7 +198,7 @@ impl Seq2Seq for TransformerModel {
                 layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
             });
         }
-        self.logits(x)
+        self.logits(x, pass)
     }
 
     fn limits(&self) -> LengthLimits {

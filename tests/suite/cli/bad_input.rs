@@ -186,6 +186,38 @@ fn learned_positions_refuse_what_is_too_long_wherever_it_comes_from() {
 }
 
 #[test]
+fn a_location_score_refuses_a_source_that_is_too_long_wherever_it_comes_from() {
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), BAHDANAU);
+    let location = |n: &str| format!("model.attention.score={{ kind = \"location\", max_source_len = {n} }}");
+    let message = fail(dir.path(), &["train", "tiny.toml", "--set", &location("5")]);
+    let what = "model.attention.score.max_source_len: is 5, but the data has 6 tokens in a source sentence";
+    assert_says(&message, &[what, "raise it", "a scheme without a limit"]);
+    let n = location("6");
+    succeed(dir.path(), &["train", "tiny.toml", "--run", "run", "--set", &n, "--set", "training.max_updates=1"]);
+    let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+    write("long", "a\n\na b c d e a\nb\n");
+    write("short", "a\n\na b c d e\nb\n");
+    let translate = |arguments: &[&str]| finish(dir.path(), &[&["translate", "--run", "run"][..], arguments].concat());
+    // The target may be of any length.
+    for arguments in [&["--input", "short", "--beam", "2"][..], &["--input", "short", "--targets", "long"]] {
+        let finished = translate(arguments);
+        assert_eq!((finished.code, finished.stdout.lines().count()), (Some(0), 4), "{}", finished.stderr);
+    }
+    let limit = "the model was trained with model.attention.score.max_source_len = 6";
+    for arguments in [&["--input", "long"][..], &["--input", "long", "--targets", "short"]] {
+        let finished = translate(arguments);
+        assert_eq!(finished.code, Some(1), "{arguments:?}: {}", finished.stderr);
+        assert_says(finished.fault(), &["long:3: has 7 tokens with the end symbol", limit]);
+    }
+    let evaluate = || finish(dir.path(), &["evaluate", "--run", "run", "--set", "data.test.tsv=pairs"]);
+    write("pairs", "a\ta b c d e a\n");
+    assert_eq!(evaluate().code, Some(0));
+    write("pairs", "a\ta\na b c d e a\ta\n");
+    assert_says(evaluate().fault(), &["the source of pair 2 has 7 tokens", limit]);
+}
+
+#[test]
 fn a_message_is_one_line_without_a_stack_trace() {
     let dir = TempDir::new().unwrap();
     for arguments in [&["train", "no.toml"][..], &["evaluate", "--run", "no"], &["config", "check", "no.toml"]] {

@@ -107,7 +107,9 @@ fn faithfulness_compares_attention_and_gradients_with_erasing() {
 #[test]
 fn a_model_without_attention_says_so_and_can_still_be_asked_what_matters() {
     let dir = TempDir::new().unwrap();
-    let model = BAHDANAU.replace("{ kind = \"bahdanau\", d_attention = 10 }", "{ kind = \"none\" }");
+    let attention = "{ kind = \"bahdanau\", score = { kind = \"additive\", d_attention = 10 } }";
+    let model = BAHDANAU.replace(attention, "{ kind = \"none\" }");
+    assert_ne!(model, BAHDANAU);
     write_tiny(dir.path(), &model);
     succeed(dir.path(), &["train", "tiny.toml", "--run", "run", "--set", "training.max_updates=2"]);
     let finished = finish(dir.path(), &["inspect", "attention", "--run", "run", "--out", "x.html"]);

@@ -1,4 +1,4 @@
-//! Attention of a Transformer: scaled dot-product, in several heads.
+//! Attention: scaled dot-product, in several heads.
 
 use super::{Outputs, check_golden, golden_layers, named, no_parameters};
 use crate::support::{
@@ -8,9 +8,10 @@ use crate::support::{
 use burn::tensor::{Device, Tensor};
 use lookback::layers::attention::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
 use lookback::layers::attention::{CrossAttention, MultiHeadConfig, SelfAttention};
-use lookback::layers::position::{AttentionPositions, PositionConfig, Shaw, ShawTables};
+use lookback::layers::position::{AttentionPositions, PositionConfig};
 use lookback::layers::{Init, Mask, Pass, Trace};
 use lookback::models::weights::{Weights, apply, collect, to_vec};
+use lookback::random::{Purpose, Stream};
 use std::f64::consts::E;
 use std::path::Path;
 
@@ -19,7 +20,8 @@ fn self_attention(d_model: usize, n_heads: usize, init: &Init) -> SelfAttention 
     SelfAttention::new(&MultiHeadConfig::new(d_model, n_heads), &PositionConfig::None {}, init)
 }
 
-fn mask_of(case: &LayerCase, key_len: usize, device: &Device) -> Mask {
+/// The mask of a golden case.
+pub(super) fn mask_of(case: &LayerCase, key_len: usize, device: &Device) -> Mask {
     match case.lengths() {
         Some(lengths) => Mask::padding(&lengths, key_len, device),
         None if case.config["causal"] == true => Mask::causal(key_len, device),
@@ -59,67 +61,6 @@ fn cross_attention_is_pytorchs() {
         let build = |init: &Init| {
             CrossAttention::new(&MultiHeadConfig::new(case.number("d_model"), case.number("n_heads")), init)
         };
-        check_golden(case, build, |layer, inputs, pass| {
-            let memory = inputs.get::<3>("memory");
-            let mask = mask_of(case, memory.dims()[1], &inputs.device());
-            let memory = layer.prepare(memory);
-            Outputs::from([named("output", layer.forward(inputs.get::<3>("input"), &memory, &mask, pass))])
-        });
-    }
-}
-
-#[test]
-fn attention_with_a_bias_is_pytorchs() {
-    for case in golden_layers("biased-attention") {
-        check_golden(case, no_parameters, |_, inputs, pass| {
-            let [query, key, value, bias] = ["query", "key", "value", "bias"].map(|path| inputs.get::<4>(path));
-            let mask = mask_of(case, key.dims()[2], &inputs.device());
-            let terms = AttentionTerms { bias: Some(&bias), ..AttentionTerms::masked(&mask) };
-            Outputs::from([named("context", scaled_dot_product_attention(query, key, value, &terms, pass))])
-        });
-    }
-}
-
-#[test]
-fn attention_with_shaws_vectors_is_the_papers() {
-    for case in golden_layers("shaw-attention") {
-        let max_distance = case.number("max_distance");
-        let build = |init: &Init| ShawTables::new(max_distance, case.number("d_head"), init);
-        check_golden(case, build, |tables, inputs, pass| {
-            let [query, key, value] = ["query", "key", "value"].map(|path| inputs.get::<4>(path));
-            let mask = mask_of(case, key.dims()[2], &inputs.device());
-            // The queries of the golden case are the first of as many as there are keys.
-            let (query_len, key_len) = (query.dims()[2], key.dims()[2]);
-            let rows =
-                Shaw::new(max_distance).distances(0, key_len, &inputs.device()).narrow(0, 0, query_len * key_len);
-            let terms = AttentionTerms { relative: Some((tables, &rows)), ..AttentionTerms::masked(&mask) };
-            Outputs::from([named("context", scaled_dot_product_attention(query, key, value, &terms, pass))])
-        });
-    }
-}
-
-/// The sizes of a golden case with groups.
-fn grouped(case: &LayerCase) -> MultiHeadConfig {
-    let n_key_value_heads = case.number("n_key_value_heads");
-    MultiHeadConfig { n_key_value_heads, ..MultiHeadConfig::new(case.number("d_model"), case.number("n_heads")) }
-}
-
-#[test]
-fn grouped_self_attention_is_pytorchs() {
-    for case in golden_layers("grouped-self-attention") {
-        let build = |init: &Init| SelfAttention::new(&grouped(case), &PositionConfig::None {}, init);
-        check_golden(case, build, |layer, inputs, pass| {
-            let input = inputs.get::<3>("input");
-            let mask = mask_of(case, input.dims()[1], &inputs.device());
-            Outputs::from([named("output", layer.forward(input, &mask, &AttentionPositions::None, pass))])
-        });
-    }
-}
-
-#[test]
-fn grouped_cross_attention_is_pytorchs() {
-    for case in golden_layers("grouped-cross-attention") {
-        let build = |init: &Init| CrossAttention::new(&grouped(case), init);
         check_golden(case, build, |layer, inputs, pass| {
             let memory = inputs.get::<3>("memory");
             let mask = mask_of(case, memory.dims()[1], &inputs.device());
@@ -314,4 +255,33 @@ fn gradients_of_attention_are_difference_quotients() {
         let input = closed_form_tensor("input", [3, 4, 10], 4.0, device);
         layer.forward(input, &memory, &mask(device), &mut Pass::inference())
     });
+}
+
+#[test]
+fn the_variance_of_unscaled_scores_grows_with_the_width_and_that_of_scaled_ones_does_not() {
+    // Vaswani 2017, footnote 4: with independent components of mean 0 and variance 1, q . k has variance d.
+    const N: usize = 64;
+    let device = flex();
+    let variance = |scores: &[f64]| {
+        let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+        scores.iter().map(|score| (score - mean).powi(2)).sum::<f64>() / scores.len() as f64
+    };
+    for d_head in [4, 16, 64, 256] {
+        let normal = |purpose: u64| {
+            let stream = Stream::new(purpose, Purpose::Initialization, &[]);
+            let values = (0..N * d_head).map(|i| stream.normal(i as u64) as f32).collect();
+            tensor::<4>(values, [1, 1, N, d_head], &device)
+        };
+        let mask = Mask::none();
+        let terms = AttentionTerms::masked(&mask);
+        let mut trace = Trace::default();
+        let (query, key) = (normal(1), normal(2));
+        scaled_dot_product_attention(query, key.clone(), key, &terms, &mut Pass::traced(&mut trace));
+        let scaled: Vec<f64> = trace.get("scores").expect("traced").values.iter().map(|score| *score as f64).collect();
+        let unscaled: Vec<f64> = scaled.iter().map(|score| score * (d_head as f64).sqrt()).collect();
+        let ratio = variance(&unscaled) / d_head as f64;
+        // 4096 products of 64 vectors: the variance of so many is within a quarter of what is expected.
+        assert!((0.75..1.25).contains(&ratio), "unscaled, width {d_head}: {}", variance(&unscaled));
+        assert!((0.75..1.25).contains(&variance(&scaled)), "scaled, width {d_head}: {}", variance(&scaled));
+    }
 }

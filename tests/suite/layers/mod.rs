@@ -1,6 +1,6 @@
 //! Layers: each against PyTorch forward and backward, and against values derived by hand.
 
-mod alignment;
+pub mod alignment;
 mod attention;
 mod feed_forward;
 mod loss;
@@ -10,6 +10,7 @@ mod pass;
 mod position;
 mod recurrent;
 mod schedule;
+mod schemes;
 
 use crate::support::{
     FORWARD_TOLERANCE, GRADIENT_TOLERANCE, LayerCase, SAME_TOLERANCE, assert_close, closed_form, closed_form_weights,
@@ -25,11 +26,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The layers of the golden files and the number of cases that each has.
-const GOLDEN_LAYERS: [(&str, usize); 17] = [
+const GOLDEN_LAYERS: [(&str, usize); 18] = [
     ("scaled-dot-product", 4),
     ("self-attention", 2),
     ("cross-attention", 1),
     ("bahdanau", 3),
+    ("alignment", 21),
     ("feed-forward", 3),
     ("cell", 3),
     ("recurrent-encoder", 6),

@@ -199,6 +199,31 @@ fn states_on_padding_are_zero_and_the_last_state_is_the_last_words() {
 }
 
 #[test]
+fn what_a_silent_layer_of_an_encoder_has_read_goes_by_it_and_is_not_dropped() {
+    for n_directions in [1, 2] {
+        let shape =
+            EncoderShape { residual: true, dropout_rate: 0.5, ..shape(CellKind::Vanilla, [5, 7], 3, n_directions) };
+        let layer = with_closed_form(RecurrentEncoder::new(shape, &Init::new(1, &flex())), 2.0);
+        let mut weights: Weights = collect(&layer);
+        for (_, weight) in weights.iter_mut().filter(|(path, _)| !path.starts_with("layers.0.")) {
+            weight.values.fill(0.0);
+        }
+        let silent = apply(layer, &weights, Path::new("by hand")).expect("the encoder's own shapes");
+        let alone = RecurrentEncoder::new(EncoderShape { n_layers: 1, ..shape }, &Init::new(1, &flex()));
+        let alone = with_closed_form(alone, 2.0);
+        let input = closed_form_tensor("input", [3, 6, 5], 4.0, &flex());
+        let lengths = [4, 1, 6];
+        let expected = alone.forward(input.clone(), &lengths, &mut Pass::inference());
+        let found = silent.forward(input, &lengths, &mut Pass::training(1, 2, 3));
+        assert_eq!(to_vec(found.states), to_vec(expected.states));
+        // What the cells of the silent layers carry on is what they said, which is nothing.
+        for state in found.finals[1..].iter().flatten() {
+            assert_eq!(to_vec(state.hidden.clone()), [0.0; 21]);
+        }
+    }
+}
+
+#[test]
 fn steps_come_apart_in_order() {
     for adapter in host_backends() {
         for len in [1, 2, 3, 7, 8] {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// What a model is told apart by: its number of parameters, its logits, and its logits in training.
-fn behaviour(model: &Value) -> Result<(usize, Vec<f32>, Vec<f32>), String> {
+pub fn behaviour(model: &Value) -> Result<(usize, Vec<f32>, Vec<f32>), String> {
     let config: ModelConfig = serde_json::from_value(model.clone()).map_err(|error| error.to_string())?;
     let vocabularies = Vocabularies { source: 11, target: 11, shared: true };
     let model = config.init(vocabularies, 1, &flex()).map_err(|error| error.to_string())?;

@@ -33,6 +33,13 @@ fn every_golden_rnn_is_pytorchs_forward_and_backward() {
     cases.into_iter().for_each(check);
 }
 
+#[test]
+fn every_golden_model_with_attention_is_the_papers_forward_and_backward() {
+    let cases = golden_models("recurrent/");
+    assert_eq!(cases.len(), 32);
+    cases.into_iter().for_each(check);
+}
+
 fn check(case: &ModelCase) {
     for adapter in host_backends() {
         let what = format!("{} on {}", case.name, adapter.backend);

@@ -1,7 +1,10 @@
 //! Models: against PyTorch forward and backward, and the laws that every model keeps.
 
+mod attending;
 mod config;
-mod fields;
+pub mod fields;
 mod golden;
 mod laws;
+mod residual;
+mod sampled;
 mod weights;

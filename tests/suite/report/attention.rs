@@ -58,7 +58,9 @@ fn rows_of_every_model_sum_to_one_and_nothing_looks_at_padding_or_the_future() {
             assert_eq!((map.n_rows, map.n_columns), (rows, columns), "{} {}", case.name, map.name());
             for i in 0..map.n_rows {
                 let sum: f32 = map.row(i).iter().sum();
-                assert!((sum - 1.0).abs() < 1e-5, "{} {} row {i} sums to {sum}", case.name, map.name());
+                // The Gaussian of local-p multiplies what the softmax has normalized.
+                let is_whole = if case.name.contains("local-p") { sum < 1.0 + 1e-5 } else { (sum - 1.0).abs() < 1e-5 };
+                assert!(is_whole, "{} {} row {i} sums to {sum}", case.name, map.name());
                 if map.part == Part::Decoder {
                     assert!(map.row(i)[i + 1..].iter().all(|weight| *weight == 0.0), "{} sees its future", case.name);
                 }

@@ -3,6 +3,7 @@
 mod alignment;
 mod attention;
 mod drawing;
+mod explain;
 mod faithfulness;
 mod states;
 

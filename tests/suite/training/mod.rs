@@ -5,6 +5,7 @@ mod checkpoint;
 mod old_run;
 mod resume;
 mod run;
+mod sampling;
 mod stopping;
 
 use lookback::config::Config;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Emulates a kill right after each checkpoint in turn: what came later is taken away, all but the metrics.
-fn resumes_from_every_checkpoint(model: &str, backend: Backend) {
+pub(super) fn resumes_from_every_checkpoint(model: &str, backend: Backend) {
     let dir = TempDir::new().unwrap();
     let whole = dir.path().join("whole");
     let config = Config { backend, ..tiny(model) };

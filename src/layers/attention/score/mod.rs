@@ -9,7 +9,7 @@
 //! | [`scaled_dot`] | `s_t . h_i / sqrt(d)` | equal | Vaswani 2017 |
 //! | [`general`] | `s_t^T W h_i` | any | Luong 2015 |
 //! | [`additive`] | `v^T tanh(W s_t + U h_i + b)` | any | Bahdanau 2015 |
-//! | [`concat`] | `v^T tanh(W [s_t; h_i])` | any | Luong 2015 |
+//! | [`concat`](mod@concat) | `v^T tanh(W [s_t; h_i])` | any | Luong 2015 |
 //! | [`cosine`] | `cos(s_t, h_i) / temperature` | equal | Graves 2014 |
 //! | [`location`] | `(W s_t)_i` | any; a longest source | Luong 2015 |
 
@@ -66,6 +66,8 @@ pub enum ScoreConfig {
 }
 
 /// A score.
+// One exists at a time; boxing would only put a pointer before every call.
+#[allow(clippy::large_enum_variant)]
 #[derive(Module, Debug)]
 pub enum Score {
     /// [`ScoreConfig::Dot`].

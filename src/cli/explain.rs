@@ -1,0 +1,111 @@
+//! `lookback explain`.
+
+use super::{ExplainArgs, check_lengths, print};
+use crate::data::tokenizer::{Tokenizer, UNK};
+use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
+use crate::report::explanation::terminal::{Look, render};
+use crate::report::explanation::{Explanation, Question, Selection, explain, html};
+use crate::training::{LoadedModel, Run};
+use std::io::IsTerminal;
+
+/// Columns of a page that goes into a pipe, and the most of any page: longer lines are hard to read.
+const PLAIN_WIDTH: usize = 100;
+const MAX_WIDTH: usize = 120;
+
+pub(super) fn run(args: ExplainArgs) -> Result<()> {
+    let run = Run::open(&args.run)?;
+    let backend = args.backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
+    let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
+    check(&args, &loaded)?;
+    let mut decoding = loaded.config.decoding.clone();
+    decoding.sampling = None;
+    decoding.n_best = 1;
+    decoding.beam_size = args.beam.unwrap_or(decoding.beam_size);
+    decoding.validate()?;
+    let question = Question {
+        source_text: args.source.trim(),
+        target_text: args.target.as_deref().map(str::trim),
+        decoding: &decoding,
+        seed: loaded.config.seed,
+    };
+    let mut explanation = explain(&loaded.model, &loaded.config.model, &loaded.tokenizers, &question);
+    explanation.model = format!("{}; {}, checkpoint {}", explanation.model, args.run.display(), loaded.checkpoint);
+    explanation.notes = notes(&args, &loaded, &explanation);
+    let selection = Selection { step: args.step, layer: args.layer, head: args.head };
+    selection.check(&explanation)?;
+    if let Some(path) = &args.html {
+        std::fs::write(path, html::page(&explanation, &selection)).map_err(Error::io(path))?;
+    }
+    if args.json {
+        let explanation = explanation.select(&selection);
+        return print(&(serde_json::to_string(&explanation).expect("an explanation is plain data") + "\n"));
+    }
+    if let Some(path) = &args.html {
+        let n = explanation.steps.len();
+        return print(&format!(
+            "{}: {n} steps; open it in a browser and go through them with the arrow keys\n",
+            path.display()
+        ));
+    }
+    print(&render(&explanation, &selection, &look()))
+}
+
+/// Refuses texts that cannot be explained.
+fn check(args: &ExplainArgs, loaded: &LoadedModel) -> Result<()> {
+    let source = loaded.tokenizers.source().encode(args.source.trim());
+    if source.is_empty() {
+        return Err(Error::message("the source is empty; give a sentence: lookback explain --run DIR \"a sentence\""));
+    }
+    let limits = loaded.model.limits();
+    check_lengths(limits.source, [&source], |_, message| Error::message(format!("the source {message}")))?;
+    if let Some(target) = &args.target {
+        let target = loaded.tokenizers.target().encode(target.trim());
+        check_lengths(limits.target, [&target], |_, message| Error::message(format!("the target {message}")))?;
+    }
+    Ok(())
+}
+
+/// What the reader should know before the numbers.
+fn notes(args: &ExplainArgs, loaded: &LoadedModel, explanation: &Explanation) -> Vec<String> {
+    let mut notes = Vec::new();
+    let sides = [
+        ("source", Some(args.source.as_str()), loaded.tokenizers.source()),
+        ("target", args.target.as_deref(), loaded.tokenizers.target()),
+    ];
+    for (side, text, tokenizer) in sides {
+        let unknown = text.map(|text| unknown_words(tokenizer, text)).unwrap_or_default();
+        if !unknown.is_empty() {
+            notes.push(format!(
+                "the vocabulary lacks {} of the {side}: the model sees <unk> there",
+                unknown.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
+            ));
+        }
+    }
+    if explanation.target.last().is_none_or(|token| token != "</s>") {
+        notes.push("the translation was cut at the length cap; the model has not ended it".into());
+    }
+    notes
+}
+
+/// The words of `text` that hold something the vocabulary has no token for.
+fn unknown_words(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        if tokenizer.encode(word).contains(&UNK) && !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
+}
+
+/// What standard output can show: colours on a terminal unless `NO_COLOR` forbids them or `CLICOLOR_FORCE` asks for them
+/// anywhere.
+fn look() -> Look {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_terminal = std::io::stdout().is_terminal();
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let color = !is_set("NO_COLOR") && (is_terminal && !is_dumb || is_set("CLICOLOR_FORCE"));
+    let columns = terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| width.0 as usize);
+    Look { width: columns.unwrap_or(PLAIN_WIDTH).clamp(40, MAX_WIDTH), color }
+}

@@ -1,0 +1,64 @@
+//! What the encoder did, from its trace.
+
+use super::rows::{Attention, attentions};
+use super::vectors::{State, StateLayer, change, norm};
+use super::{Encoder, Mechanism};
+use crate::layers::Trace;
+
+/// The vectors of a traced sequence: `[1, len, width]`.
+pub(super) fn sequence(trace: &Trace, name: &str) -> Vec<Vec<f32>> {
+    let Some(entry) = trace.get(name) else { return Vec::new() };
+    let width = *entry.shape.last().expect("a sequence has axes");
+    entry.values.chunks(width.max(1)).map(<[f32]>::to_vec).collect()
+}
+
+/// States, self-attention and, without attention, the one context.
+pub(super) fn encoder(trace: &Trace, mechanism: &Mechanism, source: &[String]) -> Encoder {
+    let mut layers = Vec::new();
+    let mut below = sequence(trace, "encoder.embedded");
+    while let states @ [_, ..] = &sequence(trace, &format!("encoder.{}.states", layers.len()))[..] {
+        let mut states = states.to_vec();
+        if mechanism.reads_backwards {
+            // The end symbol is read last all the same.
+            let words = states.len() - 1;
+            states[..words].reverse();
+        }
+        layers.push(StateLayer {
+            layer: layers.len() + 1,
+            states: (0..states.len()).map(|i| state(i, &states, &below, mechanism, source)).collect(),
+        });
+        below = states;
+    }
+    let rows = |attention: &Attention| attention.rows(source, |i| (i + 1, source[i].clone()));
+    let attention = attentions(trace).iter().flat_map(rows).collect();
+    let context = trace.get("encoder.context").filter(|_| !mechanism.has_attention);
+    Encoder { layers, attention, context: context.map(|entry| entry.values.clone()) }
+}
+
+/// The state at token `i`, beside what came before it in each direction of reading, or beside the layer below.
+fn state(i: usize, states: &[Vec<f32>], below: &[Vec<f32>], mechanism: &Mechanism, source: &[String]) -> State {
+    let vector = &states[i];
+    let changes = match mechanism.n_directions {
+        0 => vec![change("the layer below", &below[i], vector)],
+        n => {
+            let width = vector.len() / n;
+            let directions = (0..n).map(|direction| {
+                let part = |j: usize| &states[j][direction * width..][..width];
+                match before(i, states.len(), direction == 1, mechanism.reads_backwards) {
+                    Some(j) => change(&source[j], part(j), part(i)),
+                    None => change("start", &vec![0.0; width], part(i)),
+                }
+            });
+            directions.collect()
+        }
+    };
+    State { token: source[i].clone(), vector: vector.clone(), norm: norm(vector), changes }
+}
+
+/// The place that was read before place `i` of `len`, whose last is the end symbol.
+fn before(i: usize, len: usize, is_second: bool, reads_backwards: bool) -> Option<usize> {
+    let order = |i: usize| if reads_backwards && i + 1 < len { len - 2 - i } else { i };
+    let at = order(i);
+    let previous = if is_second { Some(at + 1).filter(|at| *at < len) } else { at.checked_sub(1) };
+    previous.map(order)
+}

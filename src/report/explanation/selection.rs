@@ -1,0 +1,80 @@
+//! Which part of an explanation is asked for.
+
+use super::Explanation;
+use crate::error::{Error, Result};
+
+/// A step, a layer and a head, counted from 1; what is not given is all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The step of the decoder.
+    pub step: Option<usize>,
+    /// The layer.
+    pub layer: Option<usize>,
+    /// The head.
+    pub head: Option<usize>,
+}
+
+impl Selection {
+    /// Whether a layer or a head is asked for.
+    pub fn is_of_heads(&self) -> bool {
+        self.layer.is_some() || self.head.is_some()
+    }
+
+    /// Whether `step` is asked for.
+    pub fn has_step(&self, step: usize) -> bool {
+        self.step.is_none_or(|chosen| chosen == step)
+    }
+
+    /// Whether the head `head` of layer `layer` is asked for.
+    pub fn has_head(&self, layer: usize, head: usize) -> bool {
+        self.layer.is_none_or(|chosen| chosen == layer) && self.head.is_none_or(|chosen| chosen == head)
+    }
+
+    /// Checks that what is asked for is there.
+    ///
+    /// # Errors
+    /// If it is not; the message says what is.
+    pub fn check(&self, explanation: &Explanation) -> Result<()> {
+        let n_steps = explanation.steps.len();
+        if let Some(step) = self.step.filter(|step| !(1..=n_steps).contains(step)) {
+            let message = format!("--step {step}: this translation has {}", range("step", n_steps));
+            return Err(Error::message(message));
+        }
+        if !self.is_of_heads() {
+            return Ok(());
+        }
+        let rows = explanation.steps.iter().flat_map(|step| step.attention.iter().chain(&step.self_attention));
+        let rows = rows.chain(&explanation.encoder.attention);
+        let (n_layers, n_heads) = rows.fold((0, 0), |(l, h), row| (row.layer.max(l), row.head.max(h)));
+        if n_layers == 0 {
+            let flag = if self.layer.is_some() { "--layer" } else { "--head" };
+            return Err(Error::message(format!("{flag}: this model has no attention, so there is none to choose")));
+        }
+        for (flag, chosen, n) in [("layer", self.layer, n_layers), ("head", self.head, n_heads)] {
+            if let Some(chosen) = chosen.filter(|chosen| !(1..=n).contains(chosen)) {
+                return Err(Error::message(format!("--{flag} {chosen}: this model has {}", range(flag, n))));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `7 steps, 1 to 7`.
+fn range(what: &str, n: usize) -> String {
+    if n == 1 { format!("one {what}, 1") } else { format!("{n} {what}s, 1 to {n}") }
+}
+
+impl Explanation {
+    /// This explanation with nothing but what is asked for in its steps and rows.
+    pub fn select(mut self, selection: &Selection) -> Self {
+        self.steps.retain(|step| selection.has_step(step.step));
+        let keep = |row: &super::AttentionRow| selection.has_head(row.layer, row.head);
+        for step in &mut self.steps {
+            step.attention.retain(keep);
+            step.self_attention.retain(keep);
+        }
+        self.encoder.attention.retain(keep);
+        self.memories.retain(|memory| selection.has_head(memory.layer, memory.head));
+        self
+    }
+}

@@ -1,0 +1,131 @@
+//! The tables of a board: source positions, heads, influences, words.
+
+use super::super::super::rows::is_self;
+use super::super::super::{AttentionRow, Choice};
+use super::super::ink::{Piece, Sheet, Tone, bar, cut, muted, numbers, percent, plain, signed, token};
+use super::super::steps::{kept, strongest};
+use super::Board;
+
+/// Source positions on a board of which nobody has asked for more.
+const MAX_POSITIONS: usize = 8;
+
+/// Columns of a weight's bar and of a probability's.
+const WEIGHT_BAR: usize = 16;
+const PROBABILITY_BAR: usize = 24;
+
+impl Board<'_> {
+    /// Scores, weights and weighted values of a head.
+    pub(super) fn positions(&self, sheet: &mut Sheet, row: &AttentionRow) {
+        let values = self.explanation.memory(row).map(|memory| &memory.values);
+        let is_self = is_self(&row.name);
+        let influence = Some(&self.step.influence).filter(|values| values.len() == row.weights.len() && !is_self);
+        let fixed = 22 + 10 + 8 + WEIGHT_BAR + 2 + influence.map_or(0, |_| 14);
+        let room = sheet.look.width.saturating_sub(fixed).clamp(9, 36);
+        let first = if is_self { "target so far" } else { "source" };
+        let mut rows = vec![["  ", first, "score", "weight", "", "weight x value"].map(muted).to_vec()];
+        if influence.is_some() {
+            rows[0].push(muted("grad x input"));
+        }
+        let shown = kept(&row.weights, if self.asked { usize::MAX } else { MAX_POSITIONS });
+        for &i in &shown {
+            let weight = row.weights[i];
+            let value = values.and_then(|values| values.get(i));
+            let weighted: Vec<f32> = value.into_iter().flatten().map(|value| weight * value).collect();
+            let is_outside = row.window.is_some_and(|[first, last]| !(first..=last).contains(&(i + 1)));
+            let score = row.scores.get(i).map_or(String::new(), |score| format!("{score:.3}"));
+            let mut cells = vec![
+                plain("  "),
+                token(&row.source[i]),
+                plain(if is_outside { "outside".to_owned() } else { score }),
+                plain(format!("{weight:.3}")),
+                Piece(format!("{:<WEIGHT_BAR$}", bar(weight, WEIGHT_BAR)), Tone::Weight(weight)),
+                Piece(numbers(&weighted, room), if weight >= 0.05 { Tone::Plain } else { Tone::Muted }),
+            ];
+            cells.extend(influence.map(|values| muted(signed(values[i], 2))));
+            rows.push(cells);
+        }
+        let sum: f32 = row.weights.iter().sum();
+        let total = vec![plain("  "), muted("sum"), plain(""), plain(format!("{sum:.3}")), plain("")];
+        rows.push(total.into_iter().chain([plain(numbers(&row.context, room))]).collect());
+        sheet.table("<<>><<>", &rows);
+        let left = row.weights.len() - shown.len();
+        if left > 0 {
+            let rest = sum - shown.iter().map(|i| row.weights[*i]).sum::<f32>();
+            let text =
+                format!("    … {left} more positions share {:.3}; --step {} shows them", rest.max(0.0), self.step.step);
+            sheet.line(&[muted(text)]);
+        }
+    }
+
+    /// Every head in a line, and their mean.
+    pub(super) fn summary(&self, sheet: &mut Sheet, rows: &[AttentionRow]) {
+        if self.asked {
+            let mut table = vec![["  ", "layer", "head", "entropy", "looks at"].map(muted).to_vec()];
+            for row in rows {
+                let numbers = [row.layer.to_string(), row.head.to_string(), format!("{:.2}", row.entropy())];
+                let looks_at = strongest(&row.source, &row.weights, 3);
+                table.push([plain("  ")].into_iter().chain(numbers.map(plain)).chain([plain(looks_at)]).collect());
+            }
+            sheet.table("<>>><", &table);
+        }
+        let mean = self.step.mean_weights();
+        let shown = kept(&mean, if self.asked { usize::MAX } else { MAX_POSITIONS });
+        let mut table = vec![["  ", "source", "mean weight", "", "grad x input"].map(muted).to_vec()];
+        for &i in &shown {
+            table.push(vec![
+                plain("  "),
+                token(&self.explanation.source[i]),
+                plain(format!("{:.3}", mean[i])),
+                Piece(format!("{:<PROBABILITY_BAR$}", bar(mean[i], PROBABILITY_BAR)), Tone::Weight(mean[i])),
+                muted(self.step.influence.get(i).map_or(String::new(), |value| signed(*value, 2))),
+            ]);
+        }
+        sheet.table("<<><>", &table);
+        let left = mean.len() - shown.len();
+        if left > 0 {
+            sheet.line(&[muted(format!("    … {left} more; --step {} shows them, and every head", self.step.step))]);
+        }
+    }
+
+    /// What a step without attention depends on.
+    pub(super) fn influences(&self, sheet: &mut Sheet) {
+        let influence = &self.step.influence;
+        if influence.is_empty() {
+            return;
+        }
+        let shown = kept(influence, if self.asked { usize::MAX } else { MAX_POSITIONS });
+        let largest = influence.iter().fold(f32::MIN_POSITIVE, |max, value| max.max(value.abs()));
+        let mut rows = vec![["  ", "source", "grad x input", ""].map(muted).to_vec()];
+        for &i in &shown {
+            let value = influence[i];
+            let tone = if value < 0.0 { Tone::Notice } else { Tone::Weight(value / largest / 2.0) };
+            let length = Piece(bar(value.abs() / largest, PROBABILITY_BAR), tone);
+            rows.push(vec![plain("  "), token(&self.explanation.source[i]), plain(signed(value, 3)), length]);
+        }
+        sheet.table("<<><", &rows);
+        let left = influence.len() - shown.len();
+        if left > 0 {
+            sheet.line(&[muted(format!("    … {left} more of less influence; --step {} shows them", self.step.step))]);
+        }
+    }
+
+    /// The words that may follow.
+    pub(super) fn distribution(&self, sheet: &mut Sheet) {
+        let mut choices: Vec<&Choice> = self.step.top.iter().collect();
+        if !choices.is_empty() && !choices.iter().any(|choice| choice.id == self.step.chosen.id) {
+            choices.push(&self.step.chosen);
+        }
+        let verb = if self.explanation.forced { "given" } else { "chosen" };
+        let row = |choice: &&Choice| {
+            let is_chosen = choice.id == self.step.chosen.id;
+            vec![
+                plain("  "),
+                Piece(cut(&choice.token, 18), if is_chosen { Tone::Choice } else { Tone::Token }),
+                plain(percent(choice.probability)),
+                Piece(bar(choice.probability, PROBABILITY_BAR), Tone::Weight(choice.probability)),
+                muted(if is_chosen { verb } else { "" }),
+            ]
+        };
+        sheet.table("<<><<", &choices.iter().map(row).collect::<Vec<_>>());
+    }
+}

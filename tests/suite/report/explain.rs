@@ -1,0 +1,325 @@
+//! Worked examples: every number follows from the ones before it, looking changes nothing, and the page of the paper example.
+
+use crate::support::{assert_close, flex, golden, host_backends, tensor};
+use burn::tensor::Tensor;
+use lookback::data::batch::{Example, Padded};
+use lookback::data::{BOS, EOS, Pair, TokenizerConfig, Tokenizers};
+use lookback::decoding::{DecodingConfig, score_targets};
+use lookback::layers::attention::{Alignment, AttentionConfig, ScoreConfig, WindowConfig};
+use lookback::layers::position::PositionConfig;
+use lookback::layers::recurrent::CellKind;
+use lookback::layers::{Init, Pass, Trace};
+use lookback::models::rnn::{ContextUse, Directions, OutputKind};
+use lookback::models::weights::{apply, collect, to_vec};
+use lookback::models::{Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig};
+use lookback::report::explanation::terminal::{Look, render, render_step};
+use lookback::report::explanation::{
+    AttentionRow, Explanation, Mechanism, Question, Selection, explain, explain_trace,
+};
+use lookback::training::run::vocabularies;
+use std::path::Path;
+
+/// Rounding of a few sums in 32 bits.
+const TOLERANCE: f64 = 1e-5;
+
+fn rnn(attention: AttentionConfig) -> RnnConfig {
+    RnnConfig {
+        d_embedding: 6,
+        d_hidden: 8,
+        attention,
+        directions: Directions::Forward,
+        output: OutputKind::Projection,
+        ..RnnConfig::default()
+    }
+}
+
+fn transformer(positions: PositionConfig) -> TransformerConfig {
+    TransformerConfig {
+        d_model: 16,
+        d_feed_forward: 24,
+        n_heads: 4,
+        n_encoder_layers: 2,
+        n_decoder_layers: 2,
+        positions,
+        ..TransformerConfig::default()
+    }
+}
+
+/// A small model of every kind.
+fn configs() -> Vec<(String, ModelConfig)> {
+    let mut configs = Vec::new();
+    let scores = [
+        ScoreConfig::Dot {},
+        ScoreConfig::ScaledDot {},
+        ScoreConfig::General {},
+        ScoreConfig::Additive { d_attention: 5 },
+        ScoreConfig::Concat { d_attention: 5 },
+        ScoreConfig::Cosine {},
+        ScoreConfig::Location { max_source_len: 9 },
+    ];
+    let windows =
+        [WindowConfig::Global {}, WindowConfig::LocalM { half_width: 1 }, WindowConfig::LocalP { half_width: 2 }];
+    for score in &scores {
+        for window in &windows {
+            let (score, window) = (score.clone(), window.clone());
+            let kinds = [
+                AttentionConfig::Bahdanau { score: score.clone(), window: window.clone() },
+                AttentionConfig::Luong { score: score.clone(), window: window.clone(), input_feeding: true },
+                AttentionConfig::Luong { score, window, input_feeding: false },
+            ];
+            configs.extend(kinds.map(|kind| (format!("{kind:?}"), ModelConfig::Rnn(rnn(kind)))));
+        }
+    }
+    let fixed = rnn(AttentionConfig::None {});
+    configs.extend([
+        ("fixed".into(), ModelConfig::Rnn(fixed.clone())),
+        ("initial".into(), ModelConfig::Rnn(RnnConfig { context: ContextUse::Initial, ..fixed.clone() })),
+        (
+            "two layers of LSTMs, both ways, reversed".into(),
+            ModelConfig::Rnn(RnnConfig {
+                cell: CellKind::Lstm,
+                n_layers: 2,
+                directions: Directions::Both,
+                reverse_source: true,
+                output: OutputKind::Similarity,
+                ..rnn(AttentionConfig::bahdanau(5))
+            }),
+        ),
+    ]);
+    let positions = [
+        PositionConfig::Sinusoidal {},
+        PositionConfig::Learned { max_len: 9 },
+        serde_json::from_str(r#"{"kind": "rotary"}"#).unwrap(),
+        serde_json::from_str(r#"{"kind": "alibi"}"#).unwrap(),
+        serde_json::from_str(r#"{"kind": "t5"}"#).unwrap(),
+        PositionConfig::Shaw { max_distance: 3 },
+        PositionConfig::None {},
+    ];
+    for positions in positions {
+        configs.push((format!("{positions:?}"), ModelConfig::Transformer(transformer(positions))));
+    }
+    let grouped = TransformerConfig { n_key_value_heads: Some(2), ..transformer(PositionConfig::Sinusoidal {}) };
+    configs.push(("grouped heads".into(), ModelConfig::Transformer(grouped)));
+    configs
+}
+
+fn tokenizers() -> Tokenizers {
+    let pair = Pair { source: "one two three four five".into(), target: "eins zwei drei vier".into() };
+    let config: TokenizerConfig = serde_json::from_str(r#"{"kind": "word"}"#).unwrap();
+    Tokenizers::train(&[pair], &config).unwrap()
+}
+
+/// The model of a config, and what is explained of it.
+fn example(config: &ModelConfig, target: Option<&str>) -> (Model, Tokenizers, Explanation) {
+    let tokenizers = tokenizers();
+    let model = config.init(vocabularies(&tokenizers), 1, &flex()).unwrap();
+    let decoding = DecodingConfig::default();
+    let question = Question { source_text: "two one five one", target_text: target, decoding: &decoding, seed: 1 };
+    let explanation = explain(&model, config, &tokenizers, &question);
+    (model, tokenizers, explanation)
+}
+
+fn softmax(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
+    let max = scores.clone().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = scores.clone().map(|score| (score - max).exp()).sum();
+    scores.map(|score| (score - max).exp() / sum).collect()
+}
+
+/// The weights that the scores of a row should give.
+fn weights_of(row: &AttentionRow, config: &ModelConfig) -> Vec<f64> {
+    let window = match config {
+        ModelConfig::Rnn(config) => config.attention.alignment().map(|(_, window)| window),
+        ModelConfig::Transformer(_) => None,
+    };
+    let distance = |i: usize| row.center.map_or(0.0, |center| (i + 1) as f64 - f64::from(center));
+    let half_width = window.and_then(WindowConfig::half_width).map_or(f64::INFINITY, |half_width| half_width as f64);
+    let scores = row.scores.iter().enumerate();
+    let seen =
+        scores.map(|(i, score)| if distance(i).abs() <= half_width { f64::from(*score) } else { f64::NEG_INFINITY });
+    let is_gaussian = matches!(window, Some(WindowConfig::LocalP { .. }));
+    let gaussian = |i: usize| if is_gaussian { (-distance(i).powi(2) / (half_width.powi(2) / 2.0)).exp() } else { 1.0 };
+    softmax(seen).into_iter().enumerate().map(|(i, weight)| weight * gaussian(i)).collect()
+}
+
+#[test]
+fn scores_make_weights_and_weights_make_contexts() {
+    for (name, config) in configs() {
+        let (_, _, explanation) = example(&config, Some("drei eins vier"));
+        assert_eq!(explanation.steps.len(), 4, "{name}: three words and the end");
+        let mut n_rows = 0;
+        for row in explanation.steps.iter().flat_map(|step| step.attention.iter().chain(&step.self_attention)) {
+            let what = format!("{name}: {} layer {} head {} step {}", row.name, row.layer, row.head, row.step);
+            n_rows += 1;
+            assert_eq!(row.source.len(), row.weights.len(), "{what}");
+            assert_close(&format!("{what}, weights"), &row.weights, &weights_of(row, &config), TOLERANCE);
+            // Shaw adds a learned value for each distance.
+            if name.contains("Shaw") && row.name.ends_with("self_attention") {
+                continue;
+            }
+            let memory = explanation.memory(row).unwrap_or_else(|| panic!("{what}: no memory"));
+            let mut context = vec![0.0f64; row.context.len()];
+            for (weight, value) in row.weights.iter().zip(&memory.values) {
+                context.iter_mut().zip(value).for_each(|(sum, v)| *sum += f64::from(*weight) * f64::from(*v));
+            }
+            assert_close(&format!("{what}, context"), &row.context, &context, TOLERANCE);
+        }
+        let expected = match &config {
+            ModelConfig::Rnn(config) => usize::from(config.attention.alignment().is_some()),
+            ModelConfig::Transformer(_) => 2 * 4 * 2,
+        };
+        assert_eq!(n_rows, 4 * expected, "{name}: rows");
+        assert_eq!(explanation.encoder.context.is_some(), expected == 0, "{name}: a fixed context");
+    }
+}
+
+#[test]
+fn logits_make_the_probabilities_of_forced_decoding() {
+    for (name, config) in configs() {
+        let (model, tokenizers, explanation) = example(&config, Some("drei eins vier"));
+        let source = tokenizers.source().encode("two one five one");
+        let target = tokenizers.target().encode("drei eins vier");
+        let expected = score_targets(&model, &[Example { source, target: target.clone() }], 1000).remove(0);
+        for ((step, expected), id) in explanation.steps.iter().zip(&expected).zip(target.iter().chain([&EOS])) {
+            let found = softmax(step.logits.iter().map(|logit| f64::from(*logit)));
+            assert_eq!(step.chosen.id, *id, "{name}");
+            assert!((found[*id as usize].ln() - expected).abs() < TOLERANCE, "{name}: step {}", step.step);
+            assert!((f64::from(step.chosen.probability) - expected.exp()).abs() < TOLERANCE, "{name}");
+            assert!(step.top[0].probability >= step.chosen.probability, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_influence_is_the_slope_of_the_log_probability() {
+    const STEP: f32 = 1e-3;
+    for (name, config) in configs() {
+        let (model, tokenizers, explanation) = example(&config, Some("drei eins"));
+        let table = "source_embedding.weight";
+        let weights = collect(&model);
+        let width = weights[table].shape[1];
+        let source = tokenizers.source().encode("two one five one");
+        let target = tokenizers.target().encode("drei eins");
+        // "five" stands once: moving its vector towards that of <unk> moves one place.
+        let place = 2;
+        let log_p = |part: f32| {
+            let mut moved = weights.clone();
+            let values = &mut moved.get_mut(table).unwrap().values;
+            for i in 0..width {
+                let (word, unknown) = (source[place] as usize * width + i, 3 * width + i);
+                values[word] += part * (values[word] - values[unknown]);
+            }
+            let moved = apply(model.clone(), &moved, Path::new("moved")).unwrap();
+            score_targets(&moved, &[Example { source: source.clone(), target: target.clone() }], 1000).remove(0)
+        };
+        for (step, (more, less)) in explanation.steps.iter().zip(log_p(STEP).iter().zip(log_p(-STEP))) {
+            let slope = (more - less) / (2.0 * f64::from(STEP));
+            let found = f64::from(step.influence[place]);
+            assert!((found - slope).abs() < 0.005 + 0.02 * slope.abs(), "{name}: {found} for a slope of {slope}");
+        }
+    }
+}
+
+#[test]
+fn looking_changes_no_bit() {
+    for adapter in host_backends() {
+        for case in &golden().models {
+            let model = case.model(&adapter.device);
+            let source = Padded::new(&case.source[..1], 0, &adapter.device);
+            let run = |pass: &mut Pass| {
+                let memory = model.encode(&source, pass);
+                let mut state = model.start(&memory, 1);
+                let mut logits = Vec::new();
+                for word in [BOS, 5, 4] {
+                    let word =
+                        Tensor::from_data(burn::tensor::TensorData::new(vec![word as i32], [1]), &adapter.device);
+                    let (found, next) = model.step(word, state, &memory, pass);
+                    state = next;
+                    logits.extend(to_vec(found));
+                }
+                logits.into_iter().map(f32::to_bits).collect::<Vec<_>>()
+            };
+            let mut trace = Trace::default();
+            let traced = run(&mut Pass::traced(&mut trace));
+            assert_eq!(run(&mut Pass::inference()), traced, "{} on {}", case.name, adapter.backend);
+            assert!(trace.get("decoder.logits").is_some(), "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn without_a_target_the_model_s_own_is_explained() {
+    let (_, config) = configs().swap_remove(0);
+    let (_, _, explanation) = example(&config, None);
+    assert!(!explanation.forced);
+    assert_eq!(explanation.steps.len(), explanation.target.len());
+    assert!(explanation.steps.iter().all(|step| step.chosen == step.preferred), "greedy search takes the likeliest");
+    let (_, _, explanation) = example(&config, Some("vier vier"));
+    assert!(explanation.forced && explanation.steps.iter().any(|step| step.chosen != step.preferred));
+}
+
+#[test]
+fn a_state_is_set_beside_the_one_before_it_in_each_direction() {
+    let (name, config) = configs().into_iter().find(|(name, _)| name.contains("reversed")).unwrap();
+    let (_, _, explanation) = example(&config, Some("drei"));
+    let from = |layer: usize, i: usize| -> Vec<&str> {
+        let state = &explanation.encoder.layers[layer].states[i];
+        state.changes.iter().map(|change| change.from.as_str()).collect()
+    };
+    assert_eq!(explanation.encoder.layers.len(), 2, "{name}");
+    // Read: one five one two </s>.
+    for layer in 0..2 {
+        assert_eq!(from(layer, 0), ["one", "</s>"]);
+        assert_eq!(from(layer, 3), ["start", "five"]);
+        assert_eq!(from(layer, 4), ["two", "start"]);
+    }
+}
+
+#[test]
+fn every_page_fits_its_width() {
+    for (name, config) in configs() {
+        let (_, _, explanation) = example(&config, Some("drei eins vier"));
+        for width in [60, 100] {
+            for step in [None, Some(2)] {
+                let selection = Selection { step, ..Selection::default() };
+                let page = render(&explanation, &selection, &Look { width, color: false });
+                let widest = page.lines().map(|line| line.chars().count()).max().unwrap();
+                assert!(widest <= width, "{name}: a line of {widest} columns on a page of {width}:\n{page}");
+                assert!(!page.contains('\u{1b}') && page.contains("Step 2 of 4"), "{name}:\n{page}");
+            }
+        }
+    }
+}
+
+/// Scores 15, 60, 15, 35 of the worked example that the articles use for the dot product.
+fn paper_example() -> Explanation {
+    let device = flex();
+    let query = tensor(vec![10., 5., 10.], [1, 1, 3], &device);
+    let states = tensor(vec![0., 1., 1., 5., 0., 1., 1., 1., 0., 0., 5., 1.], [1, 4, 3], &device);
+    let init = Init::new(1, &device);
+    let alignment = Alignment::new(&ScoreConfig::Dot {}, &WindowConfig::Global {}, 3, 3, &init);
+    let mut trace = Trace::default();
+    let mut pass = Pass::traced(&mut trace);
+    let memory = alignment.prepare(states, &[4]);
+    memory.record(&mut pass);
+    pass.scoped("attention", |pass| alignment.forward(query, &[0], &memory, pass));
+    let attention =
+        AttentionConfig::Luong { score: ScoreConfig::Dot {}, window: WindowConfig::Global {}, input_feeding: false };
+    let mut mechanism = Mechanism::new(&ModelConfig::Rnn(rnn(attention)));
+    mechanism.formulas.retain(|formula| !["state", "output"].contains(&formula.makes));
+    let names = ["h_1", "h_2", "h_3", "h_4"].map(String::from);
+    explain_trace(&trace, &names, mechanism)
+}
+
+#[test]
+fn the_paper_example() {
+    let explanation = paper_example();
+    let row = &explanation.steps[0].attention[0];
+    assert_eq!(row.scores, [15.0, 60.0, 15.0, 35.0]);
+    let rounded: Vec<f32> = row.weights.iter().map(|weight| weight.round()).collect();
+    assert_eq!(rounded, [0.0, 1.0, 0.0, 0.0]);
+    assert_close("context", &row.context, &[5.0, 0.0, 1.0], 1e-6);
+    let page = render_step(&explanation, &explanation.steps[0], &Look::default());
+    insta::assert_snapshot!("paper_example", page);
+    let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/explain.md")).unwrap();
+    assert!(docs.contains(page.trim()), "docs/explain.md shows another page than\n{page}");
+}
