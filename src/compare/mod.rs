@@ -1,5 +1,5 @@
 //! `lookback compare`: trains what is not yet trained, measures every model in the same way, and puts it all into one
-//! [`Comparison`](crate::report::comparison::Comparison).
+//! [`Comparison`].
 //!
 //! The folder of a comparison holds the runs, the finished measurements, `results.json` and the report. Everything that is
 //! finished is found again, so that an interrupted comparison goes on where it stopped and comes to the same report.
