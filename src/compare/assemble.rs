@@ -66,6 +66,7 @@ pub(super) fn assemble(
             lengths: &options.cost_lengths,
             cell_seconds: options.cell_seconds,
             vocabularies: found.vocabularies,
+            backend: adapter.backend,
         };
         let share = work * TIMING * entrant.runs.len() as f64;
         costs.extend(bench.costs(entrant, |part| progress.at(&format!("timing {}", entrant.name), share * part))?);

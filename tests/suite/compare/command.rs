@@ -148,6 +148,35 @@ fn finished_runs_are_compared_and_seeds_of_one_experiment_are_one_model() {
 }
 
 #[test]
+fn text_is_scored_by_bleu_and_cut_where_training_ends() {
+    let dir = TempDir::new().unwrap();
+    succeed(dir.path(), &["data", "generate", "numbers", "--out", "n", "--pairs", "400", "--max-len", "5"]);
+    let files = ["train", "valid", "test"].map(|split| format!("{split} = {{ tsv = \"n/{split}.tsv\" }}\n")).concat();
+    for (name, model) in [("rnn", BAHDANAU), ("transformer", TRANSFORMER)] {
+        let text = tiny_text(model);
+        let (start, rest) = text.split_once("[data]").unwrap();
+        let rest = &rest[rest.find("[tokenizer]").unwrap()..];
+        let text = format!(
+            "{start}[data]\n{files}filter = {{ max_len = 12 }}\n{}",
+            rest.replace("batch_tokens = 40", "batch_tokens = 400")
+        );
+        std::fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
+    }
+    succeed(dir.path(), &["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--out", "out"]);
+    let found = results(&dir.path().join("out"));
+    assert_eq!(found.metrics[..2], ["bleu", "chrf"]);
+    let trained = found.task.trained_length;
+    assert!(trained > 5 && trained <= 12, "{trained}");
+    let buckets = found.groups.iter().filter(|group| group.id != "all");
+    assert!(buckets.clone().all(|group| group.to <= trained || group.from > trained), "a limit where training ends");
+    assert!(buckets.clone().any(|group| !group.is_seen));
+    assert!(found.positions.iter().all(|row| row.of == "target") && !found.positions.is_empty());
+    assert!(found.thresholds.is_empty() && found.costs.is_empty());
+    let message = fail(dir.path(), &["compare", "rnn.toml", "transformer.toml", "--lengths", "5"]);
+    assert_says(&message, &["--lengths is for generated tasks"]);
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_with_a_reason() {
     let dir = TempDir::new().unwrap();
     write_configs(dir.path());
