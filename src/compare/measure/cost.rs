@@ -70,6 +70,7 @@ impl Bench<'_> {
                         row.seconds = Some(measured.seconds);
                         row.peak_bytes = measured.peak_bytes;
                         row.base_bytes = measured.base_bytes;
+                        row.load = measured.load;
                         rows.push(row);
                     }
                     Outcome::Unfinished(why) => {
@@ -148,6 +149,19 @@ impl Bench<'_> {
             _ => Outcome::Unfinished(format!("ended with {ended}")),
         })
     }
+}
+
+/// What to say of times that were measured while the machine had more to do than it has cores; nothing otherwise.
+pub fn note_of_load(costs: &[Cost]) -> Option<String> {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let most = costs.iter().filter_map(|cost| cost.load).fold(0.0, f64::max);
+    // Training has just ended, and counts for a minute.
+    (most > cores as f64 + 1.0).then(|| {
+        format!(
+            "Times were measured while the machine did other work: up to {most:.1} processes wanted to run on {cores} cores. Measure \
+             on an idle machine before citing them."
+        )
+    })
 }
 
 /// Memory that processes may still have, where the system tells.

@@ -128,7 +128,7 @@ impl Chart {
     fn draw(&self) -> Svg {
         let mut svg = Svg::default();
         svg.text([8.0, 20.0], TextStyle::new(15.0).bold(), &self.title);
-        let top = self.draw_legend(&mut svg, 44.0) + 12.0;
+        let top = self.draw_legend(&mut svg, 44.0) + 17.0;
         let points = || self.series.iter().flat_map(|series| &series.points);
         let ys = points().flat_map(|p| [Some(p.y), p.interval.map(|i| i[0]), p.interval.map(|i| i[1])]).flatten();
         let plane = Plane {

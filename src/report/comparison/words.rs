@@ -24,6 +24,9 @@ pub fn summary(comparison: &Comparison) -> String {
     for finding in findings(comparison) {
         text += &format!("- {finding}\n");
     }
+    for note in &comparison.notes {
+        text += &format!("- {note}\n");
+    }
     if !comparison.differences.is_empty() {
         let what: Vec<&str> = comparison.differences.iter().map(|difference| difference.what.as_str()).collect();
         text += &format!("- Not equal between the models: {}.\n", what.join(", "));

@@ -41,8 +41,9 @@ fn timeless(path: &Path) -> Comparison {
     let mut comparison = results(path);
     comparison.command.clear();
     comparison.costs.iter_mut().for_each(|cost| {
-        (cost.seconds, cost.peak_bytes, cost.base_bytes) = (None, None, None);
+        (cost.seconds, cost.peak_bytes, cost.base_bytes, cost.load) = (None, None, None, None);
     });
+    comparison.notes.clear();
     comparison.growth.clear();
     comparison.crossings.clear();
     comparison.differences.retain(|difference| difference.what != "seconds of training");
