@@ -2,7 +2,7 @@
 
 use super::describe::{decoding_words, family, model_words, task_name};
 use super::measure::alignments::{Looked, aligned, look};
-use super::measure::cost::Bench;
+use super::measure::cost::{Bench, note_of_load};
 use super::measure::quality::{Scored, metrics, quality};
 use super::measure::significance::{LEVEL, significance};
 use super::measure::threshold::thresholds;
@@ -66,6 +66,7 @@ pub(super) fn assemble(
             lengths: &options.cost_lengths,
             cell_seconds: options.cell_seconds,
             vocabularies: found.vocabularies,
+            backend: adapter.backend,
         };
         let share = work * TIMING * entrant.runs.len() as f64;
         costs.extend(bench.costs(entrant, |part| progress.at(&format!("timing {}", entrant.name), share * part))?);
@@ -111,7 +112,7 @@ pub(super) fn assemble(
         contestants,
         same,
         differences,
-        notes: test.notes.clone(),
+        notes: test.notes.iter().cloned().chain(note_of_load(&costs)).collect(),
         trials: trials.clone(),
         groups: test.groups.iter().map(|(group, _)| group.clone()).collect(),
         significance: significance(&scored, test, &metrics, &BOOTSTRAP)?,

@@ -97,8 +97,8 @@ fn group(id: String, kind: GroupKind, indices: Vec<usize>, lengths: &[usize], tr
     let of_group = || indices.iter().map(|i| lengths[*i]);
     let (from, to) = (of_group().min().unwrap_or(0), of_group().max().unwrap_or(0));
     let mean_length = of_group().sum::<usize>() as f64 / indices.len().max(1) as f64;
-    // A group that reaches beyond the training data counts as unseen only if all of it does; the bounds see to that.
-    let is_seen = kind == GroupKind::All || from <= trained;
+    // No bucket lies on both sides of the longest source of training; the whole test set may.
+    let is_seen = if kind == GroupKind::All { to <= trained } else { from <= trained };
     let group = Group { id, kind, from, to, mean_length, sentences: indices.len(), is_seen };
     (group, indices)
 }

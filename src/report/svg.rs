@@ -129,6 +129,11 @@ impl Svg {
         );
     }
 
+    /// What was drawn, without a document around it.
+    pub fn elements(self) -> String {
+        self.body
+    }
+
     /// The whole document, `width` by `height` pixels.
     pub fn finish(self, width: f64, height: f64) -> String {
         let [w, h] = [width.ceil(), height.ceil()].map(number);

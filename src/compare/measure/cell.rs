@@ -41,6 +41,9 @@ pub struct Measured {
     pub peak_bytes: Option<u64>,
     /// Memory in use before.
     pub base_bytes: Option<u64>,
+    /// Processes that ran or waited to run, on average over the last minute.
+    #[serde(default)]
+    pub load: Option<f64>,
 }
 
 /// Measures a cell with random weights: time and memory do not depend on their values.
@@ -69,7 +72,7 @@ pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measur
             break;
         }
     }
-    Ok(Measured { seconds, peak_bytes: memory("VmHWM:"), base_bytes })
+    Ok(Measured { seconds, peak_bytes: memory("VmHWM:"), base_bytes, load: load() })
 }
 
 struct Worker<'a> {
@@ -113,6 +116,11 @@ impl Worker<'_> {
 fn ids(length: usize, vocab_size: usize) -> Vec<u32> {
     let first = SPECIALS.len().min(vocab_size - 1);
     (0..length).map(|i| (first + i * 7 % (vocab_size - first)) as u32).collect()
+}
+
+/// The load of the machine, where the system tells.
+fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
 /// A line of this process's status, in bytes; only Linux tells.

@@ -3,9 +3,11 @@
 
 use super::cell::{Measured, of_status};
 use super::theory;
+use crate::backend::Backend;
 use crate::compare::plan::Entrant;
 use crate::compare::progress::check_signal;
 use crate::compare::store::{Store, write};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
 use crate::report::comparison::{Cost, CostKind};
@@ -35,6 +37,8 @@ pub struct Bench<'a> {
     pub cell_seconds: f64,
     /// Sizes of the vocabularies.
     pub vocabularies: Vocabularies,
+    /// Where tensors live.
+    pub backend: Backend,
 }
 
 impl Bench<'_> {
@@ -44,7 +48,7 @@ impl Bench<'_> {
     /// If a process cannot be started, or a signal comes.
     pub fn costs(&self, entrant: &Entrant, mut progress: impl FnMut(f64)) -> Result<Vec<Cost>> {
         let path = self.store.file(&format!("{}.cost.toml", entrant.name));
-        write(&path, &entrant.config.to_toml())?;
+        write(&path, &self.config(entrant).to_toml())?;
         let mut rows = Vec::new();
         let model = &entrant.config.model;
         for kind in [CostKind::Update, CostKind::Decode] {
@@ -66,6 +70,7 @@ impl Bench<'_> {
                         row.seconds = Some(measured.seconds);
                         row.peak_bytes = measured.peak_bytes;
                         row.base_bytes = measured.base_bytes;
+                        row.load = measured.load;
                         rows.push(row);
                     }
                     Outcome::Unfinished(why) => {
@@ -79,9 +84,14 @@ impl Bench<'_> {
         Ok(rows)
     }
 
+    /// Cells run where the comparison does, whatever a finished run was trained on.
+    fn config(&self, entrant: &Entrant) -> Config {
+        Config { backend: self.backend, ..entrant.config.clone() }
+    }
+
     fn outcome(&self, entrant: &Entrant, config: &Path, kind: CostKind, length: usize) -> Result<Outcome> {
         let v = self.vocabularies;
-        let key = format!("{} {v:?} {} {length} {}", entrant.config.to_toml(), kind.name(), self.cell_seconds);
+        let key = format!("{} {v:?} {} {length} {}", self.config(entrant).to_toml(), kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}", entrant.name, kind.name());
         self.store.get(&name, &key, || {
             let program = std::env::current_exe().map_err(Error::io("the running program"))?;
@@ -139,6 +149,19 @@ impl Bench<'_> {
             _ => Outcome::Unfinished(format!("ended with {ended}")),
         })
     }
+}
+
+/// What to say of times that were measured while the machine had more to do than it has cores; nothing otherwise.
+pub fn note_of_load(costs: &[Cost]) -> Option<String> {
+    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let most = costs.iter().filter_map(|cost| cost.load).fold(0.0, f64::max);
+    // Training has just ended, and counts for a minute.
+    (most > cores as f64 + 1.0).then(|| {
+        format!(
+            "Times were measured while the machine did other work: up to {most:.1} processes wanted to run on {cores} cores. Measure \
+             on an idle machine before citing them."
+        )
+    })
 }
 
 /// Memory that processes may still have, where the system tells.

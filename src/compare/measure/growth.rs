@@ -36,7 +36,8 @@ pub fn growth(costs: &[Cost], contestants: &[String], theory: impl Fn(&str, Cost
                 let points = points(costs, contestant, kind, of);
                 let longer = &points[points.len() / 2..];
                 let longer = if longer.len() < 3 { &points[points.len().saturating_sub(3)..] } else { longer };
-                if let Some(exponent) = exponent(longer) {
+                // Two lengths have a slope, and no trend.
+                if let Some(exponent) = exponent(longer).filter(|_| longer.len() > 2) {
                     let lengths = longer.iter().map(|point| point.0 as usize).collect();
                     let (contestant, of) = (contestant.clone(), of.to_string());
                     rows.push(Growth { contestant, kind, of, exponent, lengths, theory });

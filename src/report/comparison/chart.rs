@@ -1,6 +1,7 @@
 //! Line charts: axes with units, intervals, markers that differ in shape and colour, values on hovering, a shaded region.
 //! Knows numbers and labels, and nothing of what they mean.
 
+use super::marker::marker;
 use super::scale::{Division, Scale, short};
 use crate::report::page::escape;
 use crate::report::svg::{Anchor, LINE, MUTED, Svg, TextStyle, number, text_width};
@@ -11,8 +12,10 @@ pub const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#e6
 /// The ground of the shaded region.
 pub const SHADE: &str = "#eceff3";
 
-const WIDTH: f64 = 560.0;
-const HEIGHT: f64 = 340.0;
+/// The width of a chart in pixels.
+pub const WIDTH: f64 = 560.0;
+/// Its height.
+pub const HEIGHT: f64 = 340.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 18.0;
 const BOTTOM: f64 = 52.0;
@@ -114,9 +117,18 @@ impl Chart {
 
     /// The chart as an SVG picture.
     pub fn svg(&self) -> String {
+        self.draw().finish(WIDTH, HEIGHT)
+    }
+
+    /// The elements of the picture alone, to be put into a larger one.
+    pub fn drawing(&self) -> String {
+        self.draw().elements()
+    }
+
+    fn draw(&self) -> Svg {
         let mut svg = Svg::default();
         svg.text([8.0, 20.0], TextStyle::new(15.0).bold(), &self.title);
-        let top = self.draw_legend(&mut svg, 44.0) + 12.0;
+        let top = self.draw_legend(&mut svg, 44.0) + 17.0;
         let points = || self.series.iter().flat_map(|series| &series.points);
         let ys = points().flat_map(|p| [Some(p.y), p.interval.map(|i| i[0]), p.interval.map(|i| i[1])]).flatten();
         let plane = Plane {
@@ -128,7 +140,7 @@ impl Chart {
         for series in &self.series {
             draw_series(&mut svg, &plane, series);
         }
-        svg.finish(WIDTH, HEIGHT)
+        svg
     }
 
     /// Names with their markers; the place of the last line.
@@ -226,27 +238,5 @@ fn draw_series(svg: &mut Svg, plane: &Plane, series: &Series) {
                 r#"<circle cx="{x}" cy="{y}" r="6" fill="{colour}" fill-opacity="0"><title>{tip}</title></circle>"#
             ));
         }
-    }
-}
-
-/// A marker whose shape tells its series too, for those who see no colours.
-fn marker(place: usize, [x, y]: [f64; 2], tip: &str) -> String {
-    let colour = COLOURS[place % COLOURS.len()];
-    let title = if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) };
-    let path = |corners: &[[f64; 2]]| {
-        let mut d = String::new();
-        for (i, [dx, dy]) in corners.iter().enumerate() {
-            let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, number(x + dx), number(y + dy));
-        }
-        format!(r#"<path class="point" d="{d}z" fill="{colour}">{title}</path>"#)
-    };
-    match place % 4 {
-        0 => {
-            let [x, y] = [x, y].map(number);
-            format!(r#"<circle class="point" cx="{x}" cy="{y}" r="4.4" fill="{colour}">{title}</circle>"#)
-        }
-        1 => path(&[[-4.0, -4.0], [4.0, -4.0], [4.0, 4.0], [-4.0, 4.0]]),
-        2 => path(&[[0.0, -5.4], [5.2, 4.0], [-5.2, 4.0]]),
-        _ => path(&[[0.0, -5.6], [5.6, 0.0], [0.0, 5.6], [-5.6, 0.0]]),
     }
 }

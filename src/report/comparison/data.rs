@@ -195,7 +195,7 @@ pub struct Group {
     pub mean_length: f64,
     /// Sentences.
     pub sentences: usize,
-    /// Whether sources as long as these were in the training data.
+    /// Whether sources as long as the longest of these were in the training data.
     pub is_seen: bool,
 }
 

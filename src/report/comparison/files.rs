@@ -1,16 +1,23 @@
 //! Everything that a comparison writes: `results.json`, the page, charts as SVG and PNG, tables as CSV.
 
+use super::chart;
 use super::charts::charts;
 use super::data::Comparison;
 use super::html::{map_svg, page};
 use super::tables::tables;
 use crate::error::{Error, Result};
 use crate::report::png::png;
+use crate::report::svg::Svg;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Pixels of a PNG for each of a chart's own.
 const SCALE: f32 = 2.0;
+/// The same for the overview, which goes into documents.
+const OVERVIEW_SCALE: f32 = 1.25;
+/// The charts of the overview, by the beginning of their names.
+const OVERVIEW: [&str; 6] =
+    ["quality-", "positions-all", "faults-length", "cost-update-seconds", "cost-update-memory", "curves-seconds"];
 
 /// Writes all of it under `out`; the place of the page.
 ///
@@ -27,6 +34,9 @@ pub fn write(comparison: &Comparison, out: &Path) -> Result<PathBuf> {
         put(&pictures.join(format!("{}.svg", chart.id)), svg.as_bytes())?;
         put(&pictures.join(format!("{}.png", chart.id)), &png(&svg, SCALE)?)?;
     }
+    let overview = overview(comparison);
+    put(&report.join("overview.svg"), overview.as_bytes())?;
+    put(&report.join("overview.png"), &png(&overview, OVERVIEW_SCALE)?)?;
     for (i, sentence) in comparison.alignments.iter().enumerate() {
         for map in &sentence.maps {
             let name = format!("alignment-{}-{}", i + 1, plain(&map.contestant));
@@ -41,6 +51,20 @@ pub fn write(comparison: &Comparison, out: &Path) -> Result<PathBuf> {
     let page_path = report.join("index.html");
     put(&page_path, page(comparison).render().as_bytes())?;
     Ok(page_path)
+}
+
+/// The most telling charts in one picture, two in a row: for a README or a slide.
+pub fn overview(comparison: &Comparison) -> String {
+    let charts = charts(comparison);
+    let chosen: Vec<_> =
+        OVERVIEW.iter().filter_map(|prefix| charts.iter().find(|chart| chart.id.starts_with(prefix))).collect();
+    let mut svg = Svg::default();
+    for (i, chart) in chosen.iter().enumerate() {
+        let (x, y) = ((i % 2) as f64 * chart::WIDTH, (i / 2) as f64 * chart::HEIGHT);
+        svg.raw(&format!("<g transform=\"translate({x} {y})\">\n{}</g>", chart.drawing()));
+    }
+    let n_rows = chosen.len().div_ceil(2).max(1) as f64;
+    svg.finish(2.0 * chart::WIDTH, n_rows * chart::HEIGHT)
 }
 
 /// `results.json`.

@@ -129,6 +129,9 @@ pub struct Cost {
     pub sequential_steps: u64,
     /// What decoding carries from step to step at this length, memory of the source included; closed form.
     pub state_bytes: u64,
+    /// Processes that ran or waited to run on the machine, on average over the minute before; none where the system does not tell.
+    #[serde(default)]
+    pub load: Option<f64>,
     /// Why there are no seconds.
     pub unfinished: Option<String>,
 }

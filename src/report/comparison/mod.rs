@@ -9,6 +9,7 @@ pub mod charts;
 mod data;
 pub mod files;
 pub mod html;
+mod marker;
 mod measured;
 mod scale;
 pub mod tables;

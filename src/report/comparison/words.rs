@@ -24,6 +24,9 @@ pub fn summary(comparison: &Comparison) -> String {
     for finding in findings(comparison) {
         text += &format!("- {finding}\n");
     }
+    for note in &comparison.notes {
+        text += &format!("- {note}\n");
+    }
     if !comparison.differences.is_empty() {
         let what: Vec<&str> = comparison.differences.iter().map(|difference| difference.what.as_str()).collect();
         text += &format!("- Not equal between the models: {}.\n", what.join(", "));
@@ -108,15 +111,16 @@ fn with_length(comparison: &Comparison, name: &str) -> Option<String> {
 /// How everybody fares on sentences longer than any in training.
 fn beyond(comparison: &Comparison) -> Vec<String> {
     let metric = comparison.headline();
-    let unseen = comparison.groups.iter().filter(|group| !group.is_seen);
+    let unseen = comparison.groups.iter().filter(|group| !group.is_seen && group.kind != GroupKind::All);
     let of_group = |group: &Group| {
         let second = comparison.metrics.get(1);
         let scores = comparison.contestants.iter().filter_map(|contestant| {
             let score = comparison.score(&contestant.name, &group.id, metric)?;
             let second =
                 second.and_then(|metric| Some((metric, comparison.score(&contestant.name, &group.id, metric)?)));
-            let second = second.map_or(String::new(), |(metric, score)| {
-                format!(" ({} of {})", shown(metric, score.score), noun(metric).trim_end_matches(" right"))
+            let second = second.map_or(String::new(), |(metric, score)| match metric.as_str() {
+                "token_accuracy" => format!(" ({} of tokens)", shown(metric, score.score)),
+                _ => format!(" ({} {})", noun(metric), shown(metric, score.score)),
             });
             Some(format!("{} {}{second}", contestant.name, shown(metric, score.score)))
         });

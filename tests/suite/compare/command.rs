@@ -41,8 +41,9 @@ fn timeless(path: &Path) -> Comparison {
     let mut comparison = results(path);
     comparison.command.clear();
     comparison.costs.iter_mut().for_each(|cost| {
-        (cost.seconds, cost.peak_bytes, cost.base_bytes) = (None, None, None);
+        (cost.seconds, cost.peak_bytes, cost.base_bytes, cost.load) = (None, None, None, None);
     });
+    comparison.notes.clear();
     comparison.growth.clear();
     comparison.crossings.clear();
     comparison.differences.retain(|difference| difference.what != "seconds of training");
@@ -145,6 +146,35 @@ fn finished_runs_are_compared_and_seeds_of_one_experiment_are_one_model() {
     crate::training::copy_folder(&dir.path().join("t"), &dir.path().join("copy"));
     let twins = fail(dir.path(), &["compare", "--run", "t", "--run", "copy"]);
     assert_says(&twins, &["copy: is the same experiment with the same seed as t"]);
+}
+
+#[test]
+fn text_is_scored_by_bleu_and_cut_where_training_ends() {
+    let dir = TempDir::new().unwrap();
+    succeed(dir.path(), &["data", "generate", "numbers", "--out", "n", "--pairs", "400", "--max-len", "5"]);
+    let files = ["train", "valid", "test"].map(|split| format!("{split} = {{ tsv = \"n/{split}.tsv\" }}\n")).concat();
+    for (name, model) in [("rnn", BAHDANAU), ("transformer", TRANSFORMER)] {
+        let text = tiny_text(model);
+        let (start, rest) = text.split_once("[data]").unwrap();
+        let rest = &rest[rest.find("[tokenizer]").unwrap()..];
+        let text = format!(
+            "{start}[data]\n{files}filter = {{ max_len = 12 }}\n{}",
+            rest.replace("batch_tokens = 40", "batch_tokens = 400")
+        );
+        std::fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
+    }
+    succeed(dir.path(), &["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--out", "out"]);
+    let found = results(&dir.path().join("out"));
+    assert_eq!(found.metrics[..2], ["bleu", "chrf"]);
+    let trained = found.task.trained_length;
+    assert!(trained > 5 && trained <= 12, "{trained}");
+    let buckets = found.groups.iter().filter(|group| group.id != "all");
+    assert!(buckets.clone().all(|group| group.to <= trained || group.from > trained), "a limit where training ends");
+    assert!(buckets.clone().any(|group| !group.is_seen));
+    assert!(found.positions.iter().all(|row| row.of == "target") && !found.positions.is_empty());
+    assert!(found.thresholds.is_empty() && found.costs.is_empty());
+    let message = fail(dir.path(), &["compare", "rnn.toml", "transformer.toml", "--lengths", "5"]);
+    assert_says(&message, &["--lengths is for generated tasks"]);
 }
 
 #[test]

@@ -166,6 +166,7 @@ fn results_are_read_back_as_written_and_every_file_is_there() {
     for chart in charts::charts(&comparison) {
         assert!(is_there(&format!("charts/{}.svg", chart.id)) && is_there(&format!("charts/{}.png", chart.id)));
     }
+    assert!(is_there("overview.svg") && is_there("overview.png"));
     assert!(is_there("tables/quality.csv") && is_there("tables/costs.csv"));
 }
 

@@ -1,0 +1,28 @@
+//! The marks of points.
+
+use super::chart::COLOURS;
+use crate::report::page::escape;
+use crate::report::svg::number;
+use std::fmt::Write;
+
+/// A marker whose shape tells its series too, for those who see no colours.
+pub(super) fn marker(place: usize, [x, y]: [f64; 2], tip: &str) -> String {
+    let colour = COLOURS[place % COLOURS.len()];
+    let title = if tip.is_empty() { String::new() } else { format!("<title>{}</title>", escape(tip)) };
+    let path = |corners: &[[f64; 2]]| {
+        let mut d = String::new();
+        for (i, [dx, dy]) in corners.iter().enumerate() {
+            let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, number(x + dx), number(y + dy));
+        }
+        format!(r#"<path class="point" d="{d}z" fill="{colour}">{title}</path>"#)
+    };
+    match place % 4 {
+        0 => {
+            let [x, y] = [x, y].map(number);
+            format!(r#"<circle class="point" cx="{x}" cy="{y}" r="4.4" fill="{colour}">{title}</circle>"#)
+        }
+        1 => path(&[[-4.0, -4.0], [4.0, -4.0], [4.0, 4.0], [-4.0, 4.0]]),
+        2 => path(&[[0.0, -5.4], [5.2, 4.0], [-5.2, 4.0]]),
+        _ => path(&[[0.0, -5.6], [5.6, 0.0], [0.0, 5.6], [-5.6, 0.0]]),
+    }
+}
