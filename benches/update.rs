@@ -75,7 +75,7 @@ mod cross_entropy {
     #[divan::bench]
     fn ours(bencher: Bencher) {
         let (logits, targets) = (logits(), targets());
-        bencher.bench(|| smoothed_cross_entropy(logits.clone(), &targets, 0.1, BATCH * LEN).surrogate.backward());
+        bencher.bench(|| smoothed_cross_entropy(logits.clone(), &targets, 0.1, BATCH * LEN).mean.backward());
     }
 
     #[divan::bench]
@@ -119,6 +119,7 @@ fn part(device: &Device) -> UpdatePart {
         smoothing: 0.1,
         seed: 1,
         place: (0, 0),
+        is_fused: true,
         replacement_rate: 0.0,
     }
 }
@@ -184,22 +185,29 @@ mod trace {
     }
 }
 
-/// One whole update: forward, backward, clipping, Adam.
-#[divan::bench(args = ["transformer", "bahdanau", "fixed-context"], consts = [0, 1], sample_count = 10)]
-fn update<const BACKEND: usize>(bencher: Bencher, name: &str) {
-    let device = device(["flex", "ndarray"][BACKEND]);
+/// One whole update: forward, backward, clipping, Adam; with layers fused and without.
+#[divan::bench(
+    args = ["flex transformer", "flex bahdanau", "flex fixed-context", "ndarray transformer", "ndarray bahdanau",
+        "ndarray fixed-context"],
+    consts = [true, false],
+    sample_count = 20
+)]
+fn update<const FUSED: bool>(bencher: Bencher, name: &str) {
+    let (backend, name) = name.split_once(' ').expect("a backend and a model");
+    let device = device(backend);
     let config = match name {
         "transformer" => transformer(),
         "bahdanau" => bahdanau(),
         _ => fixed_context(),
     };
-    let mut model = model(&config, &device);
-    let part = part(&device);
+    let mut model = Some(model(&config, &device));
+    let part = UpdatePart { is_fused: FUSED, ..part(&device) };
     let mut adam = Adam::new(AdamConfig::default());
     bencher.counter(ItemsCount::new(part.n_total)).bench_local(|| {
-        let (grads, _) = gradients(&model, &part);
-        let grads = GradientSet::new(&model, grads, true);
+        let current = model.take().expect("one update at a time");
+        let (grads, _) = gradients(&current, &part);
+        let grads = GradientSet::new(&current, grads, true);
         let scale = 1.0 / grads.norm().max(1.0);
-        model = adam.step(model.clone(), grads, scale, 1e-4);
+        model = Some(adam.step(current, grads, scale, 1e-4));
     });
 }

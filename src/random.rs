@@ -28,6 +28,7 @@ pub struct Stream {
 }
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood 2014): a bijection that scatters every input bit over the output.
+#[inline(always)]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -45,6 +46,7 @@ impl Stream {
     }
 
     /// The 64 random bits at `position`.
+    #[inline(always)]
     pub fn bits(&self, position: u64) -> u64 {
         mix(self.key.wrapping_add(position.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
@@ -60,13 +62,23 @@ impl Stream {
         radius * (std::f64::consts::TAU * self.unit(2 * position + 1)).cos()
     }
 
+    /// An element is dropped if its 32 bits are below this.
+    pub fn dropout_threshold(rate: f64) -> u32 {
+        (rate * 2f64.powi(32)) as u32
+    }
+
+    /// What an element that is not dropped is multiplied by.
+    pub fn dropout_scale(rate: f64) -> f32 {
+        (1.0 / (1.0 - rate)) as f32
+    }
+
     /// An inverted dropout mask: 0 with probability `rate`, otherwise `1 / (1 - rate)`.
     ///
     /// Each 64-bit number yields two elements, and the work is spread over all cores.
     pub fn dropout_mask(&self, len: usize, rate: f64) -> Vec<f32> {
         const CHUNK: usize = 1 << 14;
-        let threshold = (rate * 2f64.powi(32)) as u32;
-        let kept = (1.0 / (1.0 - rate)) as f32;
+        let threshold = Self::dropout_threshold(rate);
+        let kept = Self::dropout_scale(rate);
         let mut mask = vec![0.0; len];
         mask.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
             let start = (chunk * CHUNK / 2) as u64;

@@ -118,7 +118,8 @@ fn measure(config: &ModelConfig, adapter: &Adapter) -> Result<(f64, Gradients)> 
     ];
     let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), &adapter.device.clone().autodiff());
     let n_total = batch.n_target_tokens();
-    let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0), replacement_rate: 0.0 };
+    let part =
+        UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0), is_fused: true, replacement_rate: 0.0 };
     let (grads, sums) = gradients(&model, &part);
     let set = GradientSet::new(&model, grads, adapter.backend.is_host());
     let paths = crate::models::weights::collect(&model.valid());

@@ -1,6 +1,6 @@
 //! The position-wise feed-forward network of a Transformer layer.
 
-use super::{Init, Pass};
+use super::{Init, Pass, fused};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Tensor, activation};
@@ -56,7 +56,10 @@ impl FeedForward {
     /// # Shapes
     /// - input, output: `[batch, len, d_model]`
     pub fn forward(&self, input: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let inner = self.inner.forward(input);
+        if self.activation == Activation::Relu && pass.fuses(&input.device()) {
+            return fused::feed_forward(input, &self.inner, &self.outer, pass.next_dropout(self.dropout_rate));
+        }
+        let inner = fused::linear_layer(&self.inner, input, pass);
         let active = match self.activation {
             Activation::Relu => activation::relu(inner),
             Activation::Gelu => gelu(inner),
@@ -65,6 +68,7 @@ impl FeedForward {
                 activation::silu(inner.clone().narrow(2, 0, half)) * inner.narrow(2, half, half)
             }
         };
-        self.outer.forward(pass.dropout(active, self.dropout_rate))
+        let active = pass.dropout(active, self.dropout_rate);
+        fused::linear_layer(&self.outer, active, pass)
     }
 }

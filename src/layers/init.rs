@@ -3,6 +3,7 @@
 //! burn's own initializers draw from the device's generator, whose numbers differ between backends and depend on what else
 //! the process draws. Weights made here are the same on every backend, so that a run can be repeated elsewhere.
 
+use super::norm::EPSILON;
 use crate::random::{Purpose, Stream};
 use burn::module::Param;
 use burn::nn::{Embedding, LayerNorm, LayerNormConfig, Linear, RmsNorm, RmsNormConfig};
@@ -76,12 +77,12 @@ impl Init {
 
     /// A layer normalization: scale one, shift zero.
     pub fn layer_norm(&self, d_model: usize) -> LayerNorm {
-        LayerNormConfig::new(d_model).init(&self.device)
+        LayerNormConfig::new(d_model).with_epsilon(EPSILON).init(&self.device)
     }
 
     /// A root-mean-square normalization: scale one.
     pub fn rms_norm(&self, d_model: usize) -> RmsNorm {
-        RmsNormConfig::new(d_model).init(&self.device)
+        RmsNormConfig::new(d_model).with_epsilon(EPSILON).init(&self.device)
     }
 
     /// The device of the parameters.

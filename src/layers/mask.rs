@@ -4,6 +4,7 @@
 //! every position is hidden would become uniform; such rows are set to zero, weight and gradient.
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
+use std::sync::Arc;
 
 /// The score added to a hidden position: far below any real score, and finite, so that no row becomes NaN.
 pub const HIDDEN: f32 = -1e9;
@@ -18,12 +19,13 @@ pub struct Mask {
     bias: Option<Tensor<4>>,
     visible_rows: Option<Tensor<4>>,
     is_causal: bool,
+    lengths: Option<Arc<[usize]>>,
 }
 
 impl Mask {
     /// Nothing is hidden.
     pub fn none() -> Self {
-        Self { hidden: None, bias: None, visible_rows: None, is_causal: false }
+        Self { hidden: None, bias: None, visible_rows: None, is_causal: false, lengths: None }
     }
 
     /// Hides what lies beyond each sentence's length.
@@ -38,7 +40,8 @@ impl Mask {
             let rows: Vec<f32> = lengths.iter().map(|length| if *length == 0 { 0.0 } else { 1.0 }).collect();
             Tensor::from_data(TensorData::new(rows, [lengths.len(), 1, 1, 1]), device)
         });
-        Self { visible_rows, ..Self::from_hidden(hidden, shape, false, device) }
+        let lengths = Some(lengths.into());
+        Self { visible_rows, lengths, ..Self::from_hidden(hidden, shape, false, device) }
     }
 
     /// Hides the future: position `i` sees positions up to `i` only.
@@ -54,6 +57,7 @@ impl Mask {
             bias: Some(Tensor::from_data(TensorData::new(bias, shape), device)),
             visible_rows: None,
             is_causal,
+            lengths: None,
         }
     }
 
@@ -84,6 +88,16 @@ impl Mask {
         self.hidden.as_ref()
     }
 
+    /// The sentences' lengths, where the mask is exactly "no query sees the keys beyond", and where that is known here.
+    pub fn lengths(&self) -> Option<Arc<[usize]>> {
+        self.lengths.clone()
+    }
+
+    /// Whether nothing is hidden.
+    pub fn is_none(&self) -> bool {
+        self.hidden.is_none()
+    }
+
     /// Whether the mask is exactly "no position sees its future".
     pub fn is_causal(&self) -> bool {
         self.is_causal
@@ -99,6 +113,7 @@ impl Mask {
             bias: self.bias.clone().map(|bias| bias.select(0, rows.clone())),
             visible_rows: self.visible_rows.clone().map(|visible| visible.select(0, rows.clone())),
             is_causal: false,
+            lengths: None,
         }
     }
 }

@@ -8,12 +8,14 @@
 //! | [`norm`] | Ba 2016, Zhang 2019 |
 //! | [`feed_forward`] | Vaswani 2017, Hendrycks 2016, Shazeer 2020 |
 //! | [`mask`] | the one definition of which positions are hidden |
+//! | [`fused`] | the same, in one pass over memory on a CPU |
 //!
 //! Every layer is a burn `Module`. What a layer needs to know of the pass it takes part in, dropout and tracing, comes in
 //! through a [`Pass`].
 
 pub mod attention;
 pub mod feed_forward;
+pub mod fused;
 pub mod init;
 pub mod mask;
 pub mod norm;

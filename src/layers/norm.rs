@@ -1,11 +1,14 @@
 //! Normalization of vectors, so that layer upon layer keeps its scale.
 
-use super::Init;
+use super::{Init, Pass, fused};
 use burn::module::Module;
 use burn::nn::{LayerNorm, RmsNorm};
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+/// Added to the variance.
+pub const EPSILON: f64 = 1e-5;
 
 /// The choice of a normalization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,8 +48,12 @@ impl NormKind {
 
 impl Norm {
     /// Normalizes along the last axis.
-    pub fn forward<const D: usize>(&self, input: Tensor<D>) -> Tensor<D> {
+    pub fn forward<const D: usize>(&self, input: Tensor<D>, pass: &Pass) -> Tensor<D> {
         match self {
+            Self::Layer(norm) if pass.fuses(&input.device()) => {
+                let beta = norm.beta.as_ref().expect("the norm has a shift").val();
+                fused::layer_norm(input, norm.gamma.val(), beta, EPSILON)
+            }
             Self::Layer(norm) => norm.forward(input),
             Self::Rms(norm) => norm.forward(input),
         }

@@ -1,7 +1,8 @@
 //! What a layer needs to know of the pass it takes part in: whether to drop, and whether somebody is watching.
 
+use super::fused;
 use crate::random::{Purpose, Stream};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
 /// One tensor seen during a pass.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -56,6 +57,7 @@ struct DropoutCounter {
 #[derive(Default)]
 pub struct Pass<'a> {
     dropout: Option<DropoutCounter>,
+    is_fused: bool,
     replacement_rate: f64,
     trace: Option<&'a mut Trace>,
     watch: Option<&'a mut Watch>,
@@ -72,12 +74,23 @@ impl<'a> Pass<'a> {
     ///
     /// The masks are a function of the arguments and of the order of the layers, so that a resumed run drops the same units.
     pub fn training(seed: u64, update: u64, part: u64) -> Self {
-        Self { dropout: Some(DropoutCounter { seed, update, part, calls: 0 }), ..Self::default() }
+        let dropout = Some(DropoutCounter { seed, update, part, calls: 0 });
+        Self { dropout, is_fused: true, ..Self::default() }
     }
 
     /// The same pass, in which a decoder reads its own last word instead of the true one with probability `rate`.
     pub fn replacing_inputs(self, rate: f64) -> Self {
         Self { replacement_rate: rate, ..self }
+    }
+
+    /// The same pass, in which layers are [`fused`] or written out in burn's operations.
+    pub fn fused(self, is_fused: bool) -> Self {
+        Self { is_fused, ..self }
+    }
+
+    /// Whether layers whose tensors are on `device` are fused. Unless a pass says otherwise, they are in training only.
+    pub fn fuses(&self, device: &Device) -> bool {
+        self.is_fused && crate::backend::is_host(device)
     }
 
     /// Whether a decoder reads some of its own words in this pass.
@@ -154,15 +167,29 @@ impl<'a> Pass<'a> {
     /// # Reference
     /// Srivastava et al., Dropout, 2014.
     pub fn dropout<const D: usize>(&mut self, input: Tensor<D>, rate: f64) -> Tensor<D> {
-        let Some(counter) = &mut self.dropout else { return input };
-        if rate == 0.0 {
-            return input;
+        let device = input.device();
+        if self.fuses(&device) {
+            return match self.next_dropout(rate) {
+                Some(dropout) => fused::dropout(input, dropout),
+                None => input,
+            };
         }
-        let stream = Stream::new(counter.seed, Purpose::Dropout, &[counter.update, counter.part, counter.calls]);
-        counter.calls += 1;
+        let Some(stream) = self.next_mask(rate) else { return input };
         let shape = input.dims();
         let mask = TensorData::new(stream.dropout_mask(shape.iter().product(), rate), shape);
-        let mask = Tensor::from_data(mask, &input.device());
-        input * mask
+        input * Tensor::from_data(mask, &device)
+    }
+
+    /// The dropout of the next place in the model, for a fused operation.
+    pub fn next_dropout(&mut self, rate: f64) -> Option<fused::Dropout> {
+        self.next_mask(rate).map(|stream| fused::Dropout::new(stream, rate))
+    }
+
+    /// The numbers of the next mask; none where nothing is dropped.
+    fn next_mask(&mut self, rate: f64) -> Option<Stream> {
+        let counter = self.dropout.as_mut().filter(|_| rate > 0.0)?;
+        let stream = Stream::new(counter.seed, Purpose::Dropout, &[counter.update, counter.part, counter.calls]);
+        counter.calls += 1;
+        Some(stream)
     }
 }

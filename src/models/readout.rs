@@ -1,6 +1,6 @@
 //! From a decoder's vector to a score for every word.
 
-use crate::layers::{Init, Pass};
+use crate::layers::{Init, Pass, fused};
 use burn::module::Module;
 use burn::nn::{Embedding, Linear};
 use burn::tensor::Tensor;
@@ -30,9 +30,10 @@ impl Output {
     /// # Shapes
     /// - input: `[batch, len, d_input]`
     /// - output: `[batch, len, vocab_size]`
-    pub fn forward(&self, input: Tensor<3>, embedding: &Embedding) -> Tensor<3> {
+    pub fn forward(&self, input: Tensor<3>, embedding: &Embedding, pass: &Pass) -> Tensor<3> {
         match &self.projection {
-            Some(projection) => projection.forward(input),
+            Some(projection) => fused::linear_layer(projection, input, pass),
+            None if pass.fuses(&input.device()) => fused::linear(input, embedding.weight.val(), None, true),
             None => input.matmul(embedding.weight.val().transpose().unsqueeze()),
         }
     }

@@ -57,6 +57,8 @@ pub struct TrainingConfig {
     pub clip_norm: f64,
     /// Updates between two validations.
     pub validate_every: u64,
+    /// Whether layers are fused on a CPU: the same numbers up to rounding, in fewer passes over memory.
+    pub fused: bool,
     /// Validation sentences that are translated at every validation.
     pub sample_size: usize,
     /// The score of the sample.
@@ -90,6 +92,7 @@ impl Default for TrainingConfig {
             label_smoothing: 0.1,
             scheduled_sampling: ScheduledSampling::None {},
             clip_norm: 1.0,
+            fused: true,
             validate_every: 500,
             sample_size: 100,
             score: ValidationScore::Bleu,

@@ -66,7 +66,8 @@ pub(super) struct Trainer {
     pub(super) lengths: Vec<(usize, usize)>,
     pub(super) valid: Vec<Example>,
     pub(super) sample: Vec<Pair>,
-    pub(super) model: Model,
+    /// Absent only while an update moves its parameters, which happens in place.
+    model: Option<Model>,
     pub(super) adam: Adam,
     pub(super) state: TrainingState,
     pub(super) progress: Arc<Mutex<Progress>>,
@@ -123,7 +124,7 @@ impl Trainer {
             valid,
             sample: corpus.valid.iter().take(config.training.sample_size).cloned().collect(),
             tokenizers,
-            model: model.train(),
+            model: Some(model.train()),
             adam,
             seconds_before: state.seconds,
             state,
@@ -135,13 +136,23 @@ impl Trainer {
         Ok(trainer)
     }
 
+    /// The model as it learns.
+    pub(super) fn model(&self) -> &Model {
+        self.model.as_ref().expect("updates do not overlap")
+    }
+
+    /// Puts another model in its place.
+    pub(super) fn set_model(&mut self, model: Model) {
+        self.model = Some(model);
+    }
+
     /// Updates made.
     pub(super) fn update(&self) -> u64 {
         self.state.update
     }
 
     fn check_lengths(&self) -> Result<()> {
-        let limits = crate::models::Seq2Seq::limits(&self.model);
+        let limits = crate::models::Seq2Seq::limits(self.model());
         let examples = || self.train.iter().chain(&self.valid);
         let longest_source = examples().map(|e| e.source.len() + 1).max().unwrap_or(0);
         let longest_target = examples().map(|e| e.target.len() + 1).max().unwrap_or(0);
@@ -277,10 +288,11 @@ impl Trainer {
                 smoothing: training.label_smoothing,
                 seed: self.config.seed,
                 place,
+                is_fused: training.fused,
                 replacement_rate: 1.0 - training.scheduled_sampling.truth(self.state.update + 1),
             };
-            let (grads, part_sums) = gradients(&self.model, &part);
-            total.add(GradientSet::new(&self.model, grads, self.is_host));
+            let (grads, part_sums) = gradients(self.model(), &part);
+            total.add(GradientSet::new(self.model(), grads, self.is_host));
             sums += part_sums;
         }
         let norm = total.norm();
@@ -298,7 +310,8 @@ impl Trainer {
         let scale = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
         self.state.update += 1;
         let rate = self.state.rate_factor * training.schedule.rate(self.state.update, &self.schedule());
-        self.model = self.adam.step(self.model.clone(), total, scale, rate);
+        let model = self.model.take().expect("updates do not overlap");
+        self.model = Some(self.adam.step(model, total, scale, rate));
         self.state.tokens += n_total as u64;
         self.tokens += n_total as u64;
         {
@@ -329,7 +342,7 @@ impl Trainer {
         record: &mut Record,
     ) -> Result<()> {
         let _ = events.process_valid(LearnerEvent::StartSplit { epoch_number: number, total_items: 1 });
-        let model = self.model.valid();
+        let model = self.model().valid();
         let (stats, translations) = self.measure(&model)?;
         record.write("valid", &self.state, self.seconds(), &stats)?;
         record.write_sample(self.state.update, &self.sample, &translations)?;

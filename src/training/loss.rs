@@ -1,8 +1,8 @@
 //! Label-smoothed cross-entropy in closed form.
 
 use crate::data::tokenizer::PAD;
+use crate::layers::fused;
 use burn::tensor::{Int, Tensor, TensorData, activation};
-use rayon::prelude::*;
 
 /// The sums of a batch; divide by the tokens for means.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,8 +28,8 @@ impl std::ops::AddAssign for LossSums {
 
 /// The loss of a batch and the way to its gradient.
 pub struct Loss {
-    /// A scalar whose gradient with respect to the logits is that of `smoothed / n_total`. Its value is of no use.
-    pub surrogate: Tensor<1>,
+    /// `smoothed / n_total`, to go back from.
+    pub mean: Tensor<1>,
     /// The sums.
     pub sums: LossSums,
 }
@@ -38,8 +38,7 @@ pub struct Loss {
 ///
 /// Burn-nn's loss builds a one-hot matrix as large as the logits. The closed form needs the log-sum-exp of a row, its sum
 /// and one element, and its gradient is `softmax - (1 - a) one_hot - a / vocab_size`. Where tensors lie in this process's
-/// memory both are computed in one pass over all cores, and the gradient enters the graph as a constant factor of the logits:
-/// the derivative of `sum(logits * g)` is `g`.
+/// memory both are computed in one pass over all cores.
 ///
 /// # Shapes
 /// - logits: `[batch, target_len, vocab_size]`
@@ -55,71 +54,9 @@ pub fn smoothed_cross_entropy(logits: Tensor<3>, targets: &[u32], smoothing: f64
     }
 }
 
-/// What one row of logits contributes.
-struct Row {
-    smoothed: f64,
-    cross_entropy: f64,
-    is_correct: bool,
-}
-
-/// One row: replaces the logits by the gradient of the smoothed loss times `scale`.
-fn row_gradient(row: &mut [f32], target: usize, smoothing: f32, scale: f32) -> Row {
-    let uniform = smoothing / row.len() as f32;
-    let target_logit = row[target];
-    let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let is_correct = target_logit == max;
-    let mut sum_of_logits = 0f64;
-    let mut sum_of_exp = 0f64;
-    for chunk in row.chunks_mut(256) {
-        let mut logits = 0f32;
-        let mut exps = 0f32;
-        for value in chunk {
-            logits += *value;
-            *value = exp(*value - max);
-            exps += *value;
-        }
-        sum_of_logits += logits as f64;
-        sum_of_exp += exps as f64;
-    }
-    let log_sum = max as f64 + sum_of_exp.ln();
-    let cross_entropy = log_sum - target_logit as f64;
-    let mean = log_sum - sum_of_logits / row.len() as f64;
-    let factor = scale / sum_of_exp as f32;
-    let offset = scale * uniform;
-    for value in row.iter_mut() {
-        *value = *value * factor - offset;
-    }
-    row[target] -= scale * (1.0 - smoothing);
-    Row { smoothed: (1.0 - smoothing as f64) * cross_entropy + smoothing as f64 * mean, cross_entropy, is_correct }
-}
-
-/// `e^x` for `x <= 0`, to about 1e-7 of itself, in a form that compilers turn into vector instructions.
-fn exp(x: f32) -> f32 {
-    // exp(x) = 2^n * exp(r) with |r| <= ln(2) / 2; below -87 the result is not a normal number.
-    let x = x.max(-87.0);
-    let n = (x * std::f32::consts::LOG2_E + 12_582_912.0) - 12_582_912.0;
-    let r = (x - n * 0.693_359_4) + n * 2.121_944_4e-4;
-    let p =
-        1.0 + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_54 + r * (0.008_333_95 + r * 0.001_394_4)))));
-    p * f32::from_bits(((n as i32 + 127) << 23) as u32)
-}
-
 fn on_host(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -> Loss {
-    let shape = logits.dims();
-    let vocab_size = shape[2];
-    let mut gradient = crate::models::weights::to_vec(logits.clone());
-    let scale = (1.0 / n_total as f64) as f32;
-    let rows: Vec<Option<Row>> = gradient
-        .par_chunks_mut(vocab_size)
-        .zip(targets)
-        .map(|(row, target)| {
-            if *target == PAD {
-                row.fill(0.0);
-                return None;
-            }
-            Some(row_gradient(row, *target as usize, smoothing as f32, scale))
-        })
-        .collect();
+    let targets = targets.iter().map(|target| (*target != PAD).then_some(*target)).collect();
+    let (mean, rows) = fused::cross_entropy(logits, targets, smoothing, 1.0 / n_total as f64);
     let mut sums = LossSums::default();
     for row in rows.into_iter().flatten() {
         sums += LossSums {
@@ -129,10 +66,7 @@ fn on_host(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -
             n_tokens: 1,
         };
     }
-    let gradient = Tensor::from_data(TensorData::new(gradient, shape), &logits.device());
-    // Axis by axis: flex's full sum over a large tensor adds in an order that depends on its threads.
-    let surrogate = (logits * gradient).sum_dim(2).sum();
-    Loss { surrogate, sums }
+    Loss { mean, sums }
 }
 
 fn on_device(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -> Loss {
@@ -151,7 +85,7 @@ fn on_device(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize)
     let numbers = Tensor::cat(vec![smoothed.clone().detach(), cross_entropy.detach().sum(), correct.detach().sum()], 0);
     let numbers = crate::models::weights::to_vec(numbers);
     Loss {
-        surrogate: smoothed.div_scalar(n_total as f64),
+        mean: smoothed.div_scalar(n_total as f64),
         sums: LossSums {
             smoothed: numbers[0] as f64,
             cross_entropy: numbers[1] as f64,

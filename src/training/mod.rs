@@ -72,17 +72,19 @@ pub struct UpdatePart {
     pub seed: u64,
     /// The place of the micro-batch in the data, epoch and position: with the seed it decides which units are dropped.
     pub place: (u64, u64),
+    /// Whether layers are fused where they can be.
+    pub is_fused: bool,
     /// Probability that a recurrent decoder reads its own last word instead of the true one.
     pub replacement_rate: f64,
 }
 
 /// The gradient of one micro-batch, normalised by the target tokens of the whole update.
 pub fn gradients(model: &Model, part: &UpdatePart) -> (GradientsParams, LossSums) {
-    let pass = Pass::training(part.seed, part.place.0, part.place.1);
+    let pass = Pass::training(part.seed, part.place.0, part.place.1).fused(part.is_fused);
     let mut pass = pass.replacing_inputs(part.replacement_rate);
     let logits = model.forward_batch(&part.batch, &mut pass);
     let loss = smoothed_cross_entropy(logits, &part.batch.target_ids, part.smoothing, part.n_total);
-    (GradientsParams::from_grads(loss.surrogate.backward(), model), loss.sums)
+    (GradientsParams::from_grads(loss.mean.backward(), model), loss.sums)
 }
 
 impl TrainStep for Model {

@@ -27,7 +27,7 @@ impl Trainer {
             let excess = self.state.validated.len().saturating_sub(n_averaged.max(1));
             self.state.validated.drain(..excess);
         }
-        checkpoint::save(&folder, &weights::collect(&self.model.valid()), Some(&self.adam), &self.state)?;
+        checkpoint::save(&folder, &weights::collect(&self.model().valid()), Some(&self.adam), &self.state)?;
         write_pointers(&self.run, &self.state)?;
         self.remove_old();
         Ok(())
@@ -66,7 +66,7 @@ impl Trainer {
         let mean = weights::average(&sets);
         let name = format!("averaged-{}", checkpoint::name_of(self.state.update));
         let folder = self.run.checkpoint(&name);
-        let model = weights::apply(self.model.valid(), &mean, &folder)?;
+        let model = weights::apply(self.model().valid(), &mean, &folder)?;
         let (stats, _) = self.measure(&model)?;
         let is_better = self.is_better(&stats);
         let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
@@ -116,8 +116,9 @@ impl Trainer {
             checkpoint.state.update
         );
         resume::log(&self.run, &message)?;
-        let model = self.model.clone().valid();
-        self.model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?.train();
+        let model = self.model().valid();
+        let model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?;
+        self.set_model(model.train());
         // What came from another run has no optimizer's state yet.
         self.adam = Adam::new(self.config.training.optimizer.clone());
         if let Some((moments, updates)) = checkpoint.optimizer {

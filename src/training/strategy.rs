@@ -102,7 +102,7 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
         ValidationScore::SequenceAccuracy => "Sequence accuracy",
     };
     let n_stretches = training.max_updates.div_ceil(training.validate_every) as usize;
-    let model = trainer.model.clone();
+    let model = trainer.model().clone();
     let label = trainer.run.path().display().to_string();
     let outcome = Arc::new(Mutex::new(None));
     let run = trainer.run.clone();

@@ -27,7 +27,7 @@ const GPU_TOLERANCE: f64 = 2e-4;
 
 /// One model of each kind, with sizes that fix the kernels which have to be compiled. The Transformers have each position
 /// scheme on one side, both norms, and heads in groups.
-fn models() -> [(&'static str, ModelConfig); 8] {
+pub fn models() -> [(&'static str, ModelConfig); 8] {
     let rnn = RnnConfig { d_embedding: 8, d_hidden: 12, dropout_rate: 0.1, ..RnnConfig::default() };
     let transformer = TransformerConfig {
         d_model: 16,
@@ -85,7 +85,8 @@ fn init(config: &ModelConfig, device: &Device) -> Model {
     config.init(vocabularies, 1, device).expect("the config can be used")
 }
 
-fn batch(device: &Device) -> Batch {
+/// Sentences of different lengths, one of them empty.
+pub fn batch(device: &Device) -> Batch {
     let examples = [
         Example { source: vec![4, 9, 13, 6, 11], target: vec![5, 8, 7] },
         Example { source: vec![7, 5], target: vec![18, 4, 6, 10, 12] },
@@ -103,7 +104,8 @@ fn measure(config: &ModelConfig, adapter: &Adapter) -> BTreeMap<String, Vec<f32>
     let model = model.train();
     let batch = batch(&adapter.device.clone().autodiff());
     let n_total = batch.n_target_tokens();
-    let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0), replacement_rate: 0.0 };
+    let part =
+        UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0), is_fused: true, replacement_rate: 0.0 };
     let (grads, sums) = gradients(&model, &part);
     assert_eq!(sums.n_tokens, n_total);
     found.insert("loss".to_string(), vec![sums.smoothed as f32, sums.cross_entropy as f32, sums.n_correct as f32]);
@@ -169,7 +171,7 @@ fn the_loss_of_the_device_is_the_loss_of_the_host() {
     let measure = |device: &Device| {
         let logits = closed_form_tensor::<3>("logits", [2, 3, 13], 16.0, device).require_grad();
         let loss = smoothed_cross_entropy(logits.clone(), &TARGETS, 0.1, 4);
-        let gradient = to_vec(logits.grad(&loss.surrogate.backward()).expect("a leaf has a gradient"));
+        let gradient = to_vec(logits.grad(&loss.mean.backward()).expect("a leaf has a gradient"));
         (loss.sums, gradient)
     };
     let (expected, expected_gradient) = measure(&flex().autodiff());

@@ -88,7 +88,8 @@ impl Worker<'_> {
         let batch = Batch::new(&[&example], &self.adapter.device.clone().autodiff());
         let n_total = batch.n_target_tokens();
         let smoothing = self.config.training.label_smoothing;
-        let part = UpdatePart { batch, n_total, smoothing, seed: 1, place: (0, 0), replacement_rate: 0.0 };
+        let part =
+            UpdatePart { batch, n_total, smoothing, seed: 1, place: (0, 0), is_fused: true, replacement_rate: 0.0 };
         let (grads, _) = gradients(&self.model, &part);
         let set = GradientSet::new(&self.model, grads, self.adapter.backend.is_host());
         let norm = set.norm();

@@ -2,7 +2,7 @@
 
 use super::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
 use crate::layers::position::{AttentionPositions, PositionConfig, ShawTables};
-use crate::layers::{Init, Mask, Pass};
+use crate::layers::{Init, Mask, Pass, fused};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Int, Tensor};
@@ -38,6 +38,20 @@ impl MultiHeadConfig {
         self.n_key_value_heads * self.d_head()
     }
 
+    /// What a fused attention has to know, if `pass` asks for one and `mask` is of a kind that it knows.
+    fn fused_heads(&self, input: &Tensor<3>, mask: &Mask, pass: &mut Pass) -> Option<fused::Heads> {
+        let lengths = mask.lengths();
+        let is_known = mask.is_none() || mask.is_causal() || lengths.is_some();
+        (is_known && pass.fuses(&input.device())).then(|| fused::Heads {
+            n_heads: self.n_heads,
+            n_key_value_heads: self.n_key_value_heads,
+            d_head: self.d_head(),
+            lengths,
+            is_causal: mask.is_causal(),
+            dropout: pass.next_dropout(self.dropout_rate),
+        })
+    }
+
     fn check(&self) {
         let Self { d_model, n_heads, n_key_value_heads, .. } = self;
         assert!(d_model.is_multiple_of(*n_heads), "n_heads must divide d_model, got {n_heads} and {d_model}");
@@ -69,6 +83,33 @@ impl KeyValue {
     /// These keys and values followed by `next`'s.
     fn followed_by(self, next: Self) -> Self {
         Self { key: Tensor::cat(vec![self.key, next.key], 2), value: Tensor::cat(vec![self.value, next.value], 2) }
+    }
+}
+
+/// Keys and values of the source.
+#[derive(Clone, Debug)]
+pub enum SourceKeyValue {
+    /// Every head by itself.
+    Heads(KeyValue),
+    /// `[batch, key_len, 2 n_key_value_heads d_head]`, as they were projected: what a fused attention reads.
+    Packed(Tensor<3>),
+}
+
+impl SourceKeyValue {
+    /// The number of sentences.
+    pub fn batch(&self) -> usize {
+        match self {
+            Self::Heads(heads) => heads.key.dims()[0],
+            Self::Packed(packed) => packed.dims()[0],
+        }
+    }
+
+    /// The rows `rows`, in that order.
+    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        match self {
+            Self::Heads(heads) => Self::Heads(heads.select(rows)),
+            Self::Packed(packed) => Self::Packed(packed.clone().select(0, rows.clone())),
+        }
     }
 }
 
@@ -112,8 +153,44 @@ impl SelfAttention {
     /// # Shapes
     /// - input, output: `[batch, len, d_model]`
     pub fn forward(&self, input: Tensor<3>, mask: &Mask, positions: &AttentionPositions, pass: &mut Pass) -> Tensor<3> {
-        let (query, memory) = self.project(input, positions);
+        if let Some(heads) = self.fused_heads(&input, mask, positions, pass) {
+            return self.forward_fused(input, heads, positions, pass);
+        }
+        let (query, memory) = self.project(input, positions, pass);
         self.attend(query, memory, mask, positions, pass)
+    }
+
+    /// What a fused attention has to know, if this one can be fused.
+    fn fused_heads(
+        &self,
+        input: &Tensor<3>,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Option<fused::Heads> {
+        let has_tables = matches!(positions, AttentionPositions::Distances(_));
+        if has_tables { None } else { self.config.fused_heads(input, mask, pass) }
+    }
+
+    fn forward_fused(
+        &self,
+        input: Tensor<3>,
+        heads: fused::Heads,
+        positions: &AttentionPositions,
+        pass: &Pass,
+    ) -> Tensor<3> {
+        let packed = fused::linear_layer(&self.query_key_value, input, pass);
+        let packed = match positions {
+            AttentionPositions::Rotation(rotation) => {
+                rotation.apply_packed(packed, heads.n_heads + heads.n_key_value_heads)
+            }
+            _ => packed,
+        };
+        let bias = match positions {
+            AttentionPositions::Bias(bias) => Some(bias.clone()),
+            _ => None,
+        };
+        fused::linear_layer(&self.output, fused::attention(fused::Projected::Packed(packed), bias, heads), pass)
     }
 
     /// The next position attends to itself and to those in `cache`, which grows by one.
@@ -127,7 +204,7 @@ impl SelfAttention {
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> Tensor<3> {
-        let (query, next) = self.project(input, positions);
+        let (query, next) = self.project(input, positions, pass);
         let all = match cache.take() {
             Some(past) => past.followed_by(next),
             None => next,
@@ -136,9 +213,9 @@ impl SelfAttention {
         self.attend(query, all, &Mask::none(), positions, pass)
     }
 
-    fn project(&self, input: Tensor<3>, positions: &AttentionPositions) -> (Tensor<4>, KeyValue) {
+    fn project(&self, input: Tensor<3>, positions: &AttentionPositions, pass: &Pass) -> (Tensor<4>, KeyValue) {
         let d_key_value = self.config.d_key_value();
-        let packed = self.query_key_value.forward(input);
+        let packed = fused::linear_layer(&self.query_key_value, input, pass);
         let parts = packed.split_with_sizes(vec![self.config.d_model, d_key_value, d_key_value], 2);
         let [query, key, value] = parts.try_into().expect("three parts");
         let query = split_heads(query, self.config.n_heads);
@@ -169,7 +246,7 @@ impl SelfAttention {
             AttentionPositions::Rotation(_) | AttentionPositions::None => {}
         }
         let heads = scaled_dot_product_attention(query, memory.key, memory.value, &terms, pass);
-        self.output.forward(merge_heads(heads))
+        fused::linear_layer(&self.output, merge_heads(heads), pass)
     }
 }
 
@@ -206,20 +283,36 @@ impl CrossAttention {
     ///
     /// # Shapes
     /// - memory: `[batch, source_len, d_model]`
-    pub fn prepare(&self, memory: Tensor<3>) -> KeyValue {
-        let mut parts = self.key_value.forward(memory).chunk(2, 2).into_iter();
+    pub fn prepare(&self, memory: Tensor<3>, pass: &Pass) -> SourceKeyValue {
+        let is_fused = pass.fuses(&memory.device());
+        let packed = fused::linear_layer(&self.key_value, memory, pass);
+        if is_fused { SourceKeyValue::Packed(packed) } else { SourceKeyValue::Heads(self.split(packed)) }
+    }
+
+    fn split(&self, packed: Tensor<3>) -> KeyValue {
+        let mut parts = packed.chunk(2, 2).into_iter();
         let mut next = || split_heads(parts.next().expect("two chunks"), self.config.n_key_value_heads);
         KeyValue { key: next(), value: next() }
     }
 
     /// # Shapes
     /// - input, output: `[batch, target_len, d_model]`
-    pub fn forward(&self, input: Tensor<3>, memory: &KeyValue, mask: &Mask, pass: &mut Pass) -> Tensor<3> {
-        let query = split_heads(self.query.forward(input), self.config.n_heads);
-        let (key, value) = (memory.key.clone(), memory.value.clone());
+    pub fn forward(&self, input: Tensor<3>, memory: &SourceKeyValue, mask: &Mask, pass: &mut Pass) -> Tensor<3> {
+        let query = fused::linear_layer(&self.query, input, pass);
+        let memory = match memory {
+            SourceKeyValue::Heads(heads) => heads.clone(),
+            SourceKeyValue::Packed(packed) => match self.config.fused_heads(&query, mask, pass) {
+                Some(heads) => {
+                    let context = fused::attention(fused::Projected::Apart(query, packed.clone()), None, heads);
+                    return fused::linear_layer(&self.output, context, pass);
+                }
+                None => self.split(packed.clone()),
+            },
+        };
+        let query = split_heads(query, self.config.n_heads);
         let terms = AttentionTerms { dropout_rate: self.config.dropout_rate, ..AttentionTerms::masked(mask) };
-        let heads = scaled_dot_product_attention(query, key, value, &terms, pass);
-        self.output.forward(merge_heads(heads))
+        let heads = scaled_dot_product_attention(query, memory.key, memory.value, &terms, pass);
+        fused::linear_layer(&self.output, merge_heads(heads), pass)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Rotary positions (RoPE).
 
+use crate::layers::fused;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -67,6 +68,14 @@ impl Rotary {
 }
 
 impl Rotation {
+    /// The first `n_turned` heads of each position turned, heads side by side.
+    ///
+    /// # Shapes
+    /// - packed, output: `[batch, len, .. d_head]`
+    pub fn apply_packed(&self, packed: Tensor<3>, n_turned: usize) -> Tensor<3> {
+        fused::rotate(packed, self.cosines.clone(), self.sines.clone(), n_turned)
+    }
+
     /// # Shapes
     /// - input, output: `[batch, n_heads, len, d_head]`
     pub fn apply(&self, input: Tensor<4>) -> Tensor<4> {

@@ -144,7 +144,7 @@ impl RnnModel {
             read = projection.forward(read);
         }
         pass.record("decoder.readout", || read.clone());
-        let logits = self.output.forward(read, &self.target_embedding);
+        let logits = self.output.forward(read, &self.target_embedding, pass);
         pass.record("decoder.logits", || logits.clone());
         logits
     }

@@ -1,11 +1,11 @@
 //! The layers of encoder and decoder: sublayers, each inside a residual connection.
 
 use super::{NormPosition, TransformerConfig};
-use crate::layers::attention::multi_head::{CrossAttention, KeyValue, SelfAttention};
+use crate::layers::attention::multi_head::{CrossAttention, SelfAttention, SourceKeyValue};
 use crate::layers::feed_forward::FeedForward;
 use crate::layers::norm::Norm;
 use crate::layers::position::AttentionPositions;
-use crate::layers::{Init, Mask, Pass};
+use crate::layers::{Init, Mask, Pass, fused};
 use burn::module::Module;
 use burn::tensor::Tensor;
 
@@ -36,14 +36,21 @@ impl Residual {
     ) -> Tensor<3> {
         match self.position {
             NormPosition::Pre => {
-                let output = sublayer(self.norm.forward(input.clone()), pass);
-                input + pass.dropout(output, self.dropout_rate)
+                let output = sublayer(self.norm.forward(input.clone(), pass), pass);
+                self.add(input, output, pass)
             }
             NormPosition::Post => {
                 let output = sublayer(input.clone(), pass);
-                self.norm.forward(input + pass.dropout(output, self.dropout_rate))
+                self.norm.forward(self.add(input, output, pass), pass)
             }
         }
+    }
+
+    fn add(&self, input: Tensor<3>, output: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
+        if pass.fuses(&input.device()) {
+            return fused::add_dropped(input, output, pass.next_dropout(self.dropout_rate));
+        }
+        input + pass.dropout(output, self.dropout_rate)
     }
 }
 
@@ -115,13 +122,13 @@ impl DecoderLayer {
     pub(super) fn after_self_attention(
         &self,
         x: Tensor<3>,
-        memory: &KeyValue,
+        memory: &SourceKeyValue,
         mask: &Mask,
         pass: &mut Pass,
     ) -> Tensor<3> {
         let [rows, len, d] = x.dims();
         // The beams of a sentence are queries of one attention: the memory is never repeated.
-        let batch = memory.key.dims()[0];
+        let batch = memory.batch();
         let x = x.reshape([batch, rows * len / batch, d]);
         let x = self.cross_residual.around(x, pass, |x, pass| {
             pass.scoped("cross_attention", |pass| self.cross_attention.forward(x, memory, mask, pass))

@@ -9,7 +9,7 @@ use super::readout::Output;
 use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
-use crate::layers::attention::multi_head::KeyValue;
+use crate::layers::attention::multi_head::{KeyValue, SourceKeyValue};
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, PositionConfig, Side};
 use crate::layers::{Init, Mask, Pass};
@@ -79,7 +79,7 @@ pub struct TransformerModel {
 /// The sources as the decoder's layers see them.
 #[derive(Clone, Debug)]
 pub struct TransformerMemory {
-    layers: Vec<KeyValue>,
+    layers: Vec<SourceKeyValue>,
     mask: Mask,
 }
 
@@ -120,17 +120,17 @@ impl TransformerModel {
     }
 
     fn logits(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let x = normalized(&self.decoder_norm, x);
+        let x = normalized(&self.decoder_norm, x, pass);
         pass.record("decoder.readout", || x.clone());
-        let logits = self.output.forward(x, &self.target_embedding);
+        let logits = self.output.forward(x, &self.target_embedding, pass);
         pass.record("decoder.logits", || logits.clone());
         logits
     }
 }
 
-fn normalized(norm: &Option<Norm>, x: Tensor<3>) -> Tensor<3> {
+fn normalized(norm: &Option<Norm>, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
     match norm {
-        Some(norm) => norm.forward(x),
+        Some(norm) => norm.forward(x, pass),
         None => x,
     }
 }
@@ -150,9 +150,9 @@ impl Seq2Seq for TransformerModel {
         for (i, layer) in self.encoder.iter().enumerate() {
             x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, &positions, pass));
         }
-        let x = normalized(&self.encoder_norm, x);
+        let x = normalized(&self.encoder_norm, x, pass);
         pass.record("encoder.output", || x.clone());
-        let layers = self.decoder.iter().map(|layer| layer.cross_attention.prepare(x.clone())).collect();
+        let layers = self.decoder.iter().map(|layer| layer.cross_attention.prepare(x.clone(), pass)).collect();
         TransformerMemory { layers, mask }
     }
 

@@ -64,7 +64,7 @@ fn cross_attention_is_pytorchs() {
         check_golden(case, build, |layer, inputs, pass| {
             let memory = inputs.get::<3>("memory");
             let mask = mask_of(case, memory.dims()[1], &inputs.device());
-            let memory = layer.prepare(memory);
+            let memory = layer.prepare(memory, pass);
             Outputs::from([named("output", layer.forward(inputs.get::<3>("input"), &memory, &mask, pass))])
         });
     }
@@ -117,7 +117,7 @@ fn each_head_attends_to_its_own_part_of_the_vector() {
     let layer = CrossAttention::new(&MultiHeadConfig::new(2, 2), &Init::new(1, &device));
     let packed: &[f32] = &[1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
     let layer = only(layer, &[("query.weight", identity), ("key_value.weight", packed), ("output.weight", identity)]);
-    let memory = layer.prepare(tensor(identity.to_vec(), [1, 2, 2], &device));
+    let memory = layer.prepare(tensor(identity.to_vec(), [1, 2, 2], &device), &Pass::inference());
     let input = tensor(vec![1.0, 2.0], [1, 1, 2], &device);
     let output = layer.forward(input, &memory, &Mask::none(), &mut Pass::inference());
     let expected = [E / (E + 1.0), E.powi(2) / (E.powi(2) + 1.0)];
@@ -251,7 +251,8 @@ fn gradients_of_attention_are_difference_quotients() {
     });
     let layer = with_closed_form(CrossAttention::new(&MultiHeadConfig::new(10, 5), &init), 2.0);
     check_quotients("cross-attention", layer, |layer, device| {
-        let memory = layer.prepare(closed_form_tensor("memory", [3, 5, 10], 4.0, device));
+        let memory = closed_form_tensor("memory", [3, 5, 10], 4.0, device);
+        let memory = layer.prepare(memory, &Pass::inference());
         let input = closed_form_tensor("input", [3, 4, 10], 4.0, device);
         layer.forward(input, &memory, &mask(device), &mut Pass::inference())
     });

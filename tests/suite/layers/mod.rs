@@ -3,6 +3,7 @@
 pub mod alignment;
 mod attention;
 mod feed_forward;
+mod fused;
 mod loss;
 mod mask;
 mod optimizer;
@@ -108,7 +109,7 @@ fn no_parameters(_: &Init) -> Vec<Linear> {
     Vec::new()
 }
 
-/// Compares a golden case with what a layer computes on every host backend: in inference, traced, and learning.
+/// Compares a golden case with what a layer computes on every host backend: in inference, traced, and learning, fused and not.
 fn check_golden<M: Module>(
     case: &LayerCase,
     build: impl Fn(&Init) -> M,
@@ -132,22 +133,25 @@ fn check_golden<M: Module>(
         }
 
         let module = module.train();
-        let inputs = Inputs::new(case, &adapter.device.clone().autodiff());
-        let outputs = run(&module, &inputs, &mut Pass::inference());
-        let loss = golden_loss(case, &outputs);
-        check_outputs(&format!("{what}, learning"), case, outputs);
-        let grads = loss.backward();
-        let mut found: BTreeMap<String, Vec<f32>> = BTreeMap::new();
-        for (path, (leaf, _)) in &inputs.leaves {
-            found.insert(
-                path.clone(),
-                to_vec(leaf.grad(&grads).unwrap_or_else(|| panic!("{what}: {path} has no gradient"))),
-            );
-        }
-        found.extend(gradients_by_path(&module, grads));
-        for (path, expected) in &case.gradients {
-            let found = found.get(path).unwrap_or_else(|| panic!("{what}: {path} has no gradient"));
-            assert_close(&format!("{what}: gradient of {path}"), found, expected, GRADIENT_TOLERANCE);
+        for is_fused in [false, true] {
+            let what = format!("{what}, learning, {}", if is_fused { "fused" } else { "written out" });
+            let inputs = Inputs::new(case, &adapter.device.clone().autodiff());
+            let outputs = run(&module, &inputs, &mut Pass::inference().fused(is_fused));
+            let loss = golden_loss(case, &outputs);
+            check_outputs(&what, case, outputs);
+            let grads = loss.backward();
+            let mut found: BTreeMap<String, Vec<f32>> = BTreeMap::new();
+            for (path, (leaf, _)) in &inputs.leaves {
+                found.insert(
+                    path.clone(),
+                    to_vec(leaf.grad(&grads).unwrap_or_else(|| panic!("{what}: {path} has no gradient"))),
+                );
+            }
+            found.extend(gradients_by_path(&module, grads));
+            for (path, expected) in &case.gradients {
+                let found = found.get(path).unwrap_or_else(|| panic!("{what}: {path} has no gradient"));
+                assert_close(&format!("{what}: gradient of {path}"), found, expected, GRADIENT_TOLERANCE);
+            }
         }
     }
 }
@@ -176,8 +180,8 @@ fn both_normalizations_are_pytorchs() {
     for (layer, kind) in [("layer-norm", NormKind::Layer), ("rms-norm", NormKind::Rms)] {
         for case in golden_layers(layer) {
             let build = |init: &Init| kind.init(case.number("d_model"), init);
-            check_golden(case, build, |norm, inputs, _| {
-                Outputs::from([named("output", norm.forward(inputs.get::<3>("input")))])
+            check_golden(case, build, |norm, inputs, pass| {
+                Outputs::from([named("output", norm.forward(inputs.get::<3>("input"), pass))])
             });
         }
     }
@@ -188,7 +192,7 @@ fn normalizations_can_be_derived_by_hand() {
     // (1, 7): mean 4, deviation 3, root mean square 5.
     let input = tensor(vec![1.0, 7.0], [1, 2], &flex());
     for (kind, expected) in [(NormKind::Layer, [-1.0, 1.0]), (NormKind::Rms, [0.2, 1.4])] {
-        let found = to_vec(kind.init(2, &Init::new(1, &flex())).forward(input.clone()));
+        let found = to_vec(kind.init(2, &Init::new(1, &flex())).forward(input.clone(), &Pass::inference()));
         assert_close(&format!("{kind:?}"), &found, &expected, SAME_TOLERANCE);
     }
 }

@@ -54,13 +54,16 @@ fn check(case: &ModelCase) {
 
         let model = model.train();
         let learning = Adapter { device: adapter.device.clone().autodiff(), ..adapter };
-        let logits = forward(case, &model, &learning, &mut Pass::inference());
-        let loss = (logits.clone() * tensor(coefficients(case), case.logits_shape, &learning.device)).sum();
-        check_logits(&format!("{what}, learning"), case, logits);
-        let found = gradients_by_path(&model, loss.backward());
-        assert_eq!(found.len(), case.gradients.len(), "{what}: parameters with a gradient");
-        for (path, expected) in &case.gradients {
-            assert_close(&format!("{what}: gradient of {path}"), &found[path], expected, GRADIENT_TOLERANCE);
+        for is_fused in [false, true] {
+            let what = format!("{what}, learning, {}", if is_fused { "fused" } else { "written out" });
+            let logits = forward(case, &model, &learning, &mut Pass::inference().fused(is_fused));
+            let loss = (logits.clone() * tensor(coefficients(case), case.logits_shape, &learning.device)).sum();
+            check_logits(&what, case, logits);
+            let found = gradients_by_path(&model, loss.backward());
+            assert_eq!(found.len(), case.gradients.len(), "{what}: parameters with a gradient");
+            for (path, expected) in &case.gradients {
+                assert_close(&format!("{what}: gradient of {path}"), &found[path], expected, GRADIENT_TOLERANCE);
+            }
         }
     }
 }

@@ -35,8 +35,15 @@ fn the_gradients_of_uneven_parts_add_up_to_that_of_the_whole_batch() {
             let mut total = GradientSet::default();
             for (i, part) in parts.iter().enumerate() {
                 let batch = Batch::new(&part.iter().collect::<Vec<_>>(), &device);
-                let part =
-                    UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, i as u64), replacement_rate: 0.0 };
+                let part = UpdatePart {
+                    batch,
+                    n_total,
+                    smoothing: 0.1,
+                    seed: 1,
+                    place: (0, i as u64),
+                    is_fused: true,
+                    replacement_rate: 0.0,
+                };
                 total.add(GradientSet::new(&model, gradients(&model, &part).0, true));
             }
             total

@@ -63,7 +63,7 @@ fn grouped_cross_attention_is_pytorchs() {
         check_golden(case, build, |layer, inputs, pass| {
             let memory = inputs.get::<3>("memory");
             let mask = mask_of(case, memory.dims()[1], &inputs.device());
-            let memory = layer.prepare(memory);
+            let memory = layer.prepare(memory, pass);
             Outputs::from([named("output", layer.forward(inputs.get::<3>("input"), &memory, &mask, pass))])
         });
     }

@@ -1,0 +1,446 @@
+//! Scaled dot-product attention in blocks, forward and backward: memory grows with the length, not with its square.
+
+use super::function::{Backprop, Function, Gradient, Input, Output, apply};
+use super::product::{Matrix, MatrixMut, Threads, add_product, product};
+use super::simd::{self, Dropout, exp, exponentials, vectorized};
+use burn::tensor::Tensor;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Queries that one block holds.
+const QUERIES: usize = 64;
+/// Keys that one block holds: a block of scores stays in the second cache.
+const KEYS: usize = 512;
+
+/// What an attention in several heads looks like.
+#[derive(Clone, Debug)]
+pub struct Heads {
+    /// Heads of queries.
+    pub n_heads: usize,
+    /// Heads of keys and values.
+    pub n_key_value_heads: usize,
+    /// The width of a head.
+    pub d_head: usize,
+    /// For each sentence how many keys there are before its padding; all of them where this is not said.
+    pub lengths: Option<Arc<[usize]>>,
+    /// Whether a query sees no later key.
+    pub is_causal: bool,
+    /// Drops weights.
+    pub dropout: Option<Dropout>,
+}
+
+/// Where the queries, keys and values come from.
+#[derive(Debug)]
+pub enum Projected {
+    /// `[batch, len, (n_heads + 2 n_key_value_heads) d_head]`: queries, keys and values of all heads side by side.
+    Packed(Tensor<3>),
+    /// `[batch, query_len, n_heads d_head]`, and `[batch, key_len, 2 n_key_value_heads d_head]`: keys and values of all heads
+    /// side by side.
+    Apart(Tensor<3>, Tensor<3>),
+}
+
+/// `softmax(Q K^T / sqrt(d_head) + bias) V` in every head, from packed projections to heads side by side: nothing is split,
+/// turned or merged in memory. The weights are never stored; the backward pass computes a block of them again from the
+/// logarithm of each row's sum.
+///
+/// # Shapes
+/// - bias: `[1, n_heads, query_len, key_len]`
+/// - output: `[batch, query_len, n_heads d_head]`
+///
+/// # Reference
+/// Vaswani et al. 2017, equation 1; the blocks as in Dao et al., FlashAttention, 2022, algorithms 1 and 4 of its appendix.
+pub fn attention(projected: Projected, bias: Option<Tensor<4>>, heads: Heads) -> Tensor<3> {
+    let (is_packed, mut inputs) = match projected {
+        Projected::Packed(packed) => (true, vec![packed.into_dispatch()]),
+        Projected::Apart(query, key_value) => (false, vec![query.into_dispatch(), key_value.into_dispatch()]),
+    };
+    let has_bias = bias.is_some();
+    inputs.extend(bias.map(Tensor::into_dispatch));
+    apply(Attention { heads, is_packed, has_bias }, inputs)
+}
+
+#[derive(Debug)]
+struct Attention {
+    heads: Heads,
+    is_packed: bool,
+    has_bias: bool,
+}
+
+/// Queries, keys and values inside the inputs.
+struct View<'a> {
+    heads: &'a Heads,
+    query: &'a [f32],
+    key_value: &'a [f32],
+    bias: Option<&'a [f32]>,
+    batch: usize,
+    query_len: usize,
+    key_len: usize,
+    /// Elements of a position in `query` and in `key_value`.
+    widths: [usize; 2],
+    /// Where the keys begin in a position of `key_value`.
+    key_start: usize,
+}
+
+/// A block of attention weights: one head of one sentence, some queries, some keys.
+#[derive(Clone, Copy)]
+struct Block {
+    sentence: usize,
+    head: usize,
+    query: usize,
+    n_queries: usize,
+    key: usize,
+    n_keys: usize,
+}
+
+impl Attention {
+    fn view<'a>(&'a self, inputs: &'a [Input]) -> View<'a> {
+        let heads = &self.heads;
+        let n_tensors = inputs.len() - self.has_bias as usize;
+        let (query, key_value) = (&inputs[0], &inputs[n_tensors - 1]);
+        let [query_width, key_width] = [query.shape[2], key_value.shape[2]];
+        View {
+            heads,
+            query: query.values,
+            key_value: key_value.values,
+            bias: self.has_bias.then(|| inputs[n_tensors].values),
+            batch: query.shape[0],
+            query_len: query.shape[1],
+            key_len: key_value.shape[1],
+            widths: [query_width, key_width],
+            key_start: if self.is_packed { heads.n_heads * heads.d_head } else { 0 },
+        }
+    }
+}
+
+impl View<'_> {
+    fn group(&self) -> usize {
+        self.heads.n_heads / self.heads.n_key_value_heads
+    }
+
+    /// Queries of a head as a matrix.
+    fn queries(&self, block: &Block) -> Matrix<'_> {
+        let start = (block.sentence * self.query_len + block.query) * self.widths[0] + block.head * self.heads.d_head;
+        Matrix::strided(&self.query[start..], block.n_queries, self.heads.d_head, self.widths[0])
+    }
+
+    fn keys_or_values(&self, block: &Block, part: usize) -> Matrix<'_> {
+        let Heads { d_head, n_key_value_heads, .. } = *self.heads;
+        let column = self.key_start + (part * n_key_value_heads + block.head / self.group()) * d_head;
+        let start = (block.sentence * self.key_len + block.key) * self.widths[1] + column;
+        Matrix::strided(&self.key_value[start..], block.n_keys, d_head, self.widths[1])
+    }
+
+    fn keys(&self, block: &Block) -> Matrix<'_> {
+        self.keys_or_values(block, 0)
+    }
+
+    fn values(&self, block: &Block) -> Matrix<'_> {
+        self.keys_or_values(block, 1)
+    }
+
+    /// The keys that the queries of a block may see: those beyond are hidden from all of them.
+    fn n_visible(&self, sentence: usize, query_end: usize) -> usize {
+        let len = self.heads.lengths.as_ref().map_or(self.key_len, |lengths| lengths[sentence].min(self.key_len));
+        if self.heads.is_causal { len.min(query_end) } else { len }
+    }
+
+    /// The blocks of keys that some queries see.
+    fn blocks(&self, sentence: usize, head: usize, query: usize, n_queries: usize) -> impl Iterator<Item = Block> {
+        let n_visible = self.n_visible(sentence, query + n_queries);
+        (0..n_visible).step_by(KEYS).map(move |key| Block {
+            sentence,
+            head,
+            query,
+            n_queries,
+            key,
+            n_keys: KEYS.min(n_visible - key),
+        })
+    }
+
+    #[inline(always)]
+    /// The scores of a block, minus infinity where the future is hidden.
+    fn scores(&self, block: &Block, scores: &mut [f32]) {
+        let Block { n_queries, n_keys, .. } = *block;
+        let scale = (self.heads.d_head as f32).sqrt().recip();
+        let out = MatrixMut::new(scores, n_queries, n_keys);
+        product(out, self.queries(block), self.keys(block).transposed(), scale, Threads::One);
+        if let Some(bias) = self.bias {
+            for (i, row) in scores.chunks_exact_mut(n_keys).enumerate() {
+                let start = (block.head * self.query_len + block.query + i) * self.key_len + block.key;
+                row.iter_mut().zip(&bias[start..]).for_each(|(score, bias)| *score += bias);
+            }
+        }
+        if self.heads.is_causal && block.key + n_keys > block.query + 1 {
+            for (i, row) in scores.chunks_exact_mut(n_keys).enumerate() {
+                let first_hidden = (block.query + i + 1).saturating_sub(block.key).min(n_keys);
+                row[first_hidden..].fill(f32::NEG_INFINITY);
+            }
+        }
+    }
+
+    /// The place of a block's row in the matrix of all weights, which dropout counts by.
+    fn place(&self, block: &Block, row: usize) -> usize {
+        let row = (block.sentence * self.heads.n_heads + block.head) * self.query_len + block.query + row;
+        row * self.key_len + block.key
+    }
+
+    #[inline(always)]
+    /// Context and log-sum of some queries of one head. `context` begins at the first of them, in a row of `stride` elements.
+    fn forward_rows(
+        &self,
+        first: Block,
+        context: &mut [f32],
+        stride: usize,
+        log_sums: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        let d_head = self.heads.d_head;
+        let n = first.n_queries;
+        let mut max = [f32::NEG_INFINITY; QUERIES];
+        let mut sum = [0f32; QUERIES];
+        let column = first.head * d_head;
+        for block in self.blocks(first.sentence, first.head, first.query, n) {
+            let scores = &mut scratch[..n * block.n_keys];
+            self.scores(&block, scores);
+            for (i, row) in scores.chunks_exact_mut(block.n_keys).enumerate() {
+                let highest = simd::max(row).max(max[i]);
+                if highest == f32::NEG_INFINITY {
+                    row.fill(0.0);
+                    continue;
+                }
+                // What has been summed so far was relative to another maximum.
+                let rescale = if max[i] == f32::NEG_INFINITY { 0.0 } else { exp(max[i] - highest) };
+                max[i] = highest;
+                sum[i] = sum[i] * rescale + exponentials(row, highest);
+                if block.key > 0 && rescale != 1.0 {
+                    context[i * stride + column..][..d_head].iter_mut().for_each(|value| *value *= rescale);
+                }
+                if let Some(dropout) = &self.heads.dropout {
+                    dropout.apply(self.place(&block, i), row);
+                }
+            }
+            let weights = Matrix::new(scores, n, block.n_keys);
+            let out = MatrixMut::strided(&mut context[column..], n, d_head, stride);
+            if block.key == 0 {
+                product(out, weights, self.values(&block), 1.0, Threads::One);
+            } else {
+                add_product(out, weights, self.values(&block), 1.0, Threads::One);
+            }
+        }
+        for i in 0..n {
+            let scale = if sum[i] > 0.0 { sum[i].recip() } else { 0.0 };
+            context[i * stride + column..][..d_head].iter_mut().for_each(|value| *value *= scale);
+            log_sums[i * self.heads.n_heads + first.head] = max[i] + sum[i].ln();
+        }
+    }
+}
+
+impl Function for Attention {
+    fn forward(&self, inputs: &[Input]) -> Output {
+        let view = self.view(inputs);
+        let Heads { n_heads, d_head, .. } = self.heads;
+        let width = n_heads * d_head;
+        let mut values = vec![0.0; view.batch * view.query_len * width];
+        let mut log_sums = vec![0.0; view.batch * view.query_len * n_heads];
+        // A task has some queries of one sentence, in all heads: their contexts lie side by side.
+        let tasks: Vec<(usize, usize, &mut [f32], &mut [f32])> = values
+            .chunks_mut(view.query_len * width)
+            .zip(log_sums.chunks_mut(view.query_len * n_heads))
+            .enumerate()
+            .flat_map(|(sentence, (context, log_sums))| {
+                let rows = context.chunks_mut(QUERIES * width).zip(log_sums.chunks_mut(QUERIES * n_heads));
+                rows.enumerate().map(move |(i, (context, log_sums))| (sentence, i * QUERIES, context, log_sums))
+            })
+            .collect();
+        let scratch = || vec![0.0; QUERIES * KEYS.min(view.key_len)];
+        tasks.into_par_iter().for_each_init(scratch, |scratch, (sentence, query, context, log_sums)| {
+            let n_queries = QUERIES.min(view.query_len - query);
+            for head in 0..n_heads {
+                let first = Block { sentence, head, query, n_queries, key: 0, n_keys: 0 };
+                vectorized(|| view.forward_rows(first, context, width, log_sums, scratch));
+            }
+        });
+        Output { shape: vec![view.batch, view.query_len, width], values, saved: vec![log_sums] }
+    }
+
+    fn backward(&self, of: Backprop) -> Vec<Gradient> {
+        let view = self.view(of.inputs);
+        let Heads { n_key_value_heads, d_head, .. } = self.heads;
+        let group = view.group();
+        let bias_wanted = self.has_bias && *of.wanted.last().expect("attention has inputs");
+        // The gradients of a head lie apart from the others' while they are summed, sentence after sentence.
+        let (query_len, key_len) = (view.query_len * d_head, view.key_len * d_head);
+        let mut of_query = vec![0.0; view.batch * group * n_key_value_heads * query_len];
+        let mut of_key = vec![0.0; view.batch * n_key_value_heads * key_len];
+        let mut of_value = vec![0.0; view.batch * n_key_value_heads * key_len];
+        let mut of_bias = vec![0.0; if bias_wanted { view.bias.map_or(0, <[f32]>::len) } else { 0 }];
+        let incoming = Incoming { gradient: of.gradient, output: of.output, log_sums: &of.saved[0] };
+        // The bias is one for all sentences: then a task has a head of all of them, otherwise of one.
+        let n_sentences = if bias_wanted { view.batch } else { 1 };
+        let bias_len = (of_bias.len() / n_key_value_heads).max(1);
+        let mut bias_parts: Vec<&mut [f32]> = of_bias.chunks_mut(bias_len).collect();
+        bias_parts.resize_with(view.batch * n_key_value_heads / n_sentences, Default::default);
+        of_query
+            .par_chunks_mut(n_sentences * group * query_len)
+            .zip(of_key.par_chunks_mut(n_sentences * key_len).zip(of_value.par_chunks_mut(n_sentences * key_len)))
+            .zip(bias_parts)
+            .enumerate()
+            .for_each_init(
+                || Scratch::new(view.key_len),
+                |scratch, (task, ((of_query, (of_key, of_value)), of_bias))| {
+                    let key_value_head = task * n_sentences / view.batch;
+                    let first = task * n_sentences % view.batch;
+                    for i in 0..n_sentences {
+                        let mut out = HeadGradients {
+                            query: &mut of_query[i * group * query_len..][..group * query_len],
+                            key: &mut of_key[i * key_len..][..key_len],
+                            value: &mut of_value[i * key_len..][..key_len],
+                            bias: of_bias,
+                        };
+                        for member in 0..group {
+                            let head = key_value_head * group + member;
+                            vectorized(|| view.backward_head([first + i, head, member], &incoming, &mut out, scratch));
+                        }
+                    }
+                },
+            );
+        let [query, key, value] = [(&of_query[..], group), (&of_key[..], 1), (&of_value[..], 1)];
+        let merged = |len, parts: &[_]| merge_heads(parts, n_key_value_heads, [view.batch, len, d_head]);
+        let mut gradients = if self.is_packed {
+            vec![Gradient::when(of.wanted[0], || merged(view.query_len, &[query, key, value]))]
+        } else {
+            vec![
+                Gradient::when(of.wanted[0], || merged(view.query_len, &[query])),
+                Gradient::when(of.wanted[1], || merged(view.key_len, &[key, value])),
+            ]
+        };
+        if self.has_bias {
+            gradients.push(Gradient::when(bias_wanted, || of_bias));
+        }
+        gradients
+    }
+}
+
+/// Heads side by side, position after position, from parts in which each head lies alone: `[n_heads, batch, n_members, len,
+/// d_head]`.
+fn merge_heads(parts: &[(&[f32], usize)], n_heads: usize, [batch, len, d_head]: [usize; 3]) -> Vec<f32> {
+    const ROWS: usize = 16;
+    let width = parts.iter().map(|(_, n_members)| n_heads * n_members * d_head).sum();
+    let mut out = vec![0.0; batch * len * width];
+    out.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, rows)| {
+        for (row, out) in rows.chunks_exact_mut(width).enumerate() {
+            let (sentence, position) = ((task * ROWS + row) / len, (task * ROWS + row) % len);
+            let mut pieces = out.chunks_exact_mut(d_head);
+            for (values, n_members) in parts {
+                for head in 0..n_heads * n_members {
+                    let (head, member) = (head / n_members, head % n_members);
+                    let start = (((head * batch + sentence) * n_members + member) * len + position) * d_head;
+                    pieces.next().expect("a row has every head").copy_from_slice(&values[start..start + d_head]);
+                }
+            }
+        }
+    });
+    out
+}
+
+/// What the backward pass starts from.
+struct Incoming<'a> {
+    gradient: &'a [f32],
+    output: &'a [f32],
+    log_sums: &'a [f32],
+}
+
+/// The gradients of one head of keys and values in one sentence, and of the queries that it serves.
+struct HeadGradients<'a> {
+    query: &'a mut [f32],
+    key: &'a mut [f32],
+    value: &'a mut [f32],
+    /// `[group, query_len, key_len]`, or empty.
+    bias: &'a mut [f32],
+}
+
+struct Scratch {
+    weights: Vec<f32>,
+    gradients: Vec<f32>,
+}
+
+impl Scratch {
+    fn new(key_len: usize) -> Self {
+        let block = || vec![0.0; QUERIES * KEYS.min(key_len)];
+        Self { weights: block(), gradients: block() }
+    }
+}
+
+impl View<'_> {
+    #[inline(always)]
+    fn backward_head(
+        &self,
+        [sentence, head, member]: [usize; 3],
+        incoming: &Incoming,
+        out: &mut HeadGradients,
+        scratch: &mut Scratch,
+    ) {
+        let d_head = self.heads.d_head;
+        let width = self.heads.n_heads * d_head;
+        let scale = (d_head as f32).sqrt().recip();
+        for query in (0..self.query_len).step_by(QUERIES) {
+            let n = QUERIES.min(self.query_len - query);
+            let start = (sentence * self.query_len + query) * width + head * d_head;
+            let gradient = Matrix::strided(&incoming.gradient[start..], n, d_head, width);
+            // sum_j P_ij dP_ij, which is the product of a context and its gradient.
+            let mut along = [0f32; QUERIES];
+            for (i, along) in along[..n].iter_mut().enumerate() {
+                let at = start + i * width;
+                let (gradient, context) = (&incoming.gradient[at..][..d_head], &incoming.output[at..][..d_head]);
+                *along = simd::sum(d_head, |i| gradient[i] * context[i]);
+            }
+            for block in self.blocks(sentence, head, query, n) {
+                let len = n * block.n_keys;
+                let (weights, gradients) = (&mut scratch.weights[..len], &mut scratch.gradients[..len]);
+                self.scores(&block, weights);
+                let scores_out = MatrixMut::new(gradients, n, block.n_keys);
+                product(scores_out, gradient, self.values(&block).transposed(), 1.0, Threads::One);
+                let rows = weights.chunks_exact_mut(block.n_keys).zip(gradients.chunks_exact_mut(block.n_keys));
+                for (i, (weights, gradients)) in rows.enumerate() {
+                    let log_sum =
+                        incoming.log_sums[(sentence * self.query_len + query + i) * self.heads.n_heads + head];
+                    if log_sum == f32::NEG_INFINITY {
+                        weights.fill(0.0);
+                        gradients.fill(0.0);
+                        continue;
+                    }
+                    let along = along[i];
+                    match &self.heads.dropout {
+                        None => {
+                            for (weight, gradient) in weights.iter_mut().zip(gradients.iter_mut()) {
+                                *weight = exp(*weight - log_sum);
+                                *gradient = *weight * (*gradient - along);
+                            }
+                        }
+                        Some(dropout) => dropout.each(self.place(&block, i), weights, |j, weight, factor| {
+                            let p = exp(*weight - log_sum);
+                            gradients[j] = p * (factor * gradients[j] - along);
+                            *weight = p * factor;
+                        }),
+                    }
+                }
+                let keys = block.key * d_head..(block.key + block.n_keys) * d_head;
+                let weights = Matrix::new(weights, n, block.n_keys);
+                let of_scores = Matrix::new(gradients, n, block.n_keys);
+                let of_value = MatrixMut::new(&mut out.value[keys.clone()], block.n_keys, d_head);
+                add_product(of_value, weights.transposed(), gradient, 1.0, Threads::One);
+                let of_key = MatrixMut::new(&mut out.key[keys], block.n_keys, d_head);
+                add_product(of_key, of_scores.transposed(), self.queries(&block), scale, Threads::One);
+                let of_query = &mut out.query[(member * self.query_len + query) * d_head..][..n * d_head];
+                add_product(MatrixMut::new(of_query, n, d_head), of_scores, self.keys(&block), scale, Threads::One);
+                if !out.bias.is_empty() {
+                    for (i, row) in gradients.chunks_exact(block.n_keys).enumerate() {
+                        let start = (member * self.query_len + query + i) * self.key_len + block.key;
+                        let of_bias = &mut out.bias[start..start + block.n_keys];
+                        of_bias.iter_mut().zip(row).for_each(|(sum, gradient)| *sum += gradient);
+                    }
+                }
+            }
+        }
+    }
+}

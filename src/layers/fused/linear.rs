@@ -1,0 +1,94 @@
+//! `x W + b` as one operation.
+
+use super::function::{Backprop, Function, Gradient, Input, Output, apply};
+use super::product::{Matrix, Threads, new_product};
+use super::simd::{for_pieces, sum_of_rows};
+use crate::layers::Pass;
+use burn::nn;
+use burn::tensor::Tensor;
+
+/// `x W + b`; with `transposed`, `x W^T + b`.
+#[derive(Debug)]
+struct Linear {
+    transposed: bool,
+}
+
+/// `x W + b`. Burn's layer adds the bias in a second pass and sums its gradient in a third.
+///
+/// # Shapes
+/// - input: `[.., d_input]`
+/// - weight: `[d_input, d_output]`, or `[d_output, d_input]` if `transposed`
+/// - output: `[.., d_output]`
+pub fn linear<const D: usize>(
+    input: Tensor<D>,
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    transposed: bool,
+) -> Tensor<D> {
+    let mut inputs = vec![input.into_dispatch(), weight.into_dispatch()];
+    inputs.extend(bias.map(Tensor::into_dispatch));
+    apply(Linear { transposed }, inputs)
+}
+
+/// The layer `layer`, fused if `pass` says so.
+pub fn linear_layer<const D: usize>(layer: &nn::Linear, input: Tensor<D>, pass: &Pass) -> Tensor<D> {
+    if !pass.fuses(&input.device()) {
+        return layer.forward(input);
+    }
+    linear(input, layer.weight.val(), layer.bias.as_ref().map(|bias| bias.val()), false)
+}
+
+/// The rows of a tensor as a matrix.
+pub(super) fn rows<'a>(input: &Input<'a>) -> Matrix<'a> {
+    let width = *input.shape.last().expect("a tensor has axes");
+    Matrix::new(input.values, input.values.len() / width, width)
+}
+
+/// `x W + b` in new memory.
+pub(super) fn affine(x: Matrix, weight: Matrix, bias: Option<&[f32]>) -> Vec<f32> {
+    let Some(bias) = bias else { return new_product(x, weight, Threads::All) };
+    let width = bias.len();
+    let mut out = new_product(x, weight, Threads::All);
+    for_pieces(&mut out, width, |_, piece| add_to_rows(piece, bias));
+    out
+}
+
+/// Adds `bias` to every row.
+#[inline(always)]
+pub(super) fn add_to_rows(rows: &mut [f32], bias: &[f32]) {
+    for row in rows.chunks_exact_mut(bias.len()) {
+        row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+    }
+}
+
+impl Function for Linear {
+    fn forward(&self, inputs: &[Input]) -> Output {
+        let weight = rows(&inputs[1]);
+        let weight = if self.transposed { weight.transposed() } else { weight };
+        let d_output = inputs[1].shape[if self.transposed { 0 } else { 1 }];
+        let values = affine(rows(&inputs[0]), weight, inputs.get(2).map(|bias| bias.values));
+        let mut shape = inputs[0].shape.to_vec();
+        *shape.last_mut().expect("a tensor has axes") = d_output;
+        Output { shape, values, saved: Vec::new() }
+    }
+
+    fn backward(&self, of: Backprop) -> Vec<Gradient> {
+        let (x, weight) = (rows(&of.inputs[0]), rows(&of.inputs[1]));
+        let d_output = of.inputs[1].shape[if self.transposed { 0 } else { 1 }];
+        let gradient = Matrix::new(of.gradient, of.gradient.len() / d_output, d_output);
+        let of_input =
+            || new_product(gradient, if self.transposed { weight } else { weight.transposed() }, Threads::All);
+        let of_weight = || {
+            if self.transposed {
+                new_product(gradient.transposed(), x, Threads::All)
+            } else {
+                new_product(x.transposed(), gradient, Threads::All)
+            }
+        };
+        let mut gradients = vec![Gradient::when(of.wanted[0], of_input), Gradient::when(of.wanted[1], of_weight)];
+        if let Some(wanted) = of.wanted.get(2) {
+            gradients.push(Gradient::when(*wanted, || sum_of_rows(of.gradient, d_output)));
+        }
+        gradients
+    }
+}

@@ -1,0 +1,37 @@
+//! Layers that compute in one pass over memory what the others spell out in burn's operations.
+//!
+//! On a CPU the arithmetic of a training update is not what takes the time: burn's elementwise operations run on one core,
+//! each through memory of its own, and every reshaped or transposed operand of a product is copied. The operations here are
+//! functions on slices, each with its own backward pass, that take part in burn's graph through one door ([`function`]).
+//! They run where tensors lie in this process's memory, on every core, and only in training; elsewhere, and with
+//! `training.fused = false`, a layer does the same in burn's operations. Both give the same numbers, up to rounding: that is
+//! what the tests compare.
+//!
+//! | operation | what it saves |
+//! | --- | --- |
+//! | [`linear`] | the second pass of the bias, copies of transposed operands |
+//! | [`attention`] | splitting, turning and merging heads; the matrix of weights, in both passes |
+//! | [`feed_forward`] | four passes between the products; the mask |
+//! | [`add_dropped`], [`dropout`] | the mask |
+//! | [`cross_entropy`] | all passes over the logits but two |
+//! | [`layer_norm`], [`rotate`] | all passes but one |
+
+mod attention;
+mod cross_entropy;
+mod feed_forward;
+// burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.
+#[allow(deprecated)]
+mod function;
+mod linear;
+mod product;
+mod residual;
+mod rotation;
+mod simd;
+
+pub use attention::{Heads, Projected, attention};
+pub use cross_entropy::{RowLoss, cross_entropy};
+pub use feed_forward::feed_forward;
+pub use linear::{linear, linear_layer};
+pub use residual::{add_dropped, dropout, layer_norm};
+pub use rotation::rotate;
+pub use simd::Dropout;

@@ -1,0 +1,143 @@
+//! Dropout, sums and norms of vectors.
+
+use super::function::{Backprop, Function, Gradient, Input, Output, apply};
+use super::simd::{Dropout, for_pieces, sum, sum_of_rows, task_rows, vectorized};
+use burn::tensor::Tensor;
+use rayon::prelude::*;
+
+/// `x` with elements dropped.
+#[derive(Debug)]
+struct Drop(Dropout);
+
+/// `x` with elements dropped.
+pub fn dropout<const D: usize>(input: Tensor<D>, dropout: Dropout) -> Tensor<D> {
+    apply(Drop(dropout), vec![input.into_dispatch()])
+}
+
+fn dropped(values: &[f32], dropout: &Dropout) -> Vec<f32> {
+    let mut out = values.to_vec();
+    for_pieces(&mut out, 1, |start, piece| dropout.apply(start, piece));
+    out
+}
+
+impl Function for Drop {
+    fn forward(&self, inputs: &[Input]) -> Output {
+        let values = dropped(inputs[0].values, &self.0);
+        Output { shape: inputs[0].shape.to_vec(), values, saved: Vec::new() }
+    }
+
+    fn backward(&self, of: Backprop) -> Vec<Gradient> {
+        vec![Gradient::when(of.wanted[0], || dropped(of.gradient, &self.0))]
+    }
+}
+
+/// `x + dropout(y)`.
+#[derive(Debug)]
+struct AddDropped(Option<Dropout>);
+
+/// `x + dropout(y)`.
+pub fn add_dropped<const D: usize>(x: Tensor<D>, y: Tensor<D>, dropout: Option<Dropout>) -> Tensor<D> {
+    apply(AddDropped(dropout), vec![x.into_dispatch(), y.into_dispatch()])
+}
+
+impl Function for AddDropped {
+    fn forward(&self, inputs: &[Input]) -> Output {
+        let (x, y) = (inputs[0].values, inputs[1].values);
+        let mut values = x.to_vec();
+        for_pieces(&mut values, 1, |start, piece| match &self.0 {
+            Some(dropout) => dropout.each(start, piece, |i, value, factor| *value += y[start + i] * factor),
+            None => piece.iter_mut().zip(&y[start..]).for_each(|(value, y)| *value += y),
+        });
+        Output { shape: inputs[0].shape.to_vec(), values, saved: Vec::new() }
+    }
+
+    fn backward(&self, of: Backprop) -> Vec<Gradient> {
+        let of_y = match &self.0 {
+            _ if !of.wanted[1] => Gradient::None,
+            Some(dropout) => Gradient::New(dropped(of.gradient, dropout)),
+            None => Gradient::Same,
+        };
+        vec![Gradient::Same, of_y]
+    }
+}
+
+/// `gamma (x - mean) / sqrt(var + epsilon) + beta` along the last axis.
+#[derive(Debug)]
+struct LayerNorm {
+    epsilon: f32,
+}
+
+/// `gamma (x - mean) / sqrt(var + epsilon) + beta` along the last axis.
+///
+/// # Shapes
+/// - input, output: `[.., width]`
+/// - gamma, beta: `[width]`
+pub fn layer_norm<const D: usize>(input: Tensor<D>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<D> {
+    let inputs = vec![input.into_dispatch(), gamma.into_dispatch(), beta.into_dispatch()];
+    apply(LayerNorm { epsilon: epsilon as f32 }, inputs)
+}
+
+/// The mean of a row, and one over its deviation.
+#[inline(always)]
+fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
+    let n = row.len() as f32;
+    let mean = sum(row.len(), |i| row[i]) / n;
+    let variance = sum(row.len(), |i| (row[i] - mean) * (row[i] - mean)) / n;
+    (mean, 1.0 / (variance + epsilon).sqrt())
+}
+
+impl Function for LayerNorm {
+    fn forward(&self, inputs: &[Input]) -> Output {
+        let [x, gamma, beta] = inputs else { unreachable!("three inputs") };
+        let width = gamma.values.len();
+        let mut values = x.values.to_vec();
+        for_pieces(&mut values, width, |_, piece| {
+            for row in piece.chunks_exact_mut(width) {
+                let (mean, scale) = moments(row, self.epsilon);
+                for (value, (gamma, beta)) in row.iter_mut().zip(gamma.values.iter().zip(beta.values)) {
+                    *value = (*value - mean) * scale * gamma + beta;
+                }
+            }
+        });
+        Output { shape: x.shape.to_vec(), values, saved: Vec::new() }
+    }
+
+    fn backward(&self, of: Backprop) -> Vec<Gradient> {
+        let [x, gamma, _] = of.inputs else { unreachable!("three inputs") };
+        let width = gamma.values.len();
+        let rows = task_rows(width) * width;
+        let mut of_x = vec![0.0; x.values.len()];
+        // Pieces of fixed size, added in order: the sum does not depend on the number of threads.
+        let of_gamma: Vec<Vec<f32>> = of_x
+            .par_chunks_mut(rows)
+            .zip(x.values.par_chunks(rows).zip(of.gradient.par_chunks(rows)))
+            .map(|(out, (x, gradient))| vectorized(|| backward_rows(out, x, gradient, gamma.values, self.epsilon)))
+            .collect();
+        let of_gamma = || sum_of_rows(&of_gamma.concat(), width);
+        vec![
+            Gradient::New(of_x),
+            Gradient::when(of.wanted[1], of_gamma),
+            Gradient::when(of.wanted[2], || sum_of_rows(of.gradient, width)),
+        ]
+    }
+}
+
+/// The gradients of some rows, and their part of that of gamma.
+#[inline(always)]
+fn backward_rows(out: &mut [f32], x: &[f32], gradient: &[f32], gamma: &[f32], epsilon: f32) -> Vec<f32> {
+    let width = gamma.len();
+    let n = width as f32;
+    let mut of_gamma = vec![0.0; width];
+    for (out, (x, gradient)) in out.chunks_exact_mut(width).zip(x.chunks_exact(width).zip(gradient.chunks_exact(width)))
+    {
+        let (mean, scale) = moments(x, epsilon);
+        let of_normal = sum(width, |i| gradient[i] * gamma[i]) / n;
+        let along = sum(width, |i| gradient[i] * gamma[i] * (x[i] - mean)) * scale / n;
+        for i in 0..width {
+            let normal = (x[i] - mean) * scale;
+            of_gamma[i] += gradient[i] * normal;
+            out[i] = scale * (gradient[i] * gamma[i] - of_normal - normal * along);
+        }
+    }
+    of_gamma
+}

@@ -1,0 +1,171 @@
+//! Loops that the compiler turns into the widest instructions of the machine at hand.
+
+use crate::random::Stream;
+use rayon::prelude::*;
+
+/// Runs `work`, compiled for the instructions that this machine has. What it calls has to be inlined into it.
+#[inline(always)]
+pub fn vectorized<T>(work: impl FnOnce() -> T) -> T {
+    pulp::Arch::new().dispatch(work)
+}
+
+/// Elements that one task works on: enough to outweigh starting it, and little enough for the cache.
+const TASK: usize = 1 << 14;
+
+/// Rows of `width` elements that make a task.
+pub fn task_rows(width: usize) -> usize {
+    (TASK / width.max(1)).max(1)
+}
+
+/// Calls `work` on pieces of `out` over all cores, with the place at which each begins. Pieces have whole rows of `width`.
+pub fn for_pieces(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
+    let len = task_rows(width) * width;
+    if out.len() <= len {
+        return vectorized(|| work(0, out));
+    }
+    out.par_chunks_mut(len).enumerate().for_each(|(i, piece)| vectorized(|| work(i * len, piece)));
+}
+
+/// The sum of the rows of `values`, each `width` long, always in the same order.
+pub fn sum_of_rows(values: &[f32], width: usize) -> Vec<f32> {
+    let add = |sum: &mut [f32], row: &[f32]| sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    // Pieces of fixed size, added in order: the sum does not depend on the number of threads.
+    let partial = |rows: &[f32]| {
+        vectorized(|| {
+            let mut sum = vec![0.0; width];
+            rows.chunks_exact(width).for_each(|row| add(&mut sum, row));
+            sum
+        })
+    };
+    let partials: Vec<Vec<f32>> = values.par_chunks(64 * width).map(partial).collect();
+    let mut sum = vec![0.0; width];
+    partials.iter().for_each(|row| add(&mut sum, row));
+    sum
+}
+
+/// Elements that the compiler may keep side by side.
+const LANES: usize = 16;
+
+/// The sum of `value(0), ..., value(len - 1)`, in lanes.
+#[inline(always)]
+pub fn sum(len: usize, value: impl Fn(usize) -> f32) -> f32 {
+    let mut lanes = [0f32; LANES];
+    for start in (0..len - len % LANES).step_by(LANES) {
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += value(start + lane);
+        }
+    }
+    let rest: f32 = (len - len % LANES..len).map(value).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// The highest of `values`, which are numbers.
+#[inline(always)]
+pub fn max(values: &[f32]) -> f32 {
+    let highest = |a: f32, b: f32| if b > a { b } else { a };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder().iter().copied().fold(f32::NEG_INFINITY, highest);
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = highest(*lane, *value);
+        }
+    }
+    lanes.into_iter().fold(rest, highest)
+}
+
+/// Replaces values by `e^(value - max)`; their sum.
+#[inline(always)]
+pub fn exponentials(values: &mut [f32], max: f32) -> f32 {
+    let mut lanes = [0f32; LANES];
+    for chunk in values.chunks_mut(LANES) {
+        for (value, lane) in chunk.iter_mut().zip(&mut lanes) {
+            *value = exp(*value - max);
+            *lane += *value;
+        }
+    }
+    lanes.iter().sum()
+}
+
+/// `e^x` to about one unit in the last place, zero below -87, in instructions that work on many elements at once.
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    // e^x = 2^n e^r with |r| <= ln(2) / 2; adding 1.5 * 2^23 leaves the integer n in the lowest bits.
+    let clamped = x.clamp(-87.0, 88.0);
+    let shifted = clamped * std::f32::consts::LOG2_E + 12_582_912.0;
+    let n = shifted - 12_582_912.0;
+    let r = (clamped - n * 0.693_359_4) + n * 2.121_944_4e-4;
+    let p =
+        1.0 + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_54 + r * (0.008_333_95 + r * 0.001_394_4)))));
+    let value = p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
+    if x < -87.0 { 0.0 } else { value }
+}
+
+/// `1 / (1 + e^-x)`.
+#[inline(always)]
+pub fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// The hyperbolic tangent, to about 1e-7.
+#[inline(always)]
+pub fn tanh(x: f32) -> f32 {
+    let e = exp(-2.0 * x.abs());
+    ((1.0 - e) / (1.0 + e)).copysign(x)
+}
+
+/// Which elements are dropped, computed wherever it is needed and never stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropout {
+    stream: Stream,
+    threshold: u32,
+    /// What an element that stays is multiplied by.
+    kept: f32,
+}
+
+impl Dropout {
+    /// Elements are zero with probability `rate`; the numbers are those of [`Stream::dropout_mask`].
+    pub fn new(stream: Stream, rate: f64) -> Self {
+        Self { stream, threshold: Stream::dropout_threshold(rate), kept: Stream::dropout_scale(rate) }
+    }
+
+    /// What an element that stays is multiplied by.
+    pub fn kept(&self) -> f32 {
+        self.kept
+    }
+
+    /// What the element at `place` is multiplied by.
+    #[inline(always)]
+    pub fn factor(&self, place: usize) -> f32 {
+        let bits = self.stream.bits(place as u64 / 2);
+        let half = if place.is_multiple_of(2) { bits as u32 } else { (bits >> 32) as u32 };
+        if half < self.threshold { 0.0 } else { self.kept }
+    }
+
+    /// Calls `work` with every element and its factor; `values` begins at place `start`.
+    #[inline(always)]
+    pub fn each(&self, start: usize, values: &mut [f32], mut work: impl FnMut(usize, &mut f32, f32)) {
+        let odd = (start % 2).min(values.len());
+        if odd == 1 {
+            work(0, &mut values[0], self.factor(start));
+        }
+        let first = (start + odd) as u64 / 2;
+        let mut factors = [0.0; 128];
+        for (block, piece) in values[odd..].chunks_mut(128).enumerate() {
+            for (i, pair) in factors.chunks_exact_mut(2).enumerate() {
+                let bits = self.stream.bits(first + (64 * block + i) as u64);
+                pair[0] = if (bits as u32) < self.threshold { 0.0 } else { self.kept };
+                pair[1] = if ((bits >> 32) as u32) < self.threshold { 0.0 } else { self.kept };
+            }
+            for (i, (value, factor)) in piece.iter_mut().zip(&factors).enumerate() {
+                work(odd + 128 * block + i, value, *factor);
+            }
+        }
+    }
+
+    /// Multiplies the elements, of which the first is at place `start`.
+    #[inline(always)]
+    pub fn apply(&self, start: usize, values: &mut [f32]) {
+        self.each(start, values, |_, value, factor| *value *= factor);
+    }
+}

@@ -1,0 +1,196 @@
+//! Fused operations: each the same as the layer written out in burn's operations, forward and backward, dropout included.
+
+use crate::support::{assert_close, closed_form_tensor, host_backends, random_cases};
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use lookback::layers::attention::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
+use lookback::layers::fused::{self, Heads, Projected};
+use lookback::layers::{Mask, Pass};
+use lookback::models::weights::{collect, to_vec};
+use lookback::models::{Model, Vocabularies};
+use lookback::training::optimizer::GradientSet;
+use lookback::training::{UpdatePart, gradients};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// How far fused and written out may be apart, as a part of the largest element: sums of a thousand 32-bit numbers in
+/// another order.
+const TOLERANCE: f64 = 3e-5;
+
+fn largest_of<'a>(tensors: impl IntoIterator<Item = &'a Vec<f32>>) -> f32 {
+    tensors.into_iter().flatten().fold(0f32, |max, value| value.abs().max(max))
+}
+
+/// Compares one of several tensors, of which `largest` is the largest element. A gradient that is zero but for rounding, as
+/// that of a key's bias, has no scale of its own: it is measured by a hundredth of that of the others.
+fn assert_close_among(what: &str, found: &[f32], expected: &[f32], largest: f32) {
+    let with_scale = |values: &[f32]| [values, &[1e-2 * largest]].concat();
+    assert_close(what, &with_scale(found), &with_scale(expected), TOLERANCE);
+}
+
+/// An attention in several heads.
+#[derive(Clone, Debug)]
+struct Case {
+    batch: usize,
+    query_len: usize,
+    key_len: usize,
+    n_key_value_heads: usize,
+    group: usize,
+    d_head: usize,
+    /// Real keys of each sentence, in thousandths of the length.
+    lengths: Option<Vec<usize>>,
+    is_causal: bool,
+    has_bias: bool,
+    dropout_rate: f64,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    // Blocks have 64 queries and 512 keys: lengths on both sides of each.
+    let len = prop_oneof![4 => 1usize..12, 1 => 60usize..70, 1 => 126usize..131];
+    let key_len = prop_oneof![4 => 1usize..12, 1 => 60usize..70, 1 => 510usize..515];
+    let sizes = (1usize..4, len, key_len, 1usize..3, 1usize..4, 1usize..6);
+    let lengths = prop::option::of(prop::collection::vec(0usize..=1000, 3));
+    (sizes, lengths, any::<bool>(), any::<bool>(), prop_oneof![Just(0.0), Just(0.3)]).prop_map(
+        |(
+            (batch, query_len, key_len, n_key_value_heads, group, d_head),
+            lengths,
+            is_causal,
+            has_bias,
+            dropout_rate,
+        )| {
+            let is_causal = is_causal && lengths.is_none();
+            let key_len = if is_causal { query_len } else { key_len };
+            Case {
+                batch,
+                query_len,
+                key_len,
+                n_key_value_heads,
+                group,
+                d_head,
+                lengths,
+                is_causal,
+                has_bias,
+                dropout_rate,
+            }
+        },
+    )
+}
+
+impl Case {
+    fn n_heads(&self) -> usize {
+        self.n_key_value_heads * self.group
+    }
+
+    fn mask(&self, device: &Device) -> Mask {
+        match &self.lengths {
+            Some(parts) => {
+                let lengths: Vec<usize> = parts[..self.batch].iter().map(|part| part * self.key_len / 1000).collect();
+                Mask::padding(&lengths, self.key_len, device)
+            }
+            None if self.is_causal => Mask::causal(self.query_len, device),
+            None => Mask::none(),
+        }
+    }
+
+    /// Context and the gradients of queries, keys and values, and bias.
+    fn measure(&self, is_fused: bool, device: &Device) -> Vec<Vec<f32>> {
+        let (width, key_width) = (self.n_heads() * self.d_head, 2 * self.n_key_value_heads * self.d_head);
+        let query = closed_form_tensor("query", [self.batch, self.query_len, width], 6.0, device).require_grad();
+        let key_value = closed_form_tensor("key", [self.batch, self.key_len, key_width], 6.0, device).require_grad();
+        let shape = [1, self.n_heads(), self.query_len, self.key_len];
+        let bias = self.has_bias.then(|| closed_form_tensor("bias", shape, 3.0, device).require_grad());
+        let mask = self.mask(device);
+        let mut pass = Pass::training(1, 2, 3);
+        let context = if is_fused {
+            let heads = Heads {
+                n_heads: self.n_heads(),
+                n_key_value_heads: self.n_key_value_heads,
+                d_head: self.d_head,
+                lengths: mask.lengths(),
+                is_causal: mask.is_causal(),
+                dropout: pass.next_dropout(self.dropout_rate),
+            };
+            fused::attention(Projected::Apart(query.clone(), key_value.clone()), bias.clone(), heads)
+        } else {
+            self.written_out(query.clone(), key_value.clone(), bias.as_ref(), &mask, &mut pass)
+        };
+        let weights = closed_form_tensor("coefficients", context.dims(), 1.0, device);
+        let grads = (context.clone() * weights).sum().backward();
+        let mut found = vec![to_vec(context)];
+        found.push(to_vec(query.grad(&grads).expect("a leaf has a gradient")));
+        found.push(to_vec(key_value.grad(&grads).expect("a leaf has a gradient")));
+        found.extend(bias.map(|bias| to_vec(bias.grad(&grads).expect("a leaf has a gradient"))));
+        found
+    }
+
+    fn written_out(
+        &self,
+        query: Tensor<3>,
+        key_value: Tensor<3>,
+        bias: Option<&Tensor<4>>,
+        mask: &Mask,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let heads = |tensor: Tensor<3>, n: usize| {
+            let [batch, len, _] = tensor.dims();
+            tensor.reshape([batch, len, n, self.d_head]).swap_dims(1, 2)
+        };
+        let width = self.n_key_value_heads * self.d_head;
+        let (key, value) = (key_value.clone().narrow(2, 0, width), key_value.narrow(2, width, width));
+        let [key, value] = [key, value].map(|part| heads(part, self.n_key_value_heads));
+        let terms = AttentionTerms { bias, dropout_rate: self.dropout_rate, ..AttentionTerms::masked(mask) };
+        let context = scaled_dot_product_attention(heads(query, self.n_heads()), key, value, &terms, pass);
+        let [batch, n_heads, len, d_head] = context.dims();
+        context.swap_dims(1, 2).reshape([batch, len, n_heads * d_head])
+    }
+}
+
+proptest! {
+    #![proptest_config(random_cases(96))]
+
+    #[test]
+    fn attention_in_blocks_is_attention_written_out(case in cases()) {
+        for adapter in host_backends() {
+            let device = adapter.device.clone().autodiff();
+            let (expected, found) = (case.measure(false, &device), case.measure(true, &device));
+            prop_assert_eq!(expected.len(), found.len());
+            let largest = largest_of(&expected);
+            for (what, (found, expected)) in
+                ["context", "query", "key and value", "bias"].iter().zip(found.iter().zip(&expected))
+            {
+                let what = format!("{what} of {case:?} on {}", adapter.backend);
+                assert_close_among(&what, found, expected, largest);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fused_update_is_the_update_written_out() {
+    for adapter in host_backends() {
+        for (name, config) in crate::backends::models() {
+            let vocabularies = Vocabularies { source: 17, target: 19, shared: false };
+            let model: Model = config.init(vocabularies, 1, &adapter.device).expect("the config can be used").train();
+            let measure = |is_fused: bool| {
+                let batch = crate::backends::batch(&adapter.device.clone().autodiff());
+                let n_total = batch.n_target_tokens();
+                let place = (3, 4);
+                let part =
+                    UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place, is_fused, replacement_rate: 0.0 };
+                let (grads, sums) = gradients(&model, &part);
+                let set = GradientSet::new(&model, grads, true);
+                let by_path =
+                    collect(&model).into_keys().map(|path| (path.clone(), set.get(&path).unwrap_or_default()));
+                (by_path.collect::<BTreeMap<_, _>>(), sums.smoothed)
+            };
+            let ((expected, expected_loss), (found, found_loss)) = (measure(false), measure(true));
+            let what = format!("{name} on {}", adapter.backend);
+            assert_close(&format!("{what}: loss"), &[found_loss], &[expected_loss], 1e-6);
+            assert_eq!(found.len(), expected.len(), "{what}");
+            let largest = largest_of(expected.values());
+            for (path, expected) in &expected {
+                assert_close_among(&format!("{what}: {path}"), &found[path], expected, largest);
+            }
+        }
+    }
+}
