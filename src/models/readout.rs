@@ -96,7 +96,7 @@ impl Readout {
     ) -> Tensor<3> {
         let read = match &self.deep {
             Some(deep) => {
-                let pairs = deep.forward(Tensor::cat(vec![state, embedded, context], 2));
+                let pairs = fused::linear_layer(deep, Tensor::cat(vec![state, embedded, context], 2), pass);
                 let half = pairs.dims()[2] / 2;
                 pairs.clone().narrow(2, 0, half).max_pair(pairs.narrow(2, half, half))
             }

@@ -2,6 +2,7 @@
 
 use super::local::{LocalWindow, WindowConfig};
 use super::score::{Score, ScoreConfig};
+use crate::layers::fused::{Placement, StepAttention};
 use crate::layers::{Init, Mask, Pass};
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
@@ -80,6 +81,24 @@ impl Alignment {
         let lengths: Vec<f32> = lengths.iter().map(|length| *length as f32).collect();
         let lengths = Tensor::from_data(TensorData::new(lengths, [batch, 1, 1]), &device);
         AttentionMemory { keys: self.score.keys(values.clone()), values, mask, lengths }
+    }
+
+    /// This alignment inside a fused recurrence, where there is one for its score and window.
+    pub(super) fn fused(
+        &self,
+        d_query: usize,
+        placement: Placement,
+        memory: &AttentionMemory,
+    ) -> Option<StepAttention> {
+        let (score, network) = self.score.fused(d_query).filter(|_| self.window.is_none())?;
+        Some(StepAttention {
+            keys: memory.keys.clone(),
+            values: memory.values.clone(),
+            lengths: memory.mask.lengths(),
+            score,
+            network,
+            placement,
+        })
     }
 
     /// The context of each query.

@@ -3,6 +3,7 @@
 use super::alignment::{Alignment, AttentionMemory};
 use super::local::WindowConfig;
 use super::score::ScoreConfig;
+use crate::layers::fused::{Placement, StepAttention};
 use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::nn::Linear;
@@ -34,6 +35,12 @@ impl BahdanauAttention {
             alignment: Alignment::new(score, window, d_query, d_value, init),
             context_input: init.linear_without_bias(d_value, n_gates * d_query, n_gates),
         }
+    }
+
+    /// The same at every step, inside a fused recurrence of width `d_query`.
+    pub(super) fn fused(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
+        let placement = Placement::Before { context_input: self.context_input.weight.val() };
+        self.alignment.fused(d_query, placement, memory)
     }
 
     /// The context for step `step`, and its part in the gates of the cell.

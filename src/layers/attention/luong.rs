@@ -3,6 +3,7 @@
 use super::alignment::{Alignment, AttentionMemory};
 use super::local::WindowConfig;
 use super::score::ScoreConfig;
+use crate::layers::fused::{self, Placement, StepAttention};
 use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::nn::Linear;
@@ -59,10 +60,21 @@ impl LuongAttention {
     ) -> (Tensor<3>, Tensor<3>) {
         pass.scoped("attention", |pass| {
             let context = self.alignment.forward(states.clone(), steps, memory, pass);
-            let attentional = self.attentional.forward(Tensor::cat(vec![context.clone(), states], 2)).tanh();
+            let both = Tensor::cat(vec![context.clone(), states], 2);
+            let attentional = fused::linear_layer(&self.attentional, both, pass).tanh();
             pass.record("attentional", || attentional.clone());
             (context, attentional)
         })
+    }
+
+    /// The same at every step with input feeding, inside a fused recurrence of width `d_query`.
+    pub(super) fn fused(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
+        let placement = Placement::After {
+            attentional: self.attentional.weight.val(),
+            attentional_bias: self.attentional.bias.as_ref().expect("the layer has a bias").val(),
+            feeding: self.feeding_input.as_ref()?.weight.val(),
+        };
+        self.alignment.fused(d_query, placement, memory)
     }
 
     /// Whether a step reads the attentional vector of the last.

@@ -24,6 +24,7 @@ pub use multi_head::{CrossAttention, MultiHeadConfig, SelfAttention};
 pub use score::ScoreConfig;
 
 use super::Init;
+use crate::layers::fused::StepAttention;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
@@ -115,6 +116,23 @@ impl AttentionConfig {
 }
 
 impl Attention {
+    /// Attention inside a fused recurrence of width `d_query`: where the next step depends on it, and there is such a
+    /// recurrence for its score and window.
+    pub fn fused(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
+        match self {
+            Self::Bahdanau(attention) => attention.fused(d_query, memory),
+            Self::Luong(attention) => attention.fused(d_query, memory),
+        }
+    }
+
+    /// Whether a step depends on what an earlier one attended to, or on its own attention.
+    pub fn is_in_recurrence(&self) -> bool {
+        match self {
+            Self::Bahdanau(_) => true,
+            Self::Luong(attention) => attention.feeds_input(),
+        }
+    }
+
     /// Does the source-side work that is the same at every step.
     ///
     /// # Shapes

@@ -111,7 +111,13 @@ inputs!(
     Three(a: FloatTensor, b: FloatTensor, c: FloatTensor),
     Four(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor),
     Five(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor),
-    Six(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor, f: FloatTensor)
+    Six(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor, f: FloatTensor),
+    Seven(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor, f: FloatTensor, g: FloatTensor),
+    Eight(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor, f: FloatTensor, g: FloatTensor, h: FloatTensor),
+    Nine(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor, f: FloatTensor, g: FloatTensor, h: FloatTensor, i: FloatTensor),
+    Ten(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor, f: FloatTensor, g: FloatTensor, h: FloatTensor, i: FloatTensor, j: FloatTensor),
+    Eleven(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor, f: FloatTensor, g: FloatTensor, h: FloatTensor, i: FloatTensor, j: FloatTensor, k: FloatTensor),
+    Twelve(a: FloatTensor, b: FloatTensor, c: FloatTensor, d: FloatTensor, e: FloatTensor, f: FloatTensor, g: FloatTensor, h: FloatTensor, i: FloatTensor, j: FloatTensor, k: FloatTensor, l: FloatTensor)
 );
 
 /// Backends on which a [`Function`] can run.
@@ -232,6 +238,12 @@ impl<B: HostBackend, C: CheckpointStrategy> FunctionBackend for Autodiff<B, C> {
             4 => node::<B, C, 4>(inputs, function),
             5 => node::<B, C, 5>(inputs, function),
             6 => node::<B, C, 6>(inputs, function),
+            7 => node::<B, C, 7>(inputs, function),
+            8 => node::<B, C, 8>(inputs, function),
+            9 => node::<B, C, 9>(inputs, function),
+            10 => node::<B, C, 10>(inputs, function),
+            11 => node::<B, C, 11>(inputs, function),
+            12 => node::<B, C, 12>(inputs, function),
             n => unreachable!("no function takes {n} tensors"),
         }
     }

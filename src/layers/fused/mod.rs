@@ -14,9 +14,12 @@
 //! | [`feed_forward`] | four passes between the products; the mask |
 //! | [`add_dropped`], [`dropout`] | the mask |
 //! | [`cross_entropy`] | all passes over the logits but two |
+//! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
 //! | [`layer_norm`], [`rotate`] | all passes but one |
 
+mod alignment;
 mod attention;
+mod cell;
 mod cross_entropy;
 mod feed_forward;
 // burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.
@@ -26,12 +29,16 @@ mod linear;
 mod product;
 mod residual;
 mod rotation;
+mod sequence;
 mod simd;
 
+pub use alignment::AlignmentScore;
 pub use attention::{Heads, Projected, attention};
 pub use cross_entropy::{RowLoss, cross_entropy};
 pub use feed_forward::feed_forward;
 pub use linear::{linear, linear_layer};
 pub use residual::{add_dropped, dropout, layer_norm};
 pub use rotation::rotate;
+pub use sequence::{CellParameters, Placement, Reading, StepAttention, attentive_layer, recurrent_layer};
 pub use simd::Dropout;
+pub(crate) use simd::vectorized;

@@ -26,6 +26,13 @@ impl<'a> Matrix<'a> {
         Self { values, n_rows, n_columns, row_stride, column_stride: 1 }
     }
 
+    /// The elements, row after row.
+    pub fn to_vec(self) -> Vec<f32> {
+        let Self { values, n_rows, n_columns, row_stride, column_stride } = self;
+        let row = |i: usize| (0..n_columns).map(move |j| values[i * row_stride + j * column_stride]);
+        (0..n_rows).flat_map(row).collect()
+    }
+
     /// Rows become columns; nothing moves.
     pub fn transposed(self) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! One step of recurrence: vanilla, GRU and LSTM cells.
 
-use crate::layers::Init;
+use crate::layers::{Init, Pass, fused};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Device, Int, Tensor, activation};
@@ -119,8 +119,17 @@ impl Cell {
     /// # Shapes
     /// - input: `[batch, len, d_input]`
     /// - output: `[batch, len, n_gates * d_hidden]`
-    pub fn project(&self, input: Tensor<3>) -> Tensor<3> {
-        self.input.forward(input)
+    pub fn project(&self, input: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        fused::linear_layer(&self.input, input, pass)
+    }
+
+    /// What a fused layer needs of the cell beside the projected input.
+    pub fn parameters(&self) -> fused::CellParameters {
+        fused::CellParameters {
+            kind: self.kind,
+            recurrent: self.recurrent.val(),
+            candidate_bias: self.candidate_bias.as_ref().map(|bias| bias.val()),
+        }
     }
 
     /// One step from the projected input.

@@ -1,6 +1,7 @@
 //! A stack of recurrent layers that reads a whole sequence, in one direction or both.
 
 use super::{Cell, CellKind, CellState, Running, unbind_steps};
+use crate::layers::fused::{self, Reading};
 use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -88,12 +89,12 @@ impl RecurrentEncoder {
             if i > 0 {
                 states = pass.dropout(states, self.dropout_rate);
             }
-            let (forward, forward_final) = read(&layer.forward, states.clone(), &running, Order::Forward);
+            let (forward, forward_final) = read(&layer.forward, states.clone(), &running, Order::Forward, pass);
             let mut layer_finals = vec![forward_final];
             states = match &layer.backward {
                 None => forward,
                 Some(cell) => {
-                    let (backward, backward_final) = read(cell, states, &running, Order::Backward);
+                    let (backward, backward_final) = read(cell, states, &running, Order::Backward, pass);
                     layer_finals.push(backward_final);
                     Tensor::cat(vec![forward, backward], 2)
                 }
@@ -116,10 +117,16 @@ enum Order {
 }
 
 /// All states of one direction, in source order, and the last real one.
-fn read(cell: &Cell, input: Tensor<3>, running: &Running, order: Order) -> (Tensor<3>, CellState) {
+fn read(cell: &Cell, input: Tensor<3>, running: &Running, order: Order, pass: &Pass) -> (Tensor<3>, CellState) {
     let [batch, len, _] = input.dims();
     let mut state = cell.start(batch, &input.device());
-    let projected = unbind_steps(cell.project(input));
+    let is_fused = pass.fuses(&input.device());
+    let projected = cell.project(input, pass);
+    if is_fused {
+        let reading = Reading { is_backward: order == Order::Backward, lengths: Some(running.lengths()) };
+        return fused::recurrent_layer(projected, &state, cell.parameters(), reading);
+    }
+    let projected = unbind_steps(projected);
     let mut outputs: Vec<Option<Tensor<2>>> = vec![None; len];
     for i in 0..len {
         let step = if order == Order::Forward { i } else { len - 1 - i };

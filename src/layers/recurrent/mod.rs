@@ -11,6 +11,7 @@ pub use cell::{Cell, CellKind, CellState};
 pub use encoder::{Encoded, EncoderShape, RecurrentEncoder};
 
 use burn::tensor::Tensor;
+use std::sync::Arc;
 
 /// The steps of a sequence as separate tensors.
 ///
@@ -36,6 +37,7 @@ pub fn unbind_steps(input: Tensor<3>) -> Vec<Tensor<2>> {
 /// # Shapes
 /// - each step: `[batch, 1]`, one where the step is a real token; `None` where all are
 pub struct Running {
+    lengths: Arc<[usize]>,
     steps: Vec<Option<Tensor<2>>>,
 }
 
@@ -49,7 +51,12 @@ impl Running {
             let real: Vec<f32> = lengths.iter().map(|length| if *length > step { 1.0 } else { 0.0 }).collect();
             Some(Tensor::from_data(burn::tensor::TensorData::new(real, [lengths.len(), 1]), device))
         };
-        Self { steps: (0..len).map(step).collect() }
+        Self { lengths: lengths.into(), steps: (0..len).map(step).collect() }
+    }
+
+    /// The real tokens of each sentence.
+    pub fn lengths(&self) -> Arc<[usize]> {
+        self.lengths.clone()
     }
 
     /// The column of step `step`.

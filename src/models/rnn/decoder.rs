@@ -3,7 +3,9 @@
 use super::{RnnMemory, RnnModel, RnnState};
 use crate::layers::Pass;
 use crate::layers::attention::{Attention, AttentionMemory};
-use crate::layers::recurrent::CellState;
+use crate::layers::fused::{self, Reading};
+use crate::layers::recurrent::{CellState, unbind_steps};
+use crate::models::Seq2Seq;
 use burn::tensor::Tensor;
 
 /// What a step hands to the readout.
@@ -78,6 +80,51 @@ impl RnnModel {
         (next, read)
     }
 
+    /// All steps from the words' parts in the gates of the first layer: states and, if attention takes part in the
+    /// recurrence, contexts.
+    ///
+    /// # Shapes
+    /// - gates: `[batch, len, n_gates * d_hidden]`
+    /// - output: `[batch, len, d_hidden]`, `[batch, len, d_encoded]`
+    pub(super) fn advance_in_steps(
+        &self,
+        gates: Tensor<3>,
+        memory: &RnnMemory,
+        pass: &mut Pass,
+    ) -> (Tensor<3>, Option<Tensor<3>>) {
+        let mut state = self.start(memory, 1);
+        let (mut states, mut contexts) = (Vec::new(), Vec::new());
+        for gates in unbind_steps(gates) {
+            let (next, read) = self.advance(gates, state, memory, pass);
+            state = next;
+            states.push(read.state);
+            contexts.extend(read.context);
+        }
+        (Tensor::stack(states, 1), (!contexts.is_empty()).then(|| Tensor::stack(contexts, 1)))
+    }
+
+    /// The same as one operation, where the pass asks for it and there is one for this decoder.
+    pub(super) fn advance_fused(
+        &self,
+        gates: Tensor<3>,
+        memory: &RnnMemory,
+        pass: &Pass,
+    ) -> Option<(Tensor<3>, Option<Tensor<3>>)> {
+        let [cell] = &self.decoder[..] else { return None };
+        if !pass.fuses(&gates.device()) {
+            return None;
+        }
+        let start = &memory.start[0];
+        match (&self.attention, &memory.attention) {
+            (Some(attention), Some(attended)) if attention.is_in_recurrence() => {
+                let attention = attention.fused(cell.d_hidden(), attended)?;
+                let (states, contexts) = fused::attentive_layer(gates, start, cell.parameters(), attention);
+                Some((states, Some(contexts)))
+            }
+            _ => Some((fused::recurrent_layer(gates, start, cell.parameters(), Reading::default()).0, None)),
+        }
+    }
+
     /// The decoder's layers, each over the output of the one below: the cells' new states and the output of the top layer.
     fn layers(&self, mut gates: Tensor<2>, previous: &[CellState], pass: &mut Pass) -> (Vec<CellState>, Tensor<2>) {
         let mut layers: Vec<CellState> = Vec::with_capacity(self.decoder.len());
@@ -85,7 +132,7 @@ impl RnnModel {
         for (cell, previous) in self.decoder.iter().zip(previous) {
             if let Some(below) = &output {
                 let input = pass.dropout(below.clone(), self.dropout_rate);
-                gates = cell.project(input.unsqueeze_dim(1)).squeeze_dim(1);
+                gates = cell.project(input.unsqueeze_dim(1), pass).squeeze_dim(1);
             }
             let state = cell.step(gates.clone(), previous);
             output = Some(match output {
@@ -141,7 +188,7 @@ impl RnnModel {
     ) -> Tensor<3> {
         let mut read = self.readout.forward(states, embedded, contexts, pass, self.dropout_rate);
         if let Some(projection) = &self.output_projection {
-            read = projection.forward(read);
+            read = fused::linear_layer(projection, read, pass);
         }
         pass.record("decoder.readout", || read.clone());
         let logits = self.output.forward(read, &self.target_embedding, pass);

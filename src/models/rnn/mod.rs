@@ -14,7 +14,7 @@ use super::{LengthLimits, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::attention::Attention;
-use crate::layers::recurrent::{Cell, CellState, Encoded, RecurrentEncoder, unbind_steps};
+use crate::layers::recurrent::{Cell, CellState, Encoded, RecurrentEncoder};
 use crate::layers::{Init, Pass};
 use bridge::BridgeLayer;
 use burn::module::Module;
@@ -169,7 +169,7 @@ impl Seq2Seq for RnnModel {
         let embedded = self.target_embedding.forward(previous.unsqueeze_dim(1));
         pass.record("decoder.embedded", || embedded.clone());
         let embedded = pass.dropout(embedded, self.dropout_rate);
-        let mut gates = self.decoder[0].project(embedded.clone()).squeeze_dim::<2>(1);
+        let mut gates = self.decoder[0].project(embedded.clone(), pass).squeeze_dim::<2>(1);
         let n_beams = gates.dims()[0] / memory.context.dims()[0];
         if let Some(fixed) = self.fixed_input(memory) {
             gates = gates + repeat_rows(fixed, n_beams);
@@ -190,25 +190,19 @@ impl Seq2Seq for RnnModel {
         let len = target_input.len();
         let embedded = self.target_embedding.forward(target_input.ids.clone());
         let embedded = pass.dropout(embedded, self.dropout_rate);
-        let mut gates = self.decoder[0].project(embedded.clone());
+        let mut gates = self.decoder[0].project(embedded.clone(), pass);
         if let Some(fixed) = self.fixed_input(&memory) {
             gates = gates + fixed.unsqueeze_dim(1);
         }
-        let mut state = self.start(&memory, 1);
-        let mut states = Vec::with_capacity(len);
-        let mut contexts = Vec::with_capacity(len);
-        for gates in unbind_steps(gates) {
-            let (next, read) = self.advance(gates, state, &memory, pass);
-            state = next;
-            states.push(read.state);
-            contexts.extend(read.context);
-        }
-        let states = Tensor::stack(states, 1);
+        let (states, contexts) = match self.advance_fused(gates.clone(), &memory, pass) {
+            Some(read) => read,
+            None => self.advance_in_steps(gates, &memory, pass),
+        };
         let steps: Vec<usize> = (0..len).collect();
-        let (contexts, states) = match self.attend_late(states.clone(), &steps, &memory, pass) {
-            Some((contexts, attentional)) => (contexts, attentional),
-            None if contexts.is_empty() => (memory.context.unsqueeze_dim::<3>(1).repeat_dim(1, len), states),
-            None => (Tensor::stack(contexts, 1), states),
+        let (contexts, states) = match (self.attend_late(states.clone(), &steps, &memory, pass), contexts) {
+            (Some((contexts, attentional)), _) => (contexts, attentional),
+            (None, Some(contexts)) => (contexts, states),
+            (None, None) => (memory.context.unsqueeze_dim::<3>(1).repeat_dim(1, len), states),
         };
         self.logits(states, embedded, contexts, pass)
     }

@@ -23,10 +23,10 @@ fn cells_are_pytorchs() {
     for case in golden_layers("cell") {
         let kind: CellKind = case.choice("cell");
         let build = |init: &Init| Cell::new(kind, case.number("d_input"), case.number("d_hidden"), init);
-        check_golden(case, build, |cell, inputs, _| {
+        check_golden(case, build, |cell, inputs, pass| {
             let memory = (kind == CellKind::Lstm).then(|| inputs.get::<2>("memory"));
             let state = CellState { hidden: inputs.get::<2>("hidden"), memory };
-            let projected = cell.project(inputs.get::<2>("input").unsqueeze_dim(1)).squeeze_dim(1);
+            let projected = cell.project(inputs.get::<2>("input").unsqueeze_dim(1), pass).squeeze_dim(1);
             let state = cell.step(projected, &state);
             let mut outputs = Outputs::from([named("hidden", state.hidden)]);
             outputs.extend(state.memory.map(|memory| named("memory", memory)));
@@ -71,7 +71,7 @@ fn small_cell(kind: CellKind, values: &[(&str, &[f32])]) -> Cell {
 fn step(cell: &Cell, input: f32, hidden: f32, memory: Option<f32>) -> (f32, Option<f32>) {
     let number = |value: f32| tensor(vec![value], [1, 1], &flex());
     let state = CellState { hidden: number(hidden), memory: memory.map(number) };
-    let state = cell.step(cell.project(number(input).unsqueeze_dim(1)).squeeze_dim(1), &state);
+    let state = cell.step(cell.project(number(input).unsqueeze_dim(1), &Pass::inference()).squeeze_dim(1), &state);
     (to_vec(state.hidden)[0], state.memory.map(|memory| to_vec(memory)[0]))
 }
 
@@ -136,7 +136,7 @@ fn gradients_of_cells_are_difference_quotients() {
                 .map(|(path, width)| closed_form_tensor::<2>(path, [2, width], 2.0, device));
             let memory = (kind == CellKind::Lstm).then_some(memory);
             // Two steps, so that the gradient runs through the memory too.
-            let projected = cell.project(input.unsqueeze_dim(1)).squeeze_dim::<2>(1);
+            let projected = cell.project(input.unsqueeze_dim(1), &Pass::inference()).squeeze_dim::<2>(1);
             let state = cell.step(projected.clone(), &CellState { hidden, memory });
             cell.step(projected, &state).hidden
         });

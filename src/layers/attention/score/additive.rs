@@ -48,4 +48,9 @@ impl Additive {
     pub fn forward(&self, query: Tensor<3>, keys: Tensor<3>) -> Tensor<3> {
         alignment_network(self.query.forward(query), keys, self.vector.val())
     }
+
+    /// `W` and `v`.
+    pub(super) fn network(&self) -> (Tensor<2>, Tensor<2>) {
+        (self.query.weight.val(), self.vector.val())
+    }
 }

@@ -50,4 +50,9 @@ impl Concat {
         let query = query.matmul(self.weight.val().narrow(0, 0, self.d_query).unsqueeze());
         alignment_network(query, keys, self.vector.val())
     }
+
+    /// The rows of `W` for the state, and `v`.
+    pub(super) fn network(&self) -> (Tensor<2>, Tensor<2>) {
+        (self.weight.val().narrow(0, 0, self.d_query), self.vector.val())
+    }
 }

@@ -30,6 +30,7 @@ pub use location::Location;
 pub use scaled_dot::ScaledDot;
 
 use crate::layers::Init;
+use crate::layers::fused::AlignmentScore;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
@@ -135,6 +136,20 @@ impl Score {
             Self::Concat(score) => score.forward(query, keys),
             Self::Cosine(score) => score.forward(query, keys),
             Self::Location(score) => score.forward(query, keys),
+        }
+    }
+}
+
+impl Score {
+    /// What a fused step needs of the score: how it compares, and the network that does, if it is one. None where no fused
+    /// step knows it.
+    pub(super) fn fused(&self, d_query: usize) -> Option<(AlignmentScore, Option<(Tensor<2>, Tensor<2>)>)> {
+        match self {
+            Self::Dot(_) | Self::General(_) => Some((AlignmentScore::Dot { scale: 1.0 }, None)),
+            Self::ScaledDot(_) => Some((AlignmentScore::Dot { scale: (d_query as f32).sqrt().recip() }, None)),
+            Self::Additive(score) => Some((AlignmentScore::Network, Some(score.network()))),
+            Self::Concat(score) => Some((AlignmentScore::Network, Some(score.network()))),
+            Self::Cosine(_) | Self::Location(_) => None,
         }
     }
 }
