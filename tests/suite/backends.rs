@@ -85,8 +85,7 @@ fn init(config: &ModelConfig, device: &Device) -> Model {
     config.init(vocabularies, 1, device).expect("the config can be used")
 }
 
-/// Sentences of different lengths, one of them empty.
-pub fn batch(device: &Device) -> Batch {
+fn batch(device: &Device) -> Batch {
     let examples = [
         Example { source: vec![4, 9, 13, 6, 11], target: vec![5, 8, 7] },
         Example { source: vec![7, 5], target: vec![18, 4, 6, 10, 12] },

@@ -213,12 +213,14 @@ fn what_a_silent_layer_of_an_encoder_has_read_goes_by_it_and_is_not_dropped() {
         let alone = with_closed_form(alone, 2.0);
         let input = closed_form_tensor("input", [3, 6, 5], 4.0, &flex());
         let lengths = [4, 1, 6];
-        let expected = alone.forward(input.clone(), &lengths, &mut Pass::inference());
-        let found = silent.forward(input, &lengths, &mut Pass::training(1, 2, 3));
-        assert_eq!(to_vec(found.states), to_vec(expected.states));
-        // What the cells of the silent layers carry on is what they said, which is nothing.
-        for state in found.finals[1..].iter().flatten() {
-            assert_eq!(to_vec(state.hidden.clone()), [0.0; 21]);
+        for is_fused in [false, true] {
+            let expected = alone.forward(input.clone(), &lengths, &mut Pass::inference().fused(is_fused));
+            let found = silent.forward(input.clone(), &lengths, &mut Pass::training(1, 2, 3).fused(is_fused));
+            assert_eq!(to_vec(found.states), to_vec(expected.states));
+            // What the cells of the silent layers carry on is what they said, which is nothing.
+            for state in found.finals[1..].iter().flatten() {
+                assert_eq!(to_vec(state.hidden.clone()), [0.0; 21]);
+            }
         }
     }
 }
