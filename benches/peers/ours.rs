@@ -1,0 +1,166 @@
+//! Our side of `peers.py`, which says what to do line by line and gets a line of JSON for each.
+//!
+//! `peers FOLDER BACKEND` reads `FOLDER/case.json`: the model, its vocabularies and the sentences of a batch.
+
+use burn::module::Module;
+use burn::tensor::{Device, Distribution, Tensor};
+use lookback::backend::Backend;
+use lookback::data::batch::{Batch, Example};
+use lookback::decoding::{DecodingConfig, Request, decode};
+use lookback::layers::Pass;
+use lookback::layers::fused::{self, Heads, Projected};
+use lookback::models::{Model, ModelConfig, Vocabularies, weights};
+use lookback::training::loss::smoothed_cross_entropy;
+use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
+use lookback::training::{UpdatePart, gradients};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::path::Path;
+use std::time::Instant;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Deserialize)]
+struct Case {
+    model: ModelConfig,
+    vocabulary: usize,
+    shared: bool,
+    source: Vec<Vec<u32>>,
+    target: Vec<Vec<u32>>,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let [folder, backend] = &arguments[..] else {
+        // Nothing to do without the other side.
+        println!("run benches/peers/peers.py instead");
+        return Ok(());
+    };
+    let device = backend.parse::<Backend>()?.open()?.device;
+    let case: Case = serde_json::from_slice(&std::fs::read(Path::new(folder).join("case.json"))?)?;
+    let vocabularies = Vocabularies { source: case.vocabulary, target: case.vocabulary, shared: case.shared };
+    let model = case.model.init(vocabularies, 1, &device)?;
+    let mut side = Side { learning: Some(model.clone().train()), model, case, device, adam: Adam::new(AdamConfig::default()), updates: 0 };
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let number = |i: usize| words.get(i).and_then(|word| word.parse::<usize>().ok()).unwrap_or(0);
+        let answer = match words.first().copied() {
+            Some("weights") => {
+                let bytes = weights::to_safetensors(&weights::collect(&side.model), HashMap::new())?;
+                std::fs::write(Path::new(folder).join("weights.safetensors"), bytes)?;
+                json!(side.model.num_params())
+            }
+            Some("loss") => side.loss(),
+            Some("update") => side.updates(number(1), words.get(2) != Some(&"plain")),
+            Some("decode") => side.decode(number(1), number(2), number(3)),
+            Some("attention") => attention([number(1), number(2), number(3), number(4)], number(5), &side.device),
+            _ => json!(null),
+        };
+        println!("{answer}");
+    }
+    Ok(())
+}
+
+struct Side {
+    case: Case,
+    model: Model,
+    learning: Option<Model>,
+    device: Device,
+    adam: Adam,
+    updates: u64,
+}
+
+impl Side {
+    fn batch(&self, device: &Device) -> Batch {
+        let pairs = self.case.source.iter().zip(&self.case.target);
+        let examples: Vec<Example> =
+            pairs.map(|(source, target)| Example { source: source.clone(), target: target.clone() }).collect();
+        Batch::new(&examples.iter().collect::<Vec<_>>(), device)
+    }
+
+    /// The mean loss of the untrained model, without dropout.
+    fn loss(&self) -> Value {
+        let batch = self.batch(&self.device);
+        let logits = self.model.forward_batch(&batch, &mut Pass::inference());
+        let sums = smoothed_cross_entropy(logits, &batch.target_ids, 0.1, 1).sums;
+        json!(sums.smoothed / sums.n_tokens as f64)
+    }
+
+    /// Seconds of each update: forward, backward, clipping, Adam.
+    fn updates(&mut self, n: usize, is_fused: bool) -> Value {
+        let batch = self.batch(&self.device.clone().autodiff());
+        let n_total = batch.n_target_tokens();
+        let seconds = (0..n).map(|_| {
+            let start = Instant::now();
+            self.updates += 1;
+            let place = (0, self.updates);
+            let batch = batch.clone();
+            let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place, is_fused, replacement_rate: 0.0 };
+            let model = self.learning.take().expect("one update at a time");
+            let (grads, _) = gradients(&model, &part);
+            let grads = GradientSet::new(&model, grads, true);
+            let scale = 1.0 / grads.norm().max(1.0);
+            self.learning = Some(self.adam.step(model, grads, scale, 1e-4));
+            start.elapsed().as_secs_f64()
+        });
+        json!(seconds.collect::<Vec<_>>())
+    }
+
+    /// Seconds for all sources in batches of `batch`, and the number of words written.
+    fn decode(&self, beam: usize, batch: usize, max_words: usize) -> Value {
+        let config = DecodingConfig {
+            beam_size: beam,
+            batch_sentences: batch * beam,
+            batch_tokens: usize::MAX / 4,
+            max_len_factor: 0.0,
+            max_len_extra: max_words,
+            ..DecodingConfig::default()
+        };
+        let requests: Vec<Request> = self.case.source.iter().map(|source| Request::new(source.clone())).collect();
+        let start = Instant::now();
+        let found = decode(&self.model, &requests, &config, 1, |_| ());
+        let seconds = start.elapsed().as_secs_f64();
+        let words: Vec<&Vec<u32>> = found.iter().map(|hypotheses| &hypotheses[0].tokens).collect();
+        json!({ "seconds": seconds, "words": words })
+    }
+}
+
+/// Seconds of attention alone, forward and backward, and the most memory that it took.
+fn attention([batch, len, n_heads, d_head]: [usize; 4], n: usize, device: &Device) -> Value {
+    let width = n_heads * d_head;
+    let heads = Heads { n_heads, n_key_value_heads: n_heads, d_head, lengths: None, is_causal: true, dropout: None };
+    let input: Tensor<3> = Tensor::random([batch, len, 3 * width], Distribution::Default, &device.clone().autodiff());
+    let before = reset_peak();
+    let seconds = (0..n).map(|_| {
+        let input = input.clone().require_grad();
+        let start = Instant::now();
+        let output = fused::attention(Projected::Packed(input.clone()), None, heads.clone());
+        let grads = output.sum_dim(2).sum().backward();
+        let gradient = input.grad(&grads);
+        let seconds = start.elapsed().as_secs_f64();
+        assert!(gradient.is_some());
+        seconds
+    });
+    let seconds: Vec<f64> = seconds.collect();
+    json!({ "seconds": seconds, "bytes": peak().saturating_sub(before) })
+}
+
+fn status(key: &str) -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("0 kB");
+    line.trim_start_matches(':').split_whitespace().next().and_then(|kb| kb.parse::<usize>().ok()).unwrap_or(0) * 1024
+}
+
+/// Forgets the highest use of memory so far; what is in use now.
+fn reset_peak() -> usize {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+    status("VmRSS")
+}
+
+fn peak() -> usize {
+    status("VmHWM")
+}
