@@ -56,9 +56,6 @@ import torch.nn.functional as F
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-PATH = Path(__file__).with_name("models.json.gz")
-COMMAND = "python tests/golden/models.py"
-
 BATCHES = [
     {
         "source": [[5, 9, 3, 2], [4, 7, 10, 6, 8, 2], [2]],
@@ -71,8 +68,6 @@ BATCHES = [
 ]
 SEPARATE = {"source": 11, "target": 13, "shared": False}
 SHARED = {"source": 13, "target": 13, "shared": True}
-
-PARAMETER_SCALE = {"transformer": 1.0, "rnn": 4.0}
 
 # The distance of every kink (relu, maxout) from zero that was met; a case close to one would be no test.
 KINKS: list[float] = []
@@ -207,6 +202,23 @@ def sinusoids(offset: int, length: int, d_model: int) -> torch.Tensor:
 # --- The Transformer -------------------------------------------------------------------------------------------------
 
 
+def transformer_shapes(config: dict, vocabularies: dict, norm, encoder: dict, decoder: dict) -> dict:
+    """All but the positions; `norm(name)` are the shapes of a norm, `encoder` and `decoder` those of a layer."""
+    d = config["d_model"]
+    shapes = {"target_embedding.weight": [vocabularies["target"], d]}
+    if config["tied_embeddings"] != "all":
+        shapes["source_embedding.weight"] = [vocabularies["source"], d]
+    for i in range(config["n_encoder_layers"]):
+        shapes |= prefixed(f"encoder.{i}", encoder)
+    for i in range(config["n_decoder_layers"]):
+        shapes |= prefixed(f"decoder.{i}", decoder)
+    if config["norm_position"] == "pre":
+        shapes |= norm("encoder_norm") | norm("decoder_norm")
+    if config["tied_embeddings"] == "none":
+        shapes |= linear_shapes("output.projection", d, vocabularies["target"])
+    return shapes
+
+
 class Transformer:
     def __init__(self, config: dict, vocabularies: dict):
         self.config = config
@@ -218,20 +230,9 @@ class Transformer:
         encoder = attention("attention", self_attention_shapes(d), "attention") | ffn
         decoder = attention("self_attention", self_attention_shapes(d), "self")
         decoder |= attention("cross_attention", cross_attention_shapes(d), "cross") | ffn
-        shapes = {"target_embedding.weight": [vocabularies["target"], d]}
-        if config["tied_embeddings"] != "all":
-            shapes["source_embedding.weight"] = [vocabularies["source"], d]
+        self.shapes = transformer_shapes(config, vocabularies, norm, encoder, decoder)
         if config["positions"]["kind"] == "learned":
-            shapes["position.learned.weight"] = [config["positions"]["max_len"], d]
-        for i in range(config["n_encoder_layers"]):
-            shapes |= prefixed(f"encoder.{i}", encoder)
-        for i in range(config["n_decoder_layers"]):
-            shapes |= prefixed(f"decoder.{i}", decoder)
-        if config["norm_position"] == "pre":
-            shapes |= norm("encoder_norm") | norm("decoder_norm")
-        if config["tied_embeddings"] == "none":
-            shapes |= linear_shapes("output.projection", d, vocabularies["target"])
-        self.shapes = shapes
+            self.shapes["position.learned.weight"] = [config["positions"]["max_len"], d]
 
     def embed(self, p: Parameters, table: str, ids: torch.Tensor) -> torch.Tensor:
         d, length = self.config["d_model"], ids.shape[1]
@@ -260,17 +261,13 @@ class Transformer:
     def logits(self, p: Parameters, source: list, target: list) -> torch.Tensor:
         config, n_heads = self.config, self.config["n_heads"]
         x, y, hidden = self.inputs(p, source, target)
+        ffn = lambda layer: lambda x: feed_forward(under(layer, "feed_forward"), config["activation"], x)
         for i in range(config["n_encoder_layers"]):
             layer = under(p, f"encoder.{i}")
             x = self.residual(
                 layer, "attention_residual", x, lambda x: multi_head(under(layer, "attention"), n_heads, x, x, hidden)
             )
-            x = self.residual(
-                layer,
-                "feed_forward_residual",
-                x,
-                lambda x: feed_forward(under(layer, "feed_forward"), config["activation"], x),
-            )
+            x = self.residual(layer, "feed_forward_residual", x, ffn(layer))
         if config["norm_position"] == "pre":
             x = layer_norm(x, p, "encoder_norm")
         for i in range(config["n_decoder_layers"]):
@@ -284,12 +281,7 @@ class Transformer:
             y = self.residual(
                 layer, "cross_residual", y, lambda y: multi_head(under(layer, "cross_attention"), n_heads, y, x, hidden)
             )
-            y = self.residual(
-                layer,
-                "feed_forward_residual",
-                y,
-                lambda y: feed_forward(under(layer, "feed_forward"), config["activation"], y),
-            )
+            y = self.residual(layer, "feed_forward_residual", y, ffn(layer))
         return self.output(p, y)
 
     def by_other_means(self, p: Parameters, source: list, target: list) -> torch.Tensor | None:
@@ -474,12 +466,7 @@ class Rnn:
             if config["bridge"] == "learned":
                 for part in ("hidden", "memory") if kind == "lstm" else ("hidden",):
                     shapes |= linear_shapes(f"bridge.{layer}.{part}", d_context, d)
-        if config["attention"]["kind"] == "bahdanau":
-            d_attention = config["attention"]["score"]["d_attention"]
-            shapes |= prefixed("attention", bahdanau_shapes(d, d_context, d_attention))
-        self.context_input = "context_input" if config["attention"]["kind"] == "none" else "attention.context_input"
-        if config["context"] == "every-step":
-            shapes |= linear_shapes(self.context_input, d_context, N_GATES[kind] * d, bias=False)
+        shapes |= self.attention_shapes(d_context)
         d_readout = {"state": d, "state-context": d + d_context}.get(config["readout"]["kind"])
         if config["readout"]["kind"] == "deep-output":
             d_readout = config["readout"]["d_maxout"]
@@ -490,32 +477,53 @@ class Rnn:
             shapes |= linear_shapes("output.projection", d_readout, vocabularies["target"])
         self.shapes = shapes
 
+    def attention_shapes(self, d_context: int) -> dict:
+        """Those of attention and of the further input."""
+        config, d = self.config, self.config["d_hidden"]
+        shapes = {}
+        if config["attention"]["kind"] == "bahdanau":
+            d_attention = config["attention"]["score"]["d_attention"]
+            shapes = prefixed("attention", bahdanau_shapes(d, d_context, d_attention))
+        if config["context"] == "every-step":
+            shapes |= linear_shapes(self.further_input(), d_context, N_GATES[config["cell"]] * d, bias=False)
+        return shapes
+
+    def further_input(self) -> str:
+        """The path of the matrix for what the decoder's first layer reads beside the word, if it reads anything."""
+        return "context_input" if self.config["attention"]["kind"] == "none" else "attention.context_input"
+
+    def run_encoder(self, p: Parameters, source: list):
+        """States in the order in which the words are read, and the last states of each layer."""
+        config = self.config
+        x = F.embedding(pad(self.as_read(source)), p["source_embedding.weight"])
+        lengths, sizes = [len(sentence) for sentence in source], (config["d_hidden"], config["n_layers"])
+        return run_encoder(under(p, "encoder"), config["cell"], *sizes, self.n_directions, x, lengths)
+
+    def as_read(self, source: list) -> list:
+        if self.config["reverse_source"]:
+            return [sentence[-2::-1] + sentence[-1:] for sentence in source]
+        return source
+
+    def first_states(self, p: Parameters, finals: list[list[torch.Tensor]]) -> list[list[torch.Tensor]]:
+        """The decoder's, in each layer, from the encoder's last."""
+        if self.config["bridge"] == "zeros":
+            return [[torch.zeros(len(value), self.config["d_hidden"]) for value in final] for final in finals]
+        bridge = lambda value, layer, part: torch.tanh(linear(value, p, f"bridge.{layer}.{part}"))
+        return [
+            [bridge(value, layer, part) for value, part in zip(final, ("hidden", "memory"))]
+            for layer, final in enumerate(finals)
+        ]
+
     def encode(self, p: Parameters, source: list):
         """Annotations, the fixed context, and the decoder's first state in each layer."""
-        config, d = self.config, self.config["d_hidden"]
-        if config["reverse_source"]:
-            source = [sentence[-2::-1] + sentence[-1:] for sentence in source]
-        x = F.embedding(pad(source), p["source_embedding.weight"])
-        lengths = [len(sentence) for sentence in source]
-        encoder = under(p, "encoder")
-        states, finals = run_encoder(encoder, config["cell"], d, config["n_layers"], self.n_directions, x, lengths)
-        if config["bridge"] == "learned":
-            start = [
-                [
-                    torch.tanh(linear(value, p, f"bridge.{layer}.{part}"))
-                    for value, part in zip(final, ("hidden", "memory"))
-                ]
-                for layer, final in enumerate(finals)
-            ]
-        else:
-            start = [[torch.zeros(len(source), d) for _ in final] for final in finals]
-        return states, finals[-1][0], start
+        states, finals = self.run_encoder(p, source)
+        return states, finals[-1][0], self.first_states(p, finals)
 
     def decoder_weights(self, p: Parameters) -> list[list[torch.Tensor]]:
-        """The context is a further input of the first layer: [W, C] [y; c] = W y + C c."""
-        context = p.get(f"{self.context_input}.weight")
+        """What is read beside the word is a further input of the first layer: [W, C] [y; c] = W y + C c."""
+        further = p.get(f"{self.further_input()}.weight")
         return [
-            cell_weights(self.config["cell"], under(p, f"decoder.{layer}"), context if layer == 0 else None)
+            cell_weights(self.config["cell"], under(p, f"decoder.{layer}"), further if layer == 0 else None)
             for layer in range(self.config["n_layers"])
         ]
 
@@ -600,9 +608,8 @@ def transformer_cases() -> list[dict]:
             "tied_embeddings": tied,
         }
         name = f"transformer/{norm}-{positions}-{activation}-tied-{tied}-{n_encoder}x{n_decoder}"
-        cases.append(
-            {"name": name, "config": config, "vocabularies": SHARED if tied == "all" else SEPARATE, "batch": batch}
-        )
+        vocabularies = SHARED if tied == "all" else SEPARATE
+        cases.append({"name": name, "config": config, "vocabularies": vocabularies, "batch": BATCHES[batch]})
     return cases
 
 
@@ -627,6 +634,7 @@ def rnn_cases() -> list[dict]:
         ("lstm", 1, "both", False, "none", "initial", "learned", "state-context", "projection"),
     ]
     cases = []
+    bahdanau = {"kind": "bahdanau", "score": {"kind": "additive", "d_attention": 3}}
     for i, (cell, n_layers, directions, is_reversed, attention, context, bridge, readout, output) in enumerate(rows):
         config = {
             "kind": "rnn",
@@ -636,7 +644,7 @@ def rnn_cases() -> list[dict]:
             "n_layers": n_layers,
             "directions": directions,
             "reverse_source": is_reversed,
-            "attention": {"kind": "none"} if attention == "none" else {"kind": "bahdanau", "score": {"kind": "additive", "d_attention": 3}},
+            "attention": bahdanau if attention == "bahdanau" else {"kind": "none"},
             "context": context,
             "bridge": bridge,
             "readout": {"kind": readout} | ({"d_maxout": 4} if readout == "deep-output" else {}),
@@ -645,7 +653,8 @@ def rnn_cases() -> list[dict]:
         }
         parts = [f"{cell}{n_layers}", directions] + ["reversed"] * is_reversed
         parts += [attention if attention != "none" else "fixed", context, bridge, readout, output]
-        cases.append({"name": "rnn/" + "-".join(parts), "config": config, "vocabularies": SEPARATE, "batch": i % 2})
+        name = "rnn/" + "-".join(parts)
+        cases.append({"name": name, "config": config, "vocabularies": SEPARATE, "batch": BATCHES[i % 2]})
     return cases
 
 
@@ -702,11 +711,10 @@ def moved_parameters(p: Parameters, path: str, by: torch.Tensor) -> Parameters:
     return moved
 
 
-def model_case(case: dict) -> dict:
-    config, batch = case["config"], BATCHES[case["batch"]]
-    source, target = batch["source"], batch["target_input"]
-    model = (Transformer if config["kind"] == "transformer" else Rnn)(config, case["vocabularies"])
-    scale = PARAMETER_SCALE[config["kind"]]
+def model_case(case: dict, kind: type, scale: float) -> dict:
+    """What the file says of a model of class `kind`, once checked; `case` is {name, config, vocabularies, batch}."""
+    source, target = case["batch"]["source"], case["batch"]["target_input"]
+    model = kind(case["config"], case["vocabularies"])
     p = Parameters(model.shapes, scale)
     KINKS.clear()
     logits = model.logits(p, source, target)
@@ -716,9 +724,9 @@ def model_case(case: dict) -> dict:
     check_model(case["name"], model, p, source, target, logits, grads)
     return {
         "name": case["name"],
-        "config": config,
+        "config": case["config"],
         "vocabularies": case["vocabularies"],
-        **batch,
+        **case["batch"],
         "parameter_scale": scale,
         "parameters": model.shapes,
         "logits_shape": list(logits.shape),
@@ -969,39 +977,40 @@ def difference(path: str, stored, fresh) -> str | None:
     return next((found for found in (difference(*pair) for pair in pairs) if found), None)
 
 
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def write_or_check(name: str, documentation: str, models, layers, **versions: str) -> None:
+    """The command line of `name`.py; `models()` and `layers()` make its cases, `versions` are further libraries'."""
+    arguments = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--check", action="store_true", help="compare instead of writing")
     check = arguments.parse_args().check
+    path = Path(__file__).with_name(f"{name}.json.gz")
     torch.set_default_dtype(torch.float64)
     torch.set_num_threads(1)
-    content = {
-        "generator": {
-            "command": COMMAND,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-        },
-        "models": [model_case(case) for case in transformer_cases() + rnn_cases()],
-        "layers": attention_cases()
-        + feed_forward_cases()
-        + recurrent_cases()
-        + layer_norm_cases()
-        + sinusoid_cases()
-        + loss_cases(),
-    }
+    generator = {"command": f"python tests/golden/{name}.py", "python": platform.python_version()}
+    generator |= {"torch": torch.__version__, "numpy": np.__version__} | versions
+    content = {"generator": generator, "models": models(), "layers": layers()}
     if check:
-        stored = json.loads(gzip.decompress(PATH.read_bytes()))
-        found = difference("models.json", stored | {"generator": None}, content | {"generator": None})
+        stored = json.loads(gzip.decompress(path.read_bytes()))
+        found = difference(f"{name}.json", stored | {"generator": None}, content | {"generator": None})
         if found:
             raise SystemExit(found)
-        print(f"{PATH.name} is what PyTorch {torch.__version__} says")
+        libraries = {"PyTorch": torch.__version__} | versions
+        print(f"{path.name} agrees with {' and '.join(f'{library} {its}' for library, its in libraries.items())}")
         return
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    PATH.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     n_cases = len(content["models"]), len(content["layers"])
-    print(f"{PATH.name}: {n_cases[0]} models, {n_cases[1]} layers, {PATH.stat().st_size} bytes")
+    print(f"{path.name}: {n_cases[0]} models, {n_cases[1]} layers, {path.stat().st_size} bytes")
+
+
+def model_cases() -> list[dict]:
+    transformers = [model_case(case, Transformer, 1.0) for case in transformer_cases()]
+    return transformers + [model_case(case, Rnn, 4.0) for case in rnn_cases()]
+
+
+def layer_cases() -> list[dict]:
+    cases = attention_cases() + feed_forward_cases() + recurrent_cases()
+    return cases + layer_norm_cases() + sinusoid_cases() + loss_cases()
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check("models", __doc__, model_cases, layer_cases)

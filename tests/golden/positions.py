@@ -18,13 +18,8 @@ Layer cases: rotary, alibi-slopes, t5-buckets, rms-norm, biased-attention, shaw-
 grouped-cross-attention.
 """
 
-import argparse
-import gzip
-import json
 import math
-import platform
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -39,9 +34,6 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 import models
 from models import Parameters, assert_equal, feed_forward, is_padding, linear, linear_shapes, pad, prefixed, under
-
-PATH = Path(__file__).with_name("positions.json.gz")
-COMMAND = "python tests/golden/positions.py"
 
 BATCHES = [
     {
@@ -263,26 +255,15 @@ class Transformer:
         encoder = attention("attention", "attention", self.encoder_scheme) | ffn
         decoder = attention("self_attention", "self", self.decoder_scheme)
         decoder |= attention("cross_attention", "cross", None) | ffn
-        shapes = {"target_embedding.weight": [vocabularies["target"], d]}
-        if config["tied_embeddings"] != "all":
-            shapes["source_embedding.weight"] = [vocabularies["source"], d]
+        self.shapes = models.transformer_shapes(config, vocabularies, norm, encoder, decoder)
         stacks = [("position", self.encoder_scheme)]
         if config.get("decoder_positions") or self.encoder_scheme["kind"] == "t5":
             stacks.append(("decoder_position", self.decoder_scheme))
         for name, scheme in stacks:
             if scheme["kind"] == "learned":
-                shapes[f"{name}.learned.weight"] = [scheme["max_len"], d]
+                self.shapes[f"{name}.learned.weight"] = [scheme["max_len"], d]
             if scheme["kind"] == "t5":
-                shapes[f"{name}.table"] = [scheme["n_buckets"], n_heads]
-        for i in range(config["n_encoder_layers"]):
-            shapes |= prefixed(f"encoder.{i}", encoder)
-        for i in range(config["n_decoder_layers"]):
-            shapes |= prefixed(f"decoder.{i}", decoder)
-        if config["norm_position"] == "pre":
-            shapes |= norm("encoder_norm") | norm("decoder_norm")
-        if config["tied_embeddings"] == "none":
-            shapes |= linear_shapes("output.projection", d, vocabularies["target"])
-        self.shapes = shapes
+                self.shapes[f"{name}.table"] = [scheme["n_buckets"], n_heads]
 
     def embed(self, p: Parameters, table: str, ids: torch.Tensor, scheme: dict, stack: str) -> torch.Tensor:
         d, length = self.config["d_model"], ids.shape[1]
@@ -404,32 +385,9 @@ def model_cases() -> list[dict]:
         heads = f"{n_heads}" if n_kv is None else f"{n_heads}-over-{n_kv}"
         name = f"positions/{sides}-{norm_position}-{norm}-heads-{heads}-{activation}-tied-{tied}-{layers[0]}x{layers[1]}"
         vocabularies = SHARED if tied == "all" else SEPARATE
-        cases.append({"name": name, "config": config, "vocabularies": vocabularies, "batch": batch})
+        case = {"name": name, "config": config, "vocabularies": vocabularies, "batch": BATCHES[batch]}
+        cases.append(models.model_case(case, Transformer, 1.0))
     return cases
-
-
-def model_case(case: dict) -> dict:
-    config, batch = case["config"], BATCHES[case["batch"]]
-    source, target = batch["source"], batch["target_input"]
-    model = Transformer(config, case["vocabularies"])
-    p = Parameters(model.shapes)
-    models.KINKS.clear()
-    logits = model.logits(p, source, target)
-    assert min(models.KINKS, default=1) > 1e-5, f"{case['name']}: close to a kink: {min(models.KINKS)}"
-    grads = models.gradients((logits * models.coefficients(logits.shape, target)).sum(), p)
-    logits = logits.masked_fill(is_padding([len(sentence) for sentence in target], logits.shape[1]).unsqueeze(2), 0)
-    models.check_model(case["name"], model, p, source, target, logits, grads)
-    return {
-        "name": case["name"],
-        "config": config,
-        "vocabularies": case["vocabularies"],
-        **batch,
-        "parameter_scale": 1.0,
-        "parameters": model.shapes,
-        "logits_shape": list(logits.shape),
-        "logits": models.numbers(logits),
-        "gradients": {path: models.numbers(value) for path, value in grads.items()},
-    }
 
 
 # --- Layer cases -----------------------------------------------------------------------------------------------------
@@ -551,38 +509,9 @@ def attention_cases() -> list[dict]:
     return cases
 
 
-# --- The file --------------------------------------------------------------------------------------------------------
-
-
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--check", action="store_true", help="compare instead of writing")
-    check = arguments.parse_args().check
-    torch.set_default_dtype(torch.float64)
-    torch.set_num_threads(1)
-    content = {
-        "generator": {
-            "command": COMMAND,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "transformers": transformers.__version__,
-        },
-        "models": [model_case(case) for case in model_cases()],
-        "layers": scheme_cases() + attention_cases(),
-    }
-    if check:
-        stored = json.loads(gzip.decompress(PATH.read_bytes()))
-        found = models.difference("positions.json", stored | {"generator": None}, content | {"generator": None})
-        if found:
-            raise SystemExit(found)
-        print(f"{PATH.name} is what PyTorch {torch.__version__} and transformers {transformers.__version__} say")
-        return
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    PATH.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    n_cases = len(content["models"]), len(content["layers"])
-    print(f"{PATH.name}: {n_cases[0]} models, {n_cases[1]} layers, {PATH.stat().st_size} bytes")
+def layer_cases() -> list[dict]:
+    return scheme_cases() + attention_cases()
 
 
 if __name__ == "__main__":
-    main()
+    models.write_or_check("positions", __doc__, model_cases, layer_cases, transformers=transformers.__version__)

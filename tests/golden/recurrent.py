@@ -23,37 +23,23 @@ Model cases are a covering design: every pair of choices that can occur together
 residual connections and a fixed context, the last states that the top cells carry.
 """
 
-import argparse
-import gzip
 import itertools
-import json
 import math
-import platform
 import random
-from pathlib import Path
 
 import models
-import numpy as np
 import torch
 import torch.nn.functional as F
 from models import (
-    KINKS,
     N_GATES,
     SEPARATE,
     Parameters,
     Rnn,
     assert_equal,
-    cell_shapes,
     cell_step,
-    cell_weights,
-    coefficients,
-    encoder_shapes,
-    gradients,
-    is_padding,
     layer_case,
     linear,
     linear_shapes,
-    numbers,
     pad,
     prefixed,
     run_encoder,
@@ -61,19 +47,13 @@ from models import (
     under,
 )
 
-PATH = Path(__file__).with_name("recurrent.json.gz")
-COMMAND = "python tests/golden/recurrent.py"
-
 # As in models.py, but no length twice.
 BATCHES = [
     {
         "source": [[5, 9, 3, 2], [4, 7, 10, 6, 8, 5, 2], [2]],
         "target_input": [[1, 6, 11], [1, 5, 8, 12, 4], [1]],
     },
-    {
-        "source": [[7, 4, 4, 9, 5, 2], [10, 2], [6, 8, 2]],
-        "target_input": [[1, 9], [1, 4, 7, 7], [1, 3, 10, 5, 12]],
-    },
+    models.BATCHES[1],
 ]
 
 SCORES = ("dot", "scaled-dot", "general", "additive", "concat", "cosine", "location")
@@ -228,81 +208,47 @@ class Attending(Rnn):
     """The recurrent encoder-decoder with attention; readout as in models.py."""
 
     def __init__(self, config: dict, vocabularies: dict):
-        self.config = config
-        e, d, kind, n_layers = config["d_embedding"], config["d_hidden"], config["cell"], config["n_layers"]
-        self.n_directions = 2 if config["directions"] == "both" else 1
-        d_context = self.n_directions * d
         attention = config["attention"]
         self.is_luong, self.feeds = attention["kind"] == "luong", attention.get("input_feeding", False)
-        shapes = {"source_embedding.weight": [vocabularies["source"], e]}
-        shapes |= {"target_embedding.weight": [vocabularies["target"], e]}
-        shapes |= prefixed("encoder", encoder_shapes(kind, e, d, n_layers, self.n_directions))
-        for layer in range(n_layers):
-            shapes |= prefixed(f"decoder.{layer}", cell_shapes(kind, e if layer == 0 else d, d))
-            if config["bridge"] == "learned":
-                for part in ("hidden", "memory") if kind == "lstm" else ("hidden",):
-                    shapes |= linear_shapes(f"bridge.{layer}.{part}", d_context, d)
+        super().__init__(config, vocabularies)
+
+    def attention_shapes(self, d_context: int) -> dict:
+        attention, d = self.config["attention"], self.config["d_hidden"]
+        shapes = {}
         if attention["kind"] != "none":
             alignment = alignment_shapes(attention["score"], attention["window"], d, d_context)
-            shapes |= prefixed("attention.alignment", alignment)
+            shapes = prefixed("attention.alignment", alignment)
         if self.is_luong:
             shapes |= linear_shapes("attention.attentional", d_context + d, d)
-        # What the first layer reads beside the word.
-        self.further_input = None
-        if not self.is_luong:
-            self.further_input = "context_input" if attention["kind"] == "none" else "attention.context_input"
-            shapes |= linear_shapes(self.further_input, d_context, N_GATES[kind] * d, bias=False)
-        elif self.feeds:
-            self.further_input = "attention.feeding_input"
-            shapes |= linear_shapes(self.further_input, d, N_GATES[kind] * d, bias=False)
-        d_readout = {"state": d, "state-context": d + d_context}.get(config["readout"]["kind"])
-        if config["readout"]["kind"] == "deep-output":
-            d_readout = config["readout"]["d_maxout"]
-            shapes |= linear_shapes("readout.deep", d + e + d_context, 2 * d_readout)
-        if config["output"] == "similarity":
-            shapes |= linear_shapes("output_projection", d_readout, e)
-        else:
-            shapes |= linear_shapes("output.projection", d_readout, vocabularies["target"])
-        self.shapes = shapes
+        if self.feeds or not self.is_luong:
+            d_read = d if self.is_luong else d_context
+            shapes |= linear_shapes(self.further_input(), d_read, N_GATES[self.config["cell"]] * d, bias=False)
+        return shapes
+
+    def further_input(self) -> str:
+        return "attention.feeding_input" if self.is_luong else super().further_input()
 
     def read(self, p: Parameters, source: list):
         """Annotations in the order of the words, the top cells' last states, and the decoder's first state in each layer."""
-        config, d, n_layers = self.config, self.config["d_hidden"], self.config["n_layers"]
-        fed = [sentence[-2::-1] + sentence[-1:] if config["reverse_source"] else sentence for sentence in source]
+        config, d = self.config, self.config["d_hidden"]
         lengths = [len(sentence) for sentence in source]
-        x = F.embedding(pad(fed), p["source_embedding.weight"])
+        x = F.embedding(pad(self.as_read(source)), p["source_embedding.weight"])
         finals = []
         # Layer by layer, each by a PyTorch module of its own, since PyTorch knows no residual connections.
-        for layer in range(n_layers):
+        for layer in range(config["n_layers"]):
             one = prefixed("layers.0", under(p, f"encoder.layers.{layer}"))
             states, final = run_encoder(one, config["cell"], d, 1, self.n_directions, x, lengths)
             x = states + x if config["residual"] and layer > 0 else states
             finals += final
         if not config["residual"]:
-            words = F.embedding(pad(fed), p["source_embedding.weight"])
-            encoder = under(p, "encoder")
-            whole, _ = run_encoder(encoder, config["cell"], d, n_layers, self.n_directions, words, lengths)
-            assert_equal("layer by layer", x, whole)
-        start = [[torch.zeros(len(source), d) for _ in final] for final in finals]
-        if config["bridge"] == "learned":
-            for layer, final in enumerate(finals):
-                parts = zip(final, ("hidden", "memory"))
-                start[layer] = [torch.tanh(linear(value, p, f"bridge.{layer}.{part}")) for value, part in parts]
+            assert_equal("layer by layer", x, self.run_encoder(p, source)[0])
         if config["reverse_source"]:
             # The state of word i was made when it was read, at place n - 1 - i of the n words before the end symbol.
             rows = []
             for row, length in zip(x, lengths):
                 rows.append(torch.stack([row[length - 2 - i] if i < length - 1 else row[i] for i in range(x.shape[1])]))
             x = torch.stack(rows)
-        return x, finals[-1][0], start
-
-    def cells(self, p: Parameters) -> list[list[torch.Tensor]]:
-        """[W, C] [y; c] = W y + C c: whatever is read beside the word is a further input of the first layer."""
-        further = p[f"{self.further_input}.weight"] if self.further_input else None
-        return [
-            cell_weights(self.config["cell"], under(p, f"decoder.{layer}"), further if layer == 0 else None)
-            for layer in range(self.config["n_layers"])
-        ]
+        return x, finals[-1][0], self.first_states(p, finals)
 
     def attentional(self, p: Parameters, context, state):
         """s~ = tanh(W_c [c; s])."""
@@ -311,7 +257,7 @@ class Attending(Rnn):
     def logits(self, p: Parameters, source: list, target: list) -> torch.Tensor:
         config = self.config
         annotations, fixed, layers = self.read(p, source)
-        lengths, cells = [len(sentence) for sentence in source], self.cells(p)
+        lengths, cells = [len(sentence) for sentence in source], self.decoder_weights(p)
         embedded = F.embedding(pad(target), p["target_embedding.weight"])
         alignment = under(p, "attention.alignment")
 
@@ -344,7 +290,7 @@ class Attending(Rnn):
             return None
         annotations, _, start = self.read(p, source)
         embedded = F.embedding(pad(target), p["target_embedding.weight"])
-        cells = [[cell] for cell in self.cells(p)]
+        cells = [[cell] for cell in self.decoder_weights(p)]
         states, _ = run_module(self.config["cell"], embedded.shape[2], self.config["d_hidden"], cells, embedded, start)
         lengths, steps = [len(sentence) for sentence in source], list(range(embedded.shape[1]))
         contexts, _, _ = attend(
@@ -435,65 +381,14 @@ def model_cases() -> list[dict]:
         parts = [row["placement"]] if attention["kind"] != "none" else []
         parts += [row["score"], row["window"], row["cell"] + row["depth"], row["directions"]]
         parts += ["reversed"] * row["reversed"] + [row["bridge"], row["readout"], row["output"]]
-        cases.append({"name": "recurrent/" + "-".join(parts), "config": config, "batch": i % 2})
+        name = "recurrent/" + "-".join(parts)
+        case = {"name": name, "config": config, "vocabularies": SEPARATE, "batch": BATCHES[i % 2]}
+        EDGES.clear()
+        # Small states make attention uniform; the sums of residual connections are large enough.
+        cases.append(models.model_case(case, Attending, 2.0 if residual else 4.0))
+        assert min(EDGES, default=1) > 1e-3, f"{name}: close to an edge: {min(EDGES)}"
     return cases
 
 
-def model_case(case: dict) -> dict:
-    batch, model = BATCHES[case["batch"]], Attending(case["config"], SEPARATE)
-    source, target = batch["source"], batch["target_input"]
-    # Small states make attention uniform; the sums of residual connections are large enough.
-    scale = 2.0 if case["config"]["residual"] else 4.0
-    p = Parameters(model.shapes, scale)
-    KINKS.clear()
-    EDGES.clear()
-    logits = model.logits(p, source, target)
-    assert min(KINKS, default=1) > 1e-5, f"{case['name']}: close to a kink: {min(KINKS)}"
-    assert min(EDGES, default=1) > 1e-3, f"{case['name']}: close to an edge: {min(EDGES)}"
-    grads = gradients((logits * coefficients(logits.shape, target)).sum(), p)
-    logits = logits.masked_fill(is_padding([len(sentence) for sentence in target], logits.shape[1]).unsqueeze(2), 0)
-    models.check_model(case["name"], model, p, source, target, logits, grads)
-    return {
-        "name": case["name"],
-        "config": case["config"],
-        "vocabularies": SEPARATE,
-        **batch,
-        "parameter_scale": scale,
-        "parameters": model.shapes,
-        "logits_shape": list(logits.shape),
-        "logits": numbers(logits),
-        "gradients": {path: numbers(value) for path, value in grads.items()},
-    }
-
-
-def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--check", action="store_true", help="compare instead of writing")
-    check = arguments.parse_args().check
-    torch.set_default_dtype(torch.float64)
-    torch.set_num_threads(1)
-    content = {
-        "generator": {
-            "command": COMMAND,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-        },
-        "models": [model_case(case) for case in model_cases()],
-        "layers": alignment_cases(),
-    }
-    if check:
-        stored = json.loads(gzip.decompress(PATH.read_bytes()))
-        found = models.difference("recurrent.json", stored | {"generator": None}, content | {"generator": None})
-        if found:
-            raise SystemExit(found)
-        print(f"{PATH.name} is what PyTorch {torch.__version__} says")
-        return
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    PATH.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
-    n_cases = len(content["models"]), len(content["layers"])
-    print(f"{PATH.name}: {n_cases[0]} models, {n_cases[1]} layers, {PATH.stat().st_size} bytes")
-
-
 if __name__ == "__main__":
-    main()
+    models.write_or_check("recurrent", __doc__, model_cases, alignment_cases)
