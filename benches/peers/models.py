@@ -217,5 +217,5 @@ class Rnn(nn.Module):
 
 def bridges(weights):
     """The bridge's layers: of the hidden state, then of the memory."""
-    names = sorted({path.rsplit(".", 1)[0] for path in weights if path.startswith("bridge.")})
+    names = {path.rsplit(".", 1)[0] for path in weights if path.startswith("bridge.")}
     return sorted(names, key=lambda name: "memory" in name)

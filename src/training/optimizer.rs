@@ -45,15 +45,18 @@ enum Flat {
 
 /// The sum of squares in 64 bits, in lanes that the compiler may keep side by side.
 fn sum_of_squares(values: &[f32]) -> f64 {
-    vectorized(|| {
-        let mut lanes = [0f64; 16];
-        for chunk in values.chunks(lanes.len()) {
-            for (sum, value) in lanes.iter_mut().zip(chunk) {
-                *sum += *value as f64 * *value as f64;
+    vectorized(
+        #[inline(always)]
+        || {
+            let mut lanes = [0f64; 16];
+            for chunk in values.chunks(lanes.len()) {
+                for (sum, value) in lanes.iter_mut().zip(chunk) {
+                    *sum += *value as f64 * *value as f64;
+                }
             }
-        }
-        lanes.iter().sum()
-    })
+            lanes.iter().sum()
+        },
+    )
 }
 
 impl Flat {
@@ -304,15 +307,18 @@ fn update_on_host(
         .zip(gradient.par_chunks(CHUNK))
         .zip(first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK)))
         .for_each(|((values, gradient), (first, second))| {
-            vectorized(|| {
-                let moments = first.iter_mut().zip(second);
-                for ((value, gradient), (first, second)) in values.iter_mut().zip(gradient).zip(moments) {
-                    let g = gradient * scale;
-                    *first = b1 * *first + (1.0 - b1) * g;
-                    *second = b2 * *second + (1.0 - b2) * g * g;
-                    *value = keep * *value - rate * *first / ((*second * root).sqrt() + epsilon);
-                }
-            });
+            vectorized(
+                #[inline(always)]
+                || {
+                    let moments = first.iter_mut().zip(second);
+                    for ((value, gradient), (first, second)) in values.iter_mut().zip(gradient).zip(moments) {
+                        let g = gradient * scale;
+                        *first = b1 * *first + (1.0 - b1) * g;
+                        *second = b2 * *second + (1.0 - b2) * g * g;
+                        *value = keep * *value - rate * *first / ((*second * root).sqrt() + epsilon);
+                    }
+                },
+            );
         });
 }
 

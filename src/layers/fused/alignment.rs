@@ -1,6 +1,6 @@
 //! One step of a recurrent decoder's attention for one sentence, forward and backward.
 
-use super::simd::{exponentials, max, sum, tanh};
+use super::simd::{exponentials, max, sum, tanh, update};
 
 /// How queries and keys are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,11 +35,19 @@ pub fn attend(score: AlignmentScore, query: &[f32], source: &Source, weights: &m
     padding.fill(0.0);
     for (weight, key) in weights.iter_mut().zip(source.keys.chunks_exact(d)) {
         *weight = match score {
-            AlignmentScore::Dot { scale } => scale * sum(d, |i| query[i] * key[i]),
-            AlignmentScore::Network => {
-                let vector = &source.vector[..d];
-                sum(d, |i| vector[i] * tanh(query[i] + key[i]))
+            AlignmentScore::Dot { scale } => {
+                scale
+                    * sum(
+                        [query, key],
+                        #[inline(always)]
+                        |[q, k]| q * k,
+                    )
             }
+            AlignmentScore::Network => sum(
+                [source.vector, query, key],
+                #[inline(always)]
+                |[v, q, k]| v * tanh(q + k),
+            ),
         };
     }
     let highest = max(weights);
@@ -79,30 +87,39 @@ pub fn back(
     of_query.fill(0.0);
     let values = source.values.chunks_exact(width).zip(of_source.values.chunks_exact_mut(width));
     for ((of_score, weight), (value, of_value)) in of_scores.iter_mut().zip(weights).zip(values) {
-        *of_score = sum(width, |i| of_context[i] * value[i]);
+        *of_score = sum(
+            [of_context, value],
+            #[inline(always)]
+            |[gradient, value]| gradient * value,
+        );
         of_value.iter_mut().zip(of_context).for_each(|(sum, gradient)| *sum += weight * gradient);
     }
-    let mean = sum(len, |i| weights[i] * of_scores[i]);
+    let mean = sum(
+        [weights, of_scores],
+        #[inline(always)]
+        |[weight, gradient]| weight * gradient,
+    );
     let keys = source.keys.chunks_exact(d).zip(of_source.keys.chunks_exact_mut(d));
     for ((of_score, weight), (key, of_key)) in of_scores.iter().zip(weights).zip(keys) {
         let of_score = weight * (of_score - mean);
         match score {
             AlignmentScore::Dot { scale } => {
                 let of_score = scale * of_score;
-                for i in 0..d {
-                    of_key[i] += of_score * query[i];
-                    of_query[i] += of_score * key[i];
-                }
+                of_key.iter_mut().zip(query).for_each(|(sum, query)| *sum += of_score * query);
+                of_query.iter_mut().zip(key).for_each(|(sum, key)| *sum += of_score * key);
             }
             AlignmentScore::Network => {
-                let (vector, of_vector) = (&source.vector[..d], &mut of_source.vector[..d]);
-                for i in 0..d {
-                    let unit = tanh(query[i] + key[i]);
-                    of_vector[i] += of_score * unit;
-                    let of_sum = of_score * vector[i] * (1.0 - unit * unit);
-                    of_key[i] += of_sum;
-                    of_query[i] += of_sum;
-                }
+                let outputs = [&mut *of_source.vector, of_key, &mut *of_query];
+                update(
+                    [source.vector, query, key],
+                    outputs,
+                    #[inline(always)]
+                    |[v, q, k], [of_vector, of_key, of_query]| {
+                        let unit = tanh(q + k);
+                        let of_sum = of_score * v * (1.0 - unit * unit);
+                        [of_vector + of_score * unit, of_key + of_sum, of_query + of_sum]
+                    },
+                );
             }
         }
     }

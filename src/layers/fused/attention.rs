@@ -257,7 +257,10 @@ impl Function for Attention {
             let n_queries = QUERIES.min(view.query_len - query);
             for head in 0..n_heads {
                 let first = Block { sentence, head, query, n_queries, key: 0, n_keys: 0 };
-                vectorized(|| view.forward_rows(first, context, width, log_sums, scratch));
+                vectorized(
+                    #[inline(always)]
+                    || view.forward_rows(first, context, width, log_sums, scratch),
+                );
             }
         });
         Output { shape: vec![view.batch, view.query_len, width], values, saved: vec![log_sums] }
@@ -299,7 +302,10 @@ impl Function for Attention {
                         };
                         for member in 0..group {
                             let head = key_value_head * group + member;
-                            vectorized(|| view.backward_head([first + i, head, member], &incoming, &mut out, scratch));
+                            vectorized(
+                                #[inline(always)]
+                                || view.backward_head([first + i, head, member], &incoming, &mut out, scratch),
+                            );
                         }
                     }
                 },
@@ -392,7 +398,11 @@ impl View<'_> {
             for (i, along) in along[..n].iter_mut().enumerate() {
                 let at = start + i * width;
                 let (gradient, context) = (&incoming.gradient[at..][..d_head], &incoming.output[at..][..d_head]);
-                *along = simd::sum(d_head, |i| gradient[i] * context[i]);
+                *along = simd::sum(
+                    [gradient, context],
+                    #[inline(always)]
+                    |[gradient, context]| gradient * context,
+                );
             }
             for block in self.blocks(sentence, head, query, n) {
                 let len = n * block.n_keys;
@@ -417,11 +427,16 @@ impl View<'_> {
                                 *gradient = *weight * (*gradient - along);
                             }
                         }
-                        Some(dropout) => dropout.each(self.place(&block, i), weights, |j, weight, factor| {
-                            let p = exp(*weight - log_sum);
-                            gradients[j] = p * (factor * gradients[j] - along);
-                            *weight = p * factor;
-                        }),
+                        Some(dropout) => dropout.each(
+                            self.place(&block, i),
+                            weights,
+                            #[inline(always)]
+                            |j, weight, factor| {
+                                let p = exp(*weight - log_sum);
+                                gradients[j] = p * (factor * gradients[j] - along);
+                                *weight = p * factor;
+                            },
+                        ),
                     }
                 }
                 let keys = block.key * d_head..(block.key + block.n_keys) * d_head;

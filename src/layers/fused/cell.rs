@@ -1,6 +1,6 @@
 //! One step of a recurrent cell for one sentence, forward and backward.
 
-use super::simd::{sigmoid, tanh};
+use super::simd::{sigmoid, tanh, update};
 use crate::layers::recurrent::CellKind;
 
 /// How many vectors of the state's width a step keeps for its way back.
@@ -38,40 +38,50 @@ pub fn step(
 ) {
     let d = hidden.len();
     match kind {
-        CellKind::Vanilla => {
-            let [input, recurrent] = [&input[..d], &recurrent[..d]];
-            let saved = &mut saved[..d];
-            for i in 0..d {
-                hidden[i] = tanh(input[i] + recurrent[i]);
-                saved[i] = hidden[i];
-            }
-        }
+        CellKind::Vanilla => update(
+            [&input[..d], &recurrent[..d]],
+            [hidden, &mut saved[..d]],
+            #[inline(always)]
+            |[x, u], _| {
+                let h = tanh(x + u);
+                [h, h]
+            },
+        ),
         CellKind::Gru => {
-            let bias = &bias.expect("a GRU has a bias of its candidate")[..d];
+            let bias = bias.expect("a GRU has a bias of its candidate");
             let ([x_r, x_z, x_n], [u_r, u_z, u_n]) = (parts::<3>(input, d), parts::<3>(recurrent, d));
             let [r, z, n, inner] = parts_mut::<4>(saved, d);
-            for i in 0..d {
-                r[i] = sigmoid(x_r[i] + u_r[i]);
-                z[i] = sigmoid(x_z[i] + u_z[i]);
-                inner[i] = u_n[i] + bias[i];
-                n[i] = tanh(x_n[i] + r[i] * inner[i]);
-                hidden[i] = n[i] + z[i] * (hidden[i] - n[i]);
-            }
+            let inputs = [x_r, x_z, x_n, u_r, u_z, u_n, bias];
+            update(
+                inputs,
+                [hidden, r, z, n, inner],
+                #[inline(always)]
+                |[x_r, x_z, x_n, u_r, u_z, u_n, bias], [h, ..]| {
+                    let r = sigmoid(x_r + u_r);
+                    let z = sigmoid(x_z + u_z);
+                    let inner = u_n + bias;
+                    let n = tanh(x_n + r * inner);
+                    [n + z * (h - n), r, z, n, inner]
+                },
+            );
         }
         CellKind::Lstm => {
-            let (x, u) = (parts::<4>(input, d), parts::<4>(recurrent, d));
-            let [i_, f, o, g, squashed, before] = parts_mut::<6>(saved, d);
-            let memory = &mut memory[..d];
-            for i in 0..d {
-                i_[i] = sigmoid(x[0][i] + u[0][i]);
-                f[i] = sigmoid(x[1][i] + u[1][i]);
-                o[i] = sigmoid(x[2][i] + u[2][i]);
-                g[i] = tanh(x[3][i] + u[3][i]);
-                before[i] = memory[i];
-                memory[i] = f[i] * memory[i] + i_[i] * g[i];
-                squashed[i] = tanh(memory[i]);
-                hidden[i] = o[i] * squashed[i];
-            }
+            let ([x_i, x_f, x_o, x_g], [u_i, u_f, u_o, u_g]) = (parts::<4>(input, d), parts::<4>(recurrent, d));
+            let [i, f, o, g, squashed, before] = parts_mut::<6>(saved, d);
+            let inputs = [x_i, x_f, x_o, x_g, u_i, u_f, u_o, u_g];
+            let outputs = [hidden, memory, i, f, o, g, squashed, before];
+            update(
+                inputs,
+                outputs,
+                #[inline(always)]
+                |[x_i, x_f, x_o, x_g, u_i, u_f, u_o, u_g], [_, before, ..]| {
+                    let [i, f, o] = [sigmoid(x_i + u_i), sigmoid(x_f + u_f), sigmoid(x_o + u_o)];
+                    let g = tanh(x_g + u_g);
+                    let memory = f * before + i * g;
+                    let squashed = tanh(memory);
+                    [o * squashed, memory, i, f, o, g, squashed, before]
+                },
+            );
         }
     }
 }
@@ -91,43 +101,49 @@ pub fn back(
     let d = of_hidden.len();
     match kind {
         CellKind::Vanilla => {
-            let (saved, of_input) = (&saved[..d], &mut of_input[..d]);
-            for i in 0..d {
-                of_input[i] = of_hidden[i] * (1.0 - saved[i] * saved[i]);
-                of_hidden[i] = 0.0;
-            }
-            of_recurrent[..d].copy_from_slice(of_input);
+            let outputs = [of_hidden, &mut of_input[..d], &mut of_recurrent[..d]];
+            update(
+                [&saved[..d]],
+                outputs,
+                #[inline(always)]
+                |[h], [g, ..]| {
+                    let of_sum = g * (1.0 - h * h);
+                    [0.0, of_sum, of_sum]
+                },
+            );
         }
         CellKind::Gru => {
             let [r, z, n, inner] = parts::<4>(saved, d);
             let ([x_r, x_z, x_n], [u_r, u_z, u_n]) = (parts_mut::<3>(of_input, d), parts_mut::<3>(of_recurrent, d));
-            let previous = &previous[..d];
-            for i in 0..d {
-                let g = of_hidden[i];
-                let of_n = g * (1.0 - z[i]) * (1.0 - n[i] * n[i]);
-                x_n[i] = of_n;
-                u_n[i] = of_n * r[i];
-                x_r[i] = of_n * inner[i] * r[i] * (1.0 - r[i]);
-                u_r[i] = x_r[i];
-                x_z[i] = g * (previous[i] - n[i]) * z[i] * (1.0 - z[i]);
-                u_z[i] = x_z[i];
-                of_hidden[i] = g * z[i];
-            }
+            let outputs = [of_hidden, x_r, x_z, x_n, u_r, u_z, u_n];
+            update(
+                [r, z, n, inner, previous],
+                outputs,
+                #[inline(always)]
+                |[r, z, n, inner, previous], [g, ..]| {
+                    let of_n = g * (1.0 - z) * (1.0 - n * n);
+                    let of_r = of_n * inner * r * (1.0 - r);
+                    let of_z = g * (previous - n) * z * (1.0 - z);
+                    [g * z, of_r, of_z, of_n, of_r, of_z, of_n * r]
+                },
+            );
         }
         CellKind::Lstm => {
-            let [i_, f, o, g, squashed, before] = parts::<6>(saved, d);
+            let [i, f, o, g, squashed, before] = parts::<6>(saved, d);
             let [x_i, x_f, x_o, x_g] = parts_mut::<4>(of_input, d);
-            let of_memory = &mut of_memory[..d];
-            for i in 0..d {
-                let of_h = of_hidden[i];
-                let of_c = of_memory[i] + of_h * o[i] * (1.0 - squashed[i] * squashed[i]);
-                x_i[i] = of_c * g[i] * i_[i] * (1.0 - i_[i]);
-                x_f[i] = of_c * before[i] * f[i] * (1.0 - f[i]);
-                x_o[i] = of_h * squashed[i] * o[i] * (1.0 - o[i]);
-                x_g[i] = of_c * i_[i] * (1.0 - g[i] * g[i]);
-                of_memory[i] = of_c * f[i];
-                of_hidden[i] = 0.0;
-            }
+            let outputs = [of_hidden, of_memory, x_i, x_f, x_o, x_g];
+            update(
+                [i, f, o, g, squashed, before],
+                outputs,
+                #[inline(always)]
+                |[i, f, o, g, squashed, before], [of_h, of_c, ..]| {
+                    let of_c = of_c + of_h * o * (1.0 - squashed * squashed);
+                    let of_i = of_c * g * i * (1.0 - i);
+                    let of_f = of_c * before * f * (1.0 - f);
+                    let of_o = of_h * squashed * o * (1.0 - o);
+                    [0.0, of_c * f, of_i, of_f, of_o, of_c * i * (1.0 - g * g)]
+                },
+            );
             of_recurrent[..4 * d].copy_from_slice(&of_input[..4 * d]);
         }
     }

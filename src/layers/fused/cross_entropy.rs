@@ -56,7 +56,11 @@ impl CrossEntropy {
         let mut sum_of_exp = 0f64;
         // Sums of a few hundred in 32 bits, the sum of those in 64.
         for (out, logits) in out.chunks_mut(256).zip(logits.chunks(256)) {
-            sum_of_logits += sum(logits.len(), |i| logits[i]) as f64;
+            sum_of_logits += sum(
+                [logits],
+                #[inline(always)]
+                |[logit]| logit,
+            ) as f64;
             sum_of_exp += exponentials(out, highest) as f64;
         }
         let log_sum = highest as f64 + sum_of_exp.ln();
@@ -80,7 +84,14 @@ impl Function for CrossEntropy {
             .par_chunks_mut(vocab_size)
             .zip(logits.par_chunks(vocab_size))
             .zip(&self.targets)
-            .map(|((out, logits), target)| target.map(|target| vectorized(|| self.row(logits, target as usize, out))))
+            .map(|((out, logits), target)| {
+                target.map(|target| {
+                    vectorized(
+                        #[inline(always)]
+                        || self.row(logits, target as usize, out),
+                    )
+                })
+            })
             .collect();
         let loss = rows.iter().flatten().map(|row| row.smoothed).sum::<f64>() * self.scale;
         self.rows.set(rows).expect("a function runs once");

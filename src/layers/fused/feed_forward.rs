@@ -32,13 +32,18 @@ impl Function for FeedForward {
         let n_rows = x.values.len() / w_1.shape[0];
         let d_inner = w_1.shape[1];
         let mut active = new_product(rows(x), rows(w_1), Threads::All);
-        for_pieces(&mut active, d_inner, |start, piece| {
-            add_to_rows(piece, b_1.values);
-            piece.iter_mut().for_each(|value| *value = value.max(0.0));
-            if let Some(dropout) = &self.dropout {
-                dropout.apply(start, piece);
-            }
-        });
+        for_pieces(
+            &mut active,
+            d_inner,
+            #[inline(always)]
+            |start, piece| {
+                add_to_rows(piece, b_1.values);
+                piece.iter_mut().for_each(|value| *value = value.max(0.0));
+                if let Some(dropout) = &self.dropout {
+                    dropout.apply(start, piece);
+                }
+            },
+        );
         let values = affine(Matrix::new(&active, n_rows, d_inner), rows(w_2), Some(b_2.values));
         Output { shape: x.shape.to_vec(), values, saved: vec![active] }
     }
@@ -51,11 +56,16 @@ impl Function for FeedForward {
         let gradient = Matrix::new(of.gradient, n_rows, d_model);
         let mut inner = new_product(gradient, rows(w_2).transposed(), Threads::All);
         let kept = self.dropout.map_or(1.0, |dropout| dropout.kept());
-        for_pieces(&mut inner, d_inner, |start, piece| {
-            for (value, active) in piece.iter_mut().zip(&active[start..]) {
-                *value = if *active > 0.0 { *value * kept } else { 0.0 };
-            }
-        });
+        for_pieces(
+            &mut inner,
+            d_inner,
+            #[inline(always)]
+            |start, piece| {
+                for (value, active) in piece.iter_mut().zip(&active[start..]) {
+                    *value = if *active > 0.0 { *value * kept } else { 0.0 };
+                }
+            },
+        );
         let inner_matrix = Matrix::new(&inner, n_rows, d_inner);
         let of_w_2 = || new_product(Matrix::new(active, n_rows, d_inner).transposed(), gradient, Threads::All);
         vec![

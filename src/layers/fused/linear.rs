@@ -49,7 +49,12 @@ pub(super) fn affine(x: Matrix, weight: Matrix, bias: Option<&[f32]>) -> Vec<f32
     let Some(bias) = bias else { return new_product(x, weight, Threads::All) };
     let width = bias.len();
     let mut out = new_product(x, weight, Threads::All);
-    for_pieces(&mut out, width, |_, piece| add_to_rows(piece, bias));
+    for_pieces(
+        &mut out,
+        width,
+        #[inline(always)]
+        |_, piece| add_to_rows(piece, bias),
+    );
     out
 }
 

@@ -16,7 +16,12 @@ pub fn dropout<const D: usize>(input: Tensor<D>, dropout: Dropout) -> Tensor<D> 
 
 fn dropped(values: &[f32], dropout: &Dropout) -> Vec<f32> {
     let mut out = values.to_vec();
-    for_pieces(&mut out, 1, |start, piece| dropout.apply(start, piece));
+    for_pieces(
+        &mut out,
+        1,
+        #[inline(always)]
+        |start, piece| dropout.apply(start, piece),
+    );
     out
 }
 
@@ -44,10 +49,20 @@ impl Function for AddDropped {
     fn forward(&self, inputs: &[Input]) -> Output {
         let (x, y) = (inputs[0].values, inputs[1].values);
         let mut values = x.to_vec();
-        for_pieces(&mut values, 1, |start, piece| match &self.0 {
-            Some(dropout) => dropout.each(start, piece, |i, value, factor| *value += y[start + i] * factor),
-            None => piece.iter_mut().zip(&y[start..]).for_each(|(value, y)| *value += y),
-        });
+        for_pieces(
+            &mut values,
+            1,
+            #[inline(always)]
+            |start, piece| match &self.0 {
+                Some(dropout) => dropout.each(
+                    start,
+                    piece,
+                    #[inline(always)]
+                    |i, value, factor| *value += y[start + i] * factor,
+                ),
+                None => piece.iter_mut().zip(&y[start..]).for_each(|(value, y)| *value += y),
+            },
+        );
         Output { shape: inputs[0].shape.to_vec(), values, saved: Vec::new() }
     }
 
@@ -81,8 +96,16 @@ pub fn layer_norm<const D: usize>(input: Tensor<D>, gamma: Tensor<1>, beta: Tens
 #[inline(always)]
 fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
     let n = row.len() as f32;
-    let mean = sum(row.len(), |i| row[i]) / n;
-    let variance = sum(row.len(), |i| (row[i] - mean) * (row[i] - mean)) / n;
+    let mean = sum(
+        [row],
+        #[inline(always)]
+        |[value]| value,
+    ) / n;
+    let variance = sum(
+        [row],
+        #[inline(always)]
+        |[value]| (value - mean) * (value - mean),
+    ) / n;
     (mean, 1.0 / (variance + epsilon).sqrt())
 }
 
@@ -91,14 +114,19 @@ impl Function for LayerNorm {
         let [x, gamma, beta] = inputs else { unreachable!("three inputs") };
         let width = gamma.values.len();
         let mut values = x.values.to_vec();
-        for_pieces(&mut values, width, |_, piece| {
-            for row in piece.chunks_exact_mut(width) {
-                let (mean, scale) = moments(row, self.epsilon);
-                for (value, (gamma, beta)) in row.iter_mut().zip(gamma.values.iter().zip(beta.values)) {
-                    *value = (*value - mean) * scale * gamma + beta;
+        for_pieces(
+            &mut values,
+            width,
+            #[inline(always)]
+            |_, piece| {
+                for row in piece.chunks_exact_mut(width) {
+                    let (mean, scale) = moments(row, self.epsilon);
+                    for (value, (gamma, beta)) in row.iter_mut().zip(gamma.values.iter().zip(beta.values)) {
+                        *value = (*value - mean) * scale * gamma + beta;
+                    }
                 }
-            }
-        });
+            },
+        );
         Output { shape: x.shape.to_vec(), values, saved: Vec::new() }
     }
 
@@ -111,7 +139,12 @@ impl Function for LayerNorm {
         let of_gamma: Vec<Vec<f32>> = of_x
             .par_chunks_mut(rows)
             .zip(x.values.par_chunks(rows).zip(of.gradient.par_chunks(rows)))
-            .map(|(out, (x, gradient))| vectorized(|| backward_rows(out, x, gradient, gamma.values, self.epsilon)))
+            .map(|(out, (x, gradient))| {
+                vectorized(
+                    #[inline(always)]
+                    || backward_rows(out, x, gradient, gamma.values, self.epsilon),
+                )
+            })
             .collect();
         let of_gamma = || sum_of_rows(&of_gamma.concat(), width);
         vec![
@@ -131,12 +164,22 @@ fn backward_rows(out: &mut [f32], x: &[f32], gradient: &[f32], gamma: &[f32], ep
     for (out, (x, gradient)) in out.chunks_exact_mut(width).zip(x.chunks_exact(width).zip(gradient.chunks_exact(width)))
     {
         let (mean, scale) = moments(x, epsilon);
-        let of_normal = sum(width, |i| gradient[i] * gamma[i]) / n;
-        let along = sum(width, |i| gradient[i] * gamma[i] * (x[i] - mean)) * scale / n;
-        for i in 0..width {
-            let normal = (x[i] - mean) * scale;
-            of_gamma[i] += gradient[i] * normal;
-            out[i] = scale * (gradient[i] * gamma[i] - of_normal - normal * along);
+        let of_normal = sum(
+            [gradient, gamma],
+            #[inline(always)]
+            |[g, gamma]| g * gamma,
+        ) / n;
+        let along = sum(
+            [gradient, gamma, x],
+            #[inline(always)]
+            |[g, gamma, x]| g * gamma * (x - mean),
+        ) * scale
+            / n;
+        let parameters = gamma.iter().zip(of_gamma.iter_mut());
+        for ((out, (x, gradient)), (gamma, of_gamma)) in out.iter_mut().zip(x.iter().zip(gradient)).zip(parameters) {
+            let normal = (x - mean) * scale;
+            *of_gamma += gradient * normal;
+            *out = scale * (gradient * gamma - of_normal - normal * along);
         }
     }
     of_gamma

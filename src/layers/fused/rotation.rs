@@ -30,20 +30,25 @@ impl Rotate {
         let [len, width] = [packed.shape[1], packed.shape[2]];
         let half = self.d_head / 2;
         let mut out = values.to_vec();
-        for_pieces(&mut out, width, |start, piece| {
-            for (row, out) in piece.chunks_exact_mut(width).enumerate() {
-                let angle = (start / width + row) % len * half;
-                let (cosines, sines) = (&cosines.values[angle..][..half], &sines.values[angle..][..half]);
-                for head in out.chunks_exact_mut(self.d_head).take(self.n_turned) {
-                    let (first, second) = head.split_at_mut(half);
-                    for i in 0..half {
-                        let (a, b, sine) = (first[i], second[i], sign * sines[i]);
-                        first[i] = a * cosines[i] - b * sine;
-                        second[i] = a * sine + b * cosines[i];
+        for_pieces(
+            &mut out,
+            width,
+            #[inline(always)]
+            |start, piece| {
+                for (row, out) in piece.chunks_exact_mut(width).enumerate() {
+                    let angle = (start / width + row) % len * half;
+                    let (cosines, sines) = (&cosines.values[angle..][..half], &sines.values[angle..][..half]);
+                    for head in out.chunks_exact_mut(self.d_head).take(self.n_turned) {
+                        let (first, second) = head.split_at_mut(half);
+                        for i in 0..half {
+                            let (a, b, sine) = (first[i], second[i], sign * sines[i]);
+                            first[i] = a * cosines[i] - b * sine;
+                            second[i] = a * sine + b * cosines[i];
+                        }
                     }
                 }
-            }
-        });
+            },
+        );
         out
     }
 }

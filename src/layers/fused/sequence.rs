@@ -455,6 +455,57 @@ impl Back {
 }
 
 impl Sequence {
+    /// The way back through one step's attention: from the gradients of contexts to those of the states that asked, which are
+    /// added to. It stands after that of the cell if attention is before the cell, and the other way round.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
+    fn attend_back(
+        &self,
+        parts: &Parts,
+        of: &Backprop,
+        back: &Back,
+        [first, step]: [usize; 2],
+        made: &mut Made,
+        contexts: &mut [f32],
+        hidden: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        let Some((kind, attention)) = self.attention.as_ref().zip(parts.attention.as_ref()) else { return };
+        let AttentionParts { source_len, d_key, d_value, .. } = *attention;
+        let Parts { len, d, .. } = *parts;
+        let n = contexts.len() / d_value;
+        let (query, scratch) = scratch.split_at_mut(n * d_key);
+        let [_, _, weights, queries, _] = &of.saved[..] else { unreachable!("five buffers") };
+        for i in 0..n {
+            let saved = (first + i) * len + step;
+            let of_context = row_mut(contexts, i, d_value);
+            add(of_context, &row(of.gradient, saved, d + d_value)[d..]);
+            let source = attention.source(first + i, &kind.lengths);
+            let mut of_source = SourceGradients {
+                keys: row_mut(made.keys, i, source_len * d_key),
+                values: row_mut(made.values, i, source_len * d_value),
+                vector: if made.vector.is_empty() { &mut [] } else { row_mut(made.vector, i, d_key) },
+            };
+            alignment::back(
+                kind.score,
+                row(queries, saved, d_key),
+                &source,
+                row(weights, saved, source_len),
+                of_context,
+                &mut of_source,
+                row_mut(query, i, d_key),
+                scratch,
+            );
+            row_mut(made.queries, i * len + step, d_key).copy_from_slice(row(query, i, d_key));
+        }
+        if attention.network.is_some() {
+            let matrix = Matrix::new(&back.query, d_key, d);
+            add_product(MatrixMut::new(hidden, n, d), Matrix::new(query, n, d_key), matrix, 1.0, Threads::One);
+        } else {
+            add(hidden, query);
+        }
+    }
+
     #[inline(always)]
     fn backward_task(&self, parts: &Parts, of: &Backprop, back: &Back, first: usize, made: &mut Made) {
         let Parts { len, d, n_gates, .. } = *parts;
@@ -462,16 +513,16 @@ impl Sequence {
         let [_, d_saved, source_len, d_key, _] = parts.saved_widths(self.kind);
         let width = n_gates * d;
         let n = made.start.len() / d;
-        let [previous, cells, weights, queries, _] = &of.saved[..] else { unreachable!("five buffers") };
+        let [previous, cells, ..] = &of.saved[..] else { unreachable!("five buffers") };
         let attention = self.attention.as_ref().zip(parts.attention.as_ref());
         let d_value = attention.map_or(0, |(_, attention)| attention.d_value);
         let has_memory = !parts.start_memory.is_empty();
         let (mut gates, mut recurrent) = (vec![0.0; n * width], vec![0.0; n * width]);
-        let (mut contexts, mut query) = (vec![0.0; n * d_value], vec![0.0; n * d_key]);
+        let mut contexts = vec![0.0; n * d_value];
         let (mut vectors, mut both) = (vec![0.0; n * d], vec![0.0; n * (d_value + d)]);
         let mut hidden = vec![0.0; n * d];
         let mut memory = vec![0.0; if has_memory { n * d } else { 0 }];
-        let mut scratch = vec![0.0; source_len];
+        let mut scratch = vec![0.0; n * d_key + source_len];
         if self.keeps_last {
             for i in 0..n {
                 let last = &of.gradient[(first + i) * out_len + len * d..];
@@ -507,41 +558,8 @@ impl Sequence {
                     add(row_mut(&mut hidden, i, d), &gradient(i)[..d]);
                 }
             }
-            // Attention stands after the cell or before it, and its way back the other way round.
-            let mut attend_back = |contexts: &mut [f32], hidden: &mut [f32]| {
-                let Some((kind, attention)) = attention else { return };
-                for i in 0..n {
-                    let of_context = row_mut(contexts, i, d_value);
-                    add(of_context, &gradient(i)[d..]);
-                    let source = attention.source(first + i, &kind.lengths);
-                    let mut of_source = SourceGradients {
-                        keys: row_mut(made.keys, i, source_len * d_key),
-                        values: row_mut(made.values, i, source_len * d_value),
-                        vector: if made.vector.is_empty() { &mut [] } else { row_mut(made.vector, i, d_key) },
-                    };
-                    let saved = (first + i) * len + step;
-                    alignment::back(
-                        kind.score,
-                        row(queries, saved, d_key),
-                        &source,
-                        row(weights, saved, source_len),
-                        of_context,
-                        &mut of_source,
-                        row_mut(&mut query, i, d_key),
-                        &mut scratch,
-                    );
-                    row_mut(made.queries, i * len + step, d_key).copy_from_slice(row(&query, i, d_key));
-                }
-                if attention.network.is_some() {
-                    let matrix = Matrix::new(&back.query, d_key, d);
-                    let of_query = Matrix::new(&query, n, d_key);
-                    add_product(MatrixMut::new(hidden, n, d), of_query, matrix, 1.0, Threads::One);
-                } else {
-                    add(hidden, &query);
-                }
-            };
             if is_after {
-                attend_back(&mut contexts, &mut hidden);
+                self.attend_back(parts, of, back, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
             }
             for i in 0..n {
                 let (of_gates, of_recurrent) = (row_mut(&mut gates, i, width), row_mut(&mut recurrent, i, width));
@@ -574,8 +592,8 @@ impl Sequence {
                 let matrix = Matrix::new(&back.fed, width, d_fed);
                 product(MatrixMut::new(out, n, d_fed), of_gates, matrix, 1.0, Threads::One);
             }
-            if !is_after {
-                attend_back(&mut contexts, &mut hidden);
+            if attention.is_some() && !is_after {
+                self.attend_back(parts, of, back, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
             }
         }
         made.start.copy_from_slice(&hidden);
@@ -594,7 +612,10 @@ impl Function for Sequence {
         let tasks =
             split([&mut values, a, b, c, d, e], [out_len, widths[0], widths[1], widths[2], widths[3], widths[4]]);
         tasks.into_par_iter().enumerate().for_each(|(task, [out, a, b, c, d, e])| {
-            vectorized(|| self.forward_task(&parts, task * SENTENCES, out, [a, b, c, d, e]));
+            vectorized(
+                #[inline(always)]
+                || self.forward_task(&parts, task * SENTENCES, out, [a, b, c, d, e]),
+            );
         });
         let width = parts.d + parts.attention.as_ref().map_or(0, |attention| attention.d_value);
         Output { shape: vec![parts.batch, out_len / width, width], values, saved: saved.into() }
@@ -625,7 +646,10 @@ impl Function for Sequence {
         split(made.each_mut(), lens).into_par_iter().enumerate().for_each(|(task, pieces)| {
             let [gates, recurrent, start, start_memory, queries, keys, values, vector, attentional] = pieces;
             let mut made = Made { gates, recurrent, start, start_memory, queries, keys, values, vector, attentional };
-            vectorized(|| self.backward_task(&parts, &of, &back, task * SENTENCES, &mut made));
+            vectorized(
+                #[inline(always)]
+                || self.backward_task(&parts, &of, &back, task * SENTENCES, &mut made),
+            );
         });
         let [gates, recurrent, start, start_memory, queries, keys, values, vector, attentional] = made;
 

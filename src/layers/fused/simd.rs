@@ -21,9 +21,17 @@ pub fn task_rows(width: usize) -> usize {
 pub fn for_pieces(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
     let len = task_rows(width) * width;
     if out.len() <= len {
-        return vectorized(|| work(0, out));
+        return vectorized(
+            #[inline(always)]
+            || work(0, out),
+        );
     }
-    out.par_chunks_mut(len).enumerate().for_each(|(i, piece)| vectorized(|| work(i * len, piece)));
+    out.par_chunks_mut(len).enumerate().for_each(|(i, piece)| {
+        vectorized(
+            #[inline(always)]
+            || work(i * len, piece),
+        )
+    });
 }
 
 /// The sum of the rows of `values`, each `width` long, always in the same order.
@@ -31,11 +39,14 @@ pub fn sum_of_rows(values: &[f32], width: usize) -> Vec<f32> {
     let add = |sum: &mut [f32], row: &[f32]| sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
     // Pieces of fixed size, added in order: the sum does not depend on the number of threads.
     let partial = |rows: &[f32]| {
-        vectorized(|| {
-            let mut sum = vec![0.0; width];
-            rows.chunks_exact(width).for_each(|row| add(&mut sum, row));
-            sum
-        })
+        vectorized(
+            #[inline(always)]
+            || {
+                let mut sum = vec![0.0; width];
+                rows.chunks_exact(width).for_each(|row| add(&mut sum, row));
+                sum
+            },
+        )
     };
     let partials: Vec<Vec<f32>> = values.par_chunks(64 * width).map(partial).collect();
     let mut sum = vec![0.0; width];
@@ -46,17 +57,57 @@ pub fn sum_of_rows(values: &[f32], width: usize) -> Vec<f32> {
 /// Elements that the compiler may keep side by side.
 const LANES: usize = 16;
 
-/// The sum of `value(0), ..., value(len - 1)`, in lanes.
+/// The sum of `term` over the elements of vectors of one length, in lanes.
 #[inline(always)]
-pub fn sum(len: usize, value: impl Fn(usize) -> f32) -> f32 {
+pub fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
+    let chunks = vectors.map(|vector| vector.as_chunks::<LANES>());
+    // One length for all, which the compiler sees: no test remains inside the loop.
+    let n = chunks.iter().map(|(chunks, _)| chunks.len()).min().unwrap_or(0);
+    let whole = chunks.map(|(chunks, _)| &chunks[..n]);
     let mut lanes = [0f32; LANES];
-    for start in (0..len - len % LANES).step_by(LANES) {
+    for i in 0..n {
+        let at: [&[f32; LANES]; N] = std::array::from_fn(|k| &whole[k][i]);
         for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += value(start + lane);
+            *sum += term(std::array::from_fn(|k| at[k][lane]));
         }
     }
-    let rest: f32 = (len - len % LANES..len).map(value).sum();
-    lanes.iter().sum::<f32>() + rest
+    let rest = chunks.map(|(_, rest)| rest);
+    let n_rest = rest.iter().map(|rest| rest.len()).min().unwrap_or(0);
+    (0..n_rest).fold(lanes.iter().sum::<f32>(), |sum, i| sum + term(std::array::from_fn(|k| rest[k][i])))
+}
+
+/// Replaces the elements of `outputs` by what `change` makes of those of `inputs` and of their own, all vectors being of one
+/// length. Elements are taken up before any is put down, so that the compiler need not ask which vectors overlap.
+#[inline(always)]
+pub fn update<const I: usize, const O: usize>(
+    inputs: [&[f32]; I],
+    outputs: [&mut [f32]; O],
+    change: impl Fn([f32; I], [f32; O]) -> [f32; O],
+) {
+    let inputs = inputs.map(|vector| vector.as_chunks::<LANES>());
+    let outputs = outputs.map(|vector| vector.as_chunks_mut::<LANES>());
+    let n = outputs.iter().map(|(chunks, _)| chunks.len()).min().unwrap_or(0);
+    let whole = inputs.map(|(chunks, _)| &chunks[..n]);
+    for i in 0..n {
+        let from: [[f32; LANES]; I] = std::array::from_fn(|k| whole[k][i]);
+        let mut to: [[f32; LANES]; O] = std::array::from_fn(|k| outputs[k].0[i]);
+        for lane in 0..LANES {
+            let new = change(std::array::from_fn(|k| from[k][lane]), std::array::from_fn(|k| to[k][lane]));
+            for k in 0..O {
+                to[k][lane] = new[k];
+            }
+        }
+        for k in 0..O {
+            outputs[k].0[i] = to[k];
+        }
+    }
+    let n_rest = outputs.iter().map(|(_, rest)| rest.len()).min().unwrap_or(0);
+    for i in 0..n_rest {
+        let new = change(std::array::from_fn(|k| inputs[k].1[i]), std::array::from_fn(|k| outputs[k].1[i]));
+        for k in 0..O {
+            outputs[k].1[i] = new[k];
+        }
+    }
 }
 
 /// The highest of `values`, which are numbers.
@@ -64,8 +115,8 @@ pub fn sum(len: usize, value: impl Fn(usize) -> f32) -> f32 {
 pub fn max(values: &[f32]) -> f32 {
     let highest = |a: f32, b: f32| if b > a { b } else { a };
     let mut lanes = [f32::NEG_INFINITY; LANES];
-    let chunks = values.chunks_exact(LANES);
-    let rest = chunks.remainder().iter().copied().fold(f32::NEG_INFINITY, highest);
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let rest = rest.iter().copied().fold(f32::NEG_INFINITY, highest);
     for chunk in chunks {
         for (lane, value) in lanes.iter_mut().zip(chunk) {
             *lane = highest(*lane, *value);
@@ -78,20 +129,25 @@ pub fn max(values: &[f32]) -> f32 {
 #[inline(always)]
 pub fn exponentials(values: &mut [f32], max: f32) -> f32 {
     let mut lanes = [0f32; LANES];
-    for chunk in values.chunks_mut(LANES) {
+    let (chunks, rest) = values.as_chunks_mut::<LANES>();
+    for chunk in chunks {
         for (value, lane) in chunk.iter_mut().zip(&mut lanes) {
             *value = exp(*value - max);
             *lane += *value;
         }
     }
+    for (value, lane) in rest.iter_mut().zip(&mut lanes) {
+        *value = exp(*value - max);
+        *lane += *value;
+    }
     lanes.iter().sum()
 }
 
-/// `e^x` to about one unit in the last place, zero below -87, in instructions that work on many elements at once.
+/// `e^x` for `x <= 88` to about one unit in the last place, zero below -87, in instructions that work on many elements at once.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     // e^x = 2^n e^r with |r| <= ln(2) / 2; adding 1.5 * 2^23 leaves the integer n in the lowest bits.
-    let clamped = x.clamp(-87.0, 88.0);
+    let clamped = if x < -87.0 { -87.0 } else { x };
     let shifted = clamped * std::f32::consts::LOG2_E + 12_582_912.0;
     let n = shifted - 12_582_912.0;
     let r = (clamped - n * 0.693_359_4) + n * 2.121_944_4e-4;
@@ -104,7 +160,8 @@ pub fn exp(x: f32) -> f32 {
 /// `1 / (1 + e^-x)`.
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + exp(-x))
+    // Beyond 88 on the negative side the sum would overflow.
+    1.0 / (1.0 + exp(if x < -88.0 { 88.0 } else { -x }))
 }
 
 /// The hyperbolic tangent, to about 1e-7.
