@@ -113,8 +113,12 @@ pub(super) fn beam<M: Seq2Seq>(
             })
         });
         let previous = ids(previous, &device);
-        let (logits, next) =
-            model.step(previous, state.take().expect("a state is put back"), &memory, &mut Pass::inference());
+        let (logits, next) = model.step(
+            previous,
+            state.take().expect("a state is put back"),
+            &memory,
+            &mut Pass::inference().fused(true),
+        );
         let probabilities = LogProbabilities::new(logits);
         let n_open = searches.len();
         let mut rows = Vec::new();

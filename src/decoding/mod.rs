@@ -100,8 +100,7 @@ pub fn decode<M: Seq2Seq>(
                     cap: config.cap(requests[*i].source.len(), limit).max(requests[*i].prefix.len() + 1),
                 })
                 .collect();
-            let mut pass = Pass::inference();
-            let memory = model.encode(&source, &mut pass);
+            let memory = model.encode(&source, &mut Pass::inference().fused(true));
             let found = match &config.sampling {
                 Some(sampling) => sampling::sample(model, memory, tasks, config, sampling, seed),
                 None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, config),
@@ -181,7 +180,7 @@ impl<M: Seq2Seq> Open<M> {
     fn step(&mut self, model: &M) -> LogProbabilities {
         let previous = ids(self.previous.iter().map(|id| *id as usize), &model.device());
         let state = self.state.take().expect("a state is put back after each step");
-        let (logits, state) = model.step(previous, state, &self.memory, &mut Pass::inference());
+        let (logits, state) = model.step(previous, state, &self.memory, &mut Pass::inference().fused(true));
         self.state = Some(state);
         LogProbabilities::new(logits)
     }

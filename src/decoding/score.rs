@@ -16,7 +16,7 @@ pub fn score_targets<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: 
     for indices in plan_by_length(&lengths, batch_tokens) {
         let chosen: Vec<&Example> = indices.iter().map(|i| &examples[*i]).collect();
         let batch = Batch::new(&chosen, &model.device());
-        let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference());
+        let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
         let log_p = activation::log_softmax(logits, 2);
         let picked = log_p.gather(2, batch.target_output.ids.clone().unsqueeze_dim(2));
         let picked = crate::models::weights::to_vec(picked);

@@ -113,7 +113,11 @@ impl Mask {
             bias: self.bias.clone().map(|bias| bias.select(0, rows.clone())),
             visible_rows: self.visible_rows.clone().map(|visible| visible.select(0, rows.clone())),
             is_causal: false,
-            lengths: None,
+            // Reading the rows costs nothing where they lie in this process's memory, and is of no use elsewhere.
+            lengths: self.lengths.as_ref().filter(|_| crate::backend::is_host(&rows.device())).map(|lengths| {
+                let rows = rows.clone().into_data().convert::<i64>();
+                rows.as_slice::<i64>().expect("row numbers").iter().map(|row| lengths[*row as usize]).collect()
+            }),
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn validate<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize
     for indices in plan_by_length(&lengths, batch_tokens) {
         let chosen: Vec<&Example> = indices.iter().map(|i| &examples[*i]).collect();
         let batch = Batch::new(&chosen, &model.device());
-        let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference());
+        let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
         sums += smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums;
     }
     sums

@@ -4,6 +4,8 @@
 //! slice whose length has just been checked against the sizes and strides, and outputs are borrowed mutably.
 #![allow(unsafe_code)]
 
+use super::few_rows;
+
 /// A matrix inside a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a> {
@@ -24,6 +26,31 @@ impl<'a> Matrix<'a> {
     pub fn strided(values: &'a [f32], n_rows: usize, n_columns: usize, row_stride: usize) -> Self {
         check(values.len(), n_rows, n_columns, row_stride);
         Self { values, n_rows, n_columns, row_stride, column_stride: 1 }
+    }
+
+    /// The number of columns.
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
+    /// The element in row `i` and column `j`.
+    #[inline(always)]
+    pub fn at(&self, i: usize, j: usize) -> f32 {
+        self.values[i * self.row_stride + j * self.column_stride]
+    }
+
+    /// Row `i`, in a matrix whose rows are contiguous.
+    #[inline(always)]
+    pub fn row(&self, i: usize) -> &'a [f32] {
+        debug_assert!(self.column_stride == 1, "rows of a transposed matrix are not contiguous");
+        &self.values[i * self.row_stride..][..self.n_columns]
+    }
+
+    /// The columns, in a matrix in which they are contiguous and rows are not.
+    #[inline(always)]
+    pub fn columns(&self) -> Option<impl Fn(usize) -> &'a [f32]> {
+        let Self { values, n_rows, column_stride, .. } = *self;
+        (self.column_stride != 1).then_some(move |j: usize| &values[j * column_stride..][..n_rows])
     }
 
     /// The elements, row after row.
@@ -73,6 +100,13 @@ impl<'a> MatrixMut<'a> {
     }
 }
 
+impl<'a> MatrixMut<'a> {
+    /// The rows.
+    pub fn into_rows(self) -> impl Iterator<Item = &'a mut [f32]> {
+        self.values.chunks_mut(self.row_stride.max(1)).take(self.n_rows).map(move |row| &mut row[..self.n_columns])
+    }
+}
+
 /// Who computes a product.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Threads {
@@ -87,6 +121,10 @@ const PARALLEL_FROM: usize = 1 << 20;
 
 /// `out = scale * a b`.
 pub fn product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Threads) {
+    if out.n_rows <= few_rows::MAX_ROWS {
+        check_sizes([out.n_rows, out.n_columns], a, b);
+        return few_rows::product(out, a, b, scale, false, threads);
+    }
     // Every element is written.
     let MatrixMut { values, n_rows, n_columns, row_stride } = out;
     // SAFETY: `MatrixMut` has checked that the slice holds the matrix.
@@ -95,6 +133,10 @@ pub fn product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Thread
 
 /// `out = out + scale * a b`.
 pub fn add_product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Threads) {
+    if out.n_rows <= few_rows::MAX_ROWS {
+        check_sizes([out.n_rows, out.n_columns], a, b);
+        return few_rows::product(out, a, b, scale, true, threads);
+    }
     let MatrixMut { values, n_rows, n_columns, row_stride } = out;
     // SAFETY: `MatrixMut` has checked that the slice holds the matrix.
     unsafe { multiply(values.as_mut_ptr(), [n_rows, n_columns], row_stride, a, b, scale, true, threads) }
@@ -103,8 +145,10 @@ pub fn add_product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Th
 /// `a b` in new memory, which is not cleared first.
 pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
     let (n_rows, n_columns) = (a.n_rows, b.n_columns);
-    if a.n_columns == 0 {
-        return vec![0.0; n_rows * n_columns];
+    if a.n_columns == 0 || n_rows <= few_rows::MAX_ROWS {
+        let mut values = vec![0.0; n_rows * n_columns];
+        product(MatrixMut::new(&mut values, n_rows, n_columns), a, b, 1.0, threads);
+        return values;
     }
     let mut values = Vec::with_capacity(n_rows * n_columns);
     // SAFETY: the capacity is that of the matrix, and the product writes every element of it before the length is set.
@@ -113,6 +157,17 @@ pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
         values.set_len(n_rows * n_columns);
     }
     values
+}
+
+fn check_sizes([n_rows, n_columns]: [usize; 2], a: Matrix, b: Matrix) {
+    assert!(
+        a.n_rows == n_rows && b.n_columns == n_columns && a.n_columns == b.n_rows,
+        "a product of {} x {} and {} x {} into {n_rows} x {n_columns}",
+        a.n_rows,
+        a.n_columns,
+        b.n_rows,
+        b.n_columns
+    );
 }
 
 /// # Safety
@@ -128,14 +183,7 @@ unsafe fn multiply(
     add: bool,
     threads: Threads,
 ) {
-    assert!(
-        a.n_rows == n_rows && b.n_columns == n_columns && a.n_columns == b.n_rows,
-        "a product of {} x {} and {} x {} into {n_rows} x {n_columns}",
-        a.n_rows,
-        a.n_columns,
-        b.n_rows,
-        b.n_columns
-    );
+    check_sizes([n_rows, n_columns], a, b);
     let depth = a.n_columns;
     let parallel = threads == Threads::All && n_rows * n_columns * depth >= PARALLEL_FROM;
     let parallelism = if parallel { gemm::Parallelism::Rayon(0) } else { gemm::Parallelism::None };
