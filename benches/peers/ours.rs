@@ -43,7 +43,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let case: Case = serde_json::from_slice(&std::fs::read(Path::new(folder).join("case.json"))?)?;
     let vocabularies = Vocabularies { source: case.vocabulary, target: case.vocabulary, shared: case.shared };
     let model = case.model.init(vocabularies, 1, &device)?;
-    let mut side = Side { learning: Some(model.clone().train()), model, case, device, adam: Adam::new(AdamConfig::default()), updates: 0 };
+    let mut side = Side {
+        learning: Some(model.clone().train()),
+        model,
+        case,
+        device,
+        adam: Adam::new(AdamConfig::default()),
+        updates: 0,
+    };
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,7 +1,6 @@
 //! `lookback evaluate`.
 
 use super::{EvaluateArgs, check_lengths, print, progress};
-use crate::config::Config;
 use crate::data::{Pair, Split, read_lines};
 use crate::decoding::{DecodingConfig, Request, decode};
 use crate::error::{Error, Result};
@@ -43,7 +42,7 @@ fn of_run(args: &EvaluateArgs) -> Result<Scores> {
         .into_iter()
         .find(|split| split.name() == args.split)
         .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
-    let config = Config::load(Some(&run.join("config.toml")), &args.set)?;
+    let config = run.config_with(&args.set)?;
     let backend = args.backend.unwrap_or(config.backend);
     let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
     let decoding = args.decoding.apply(&config.decoding)?;

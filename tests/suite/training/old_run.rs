@@ -45,6 +45,20 @@ fn check_translations(name: &str) {
 }
 
 #[test]
+fn old_runs_are_evaluated_with_overrides_in_the_words_of_today() {
+    for name in STORED {
+        let (dir, run) = copied(name);
+        let arguments = ["evaluate", "--run", "run", "--split", "valid", "--json", "--set", "decoding.beam_size=2"];
+        let scores: Value = serde_json::from_str(&succeed(dir.path(), &arguments)).unwrap();
+        let seen = *numbers(&run, "valid", "perplexity").last().unwrap();
+        assert!((scores["perplexity"].as_f64().unwrap() / seen - 1.0).abs() < 1e-4, "{scores}, in training {seen}");
+        // What is wrong is said as in a config of today.
+        let message = fail(dir.path(), &["evaluate", "--run", "run", "--set", "decoding.beam_size=0"]);
+        assert_says(&message, &["decoding.beam_size"]);
+    }
+}
+
+#[test]
 fn old_runs_go_on() {
     STORED.into_iter().for_each(check_goes_on);
 }
