@@ -161,7 +161,7 @@ fn measure(
         progress.finish(work);
         let (train, valid) = curves::read(&run);
         all_curves.push(Curve { contestant: entrant.name.clone(), seed: entrant_run.seed, train, valid });
-        finished_runs.push(finished(entrant_run, entrant)?);
+        finished_runs.push(finished(&entrant_run.folder, config)?);
         best.push(loaded.updates);
         written.push(translations);
         seen.push(looked);

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::plan::Entrant;
 use super::progress::{Progress, check_signal};
 use super::store::file_name;
-use super::training::run_to_end;
+use super::training::{finished, run_to_end};
 use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::{Split, random};
@@ -83,7 +83,8 @@ pub fn tune(
         run_to_end(&config, &folder, adapter, &options.command, progress, (&what, work))?;
         let valid_loss = least_valid_loss(&Run::open(&folder)?, adapter)?;
         let contestant = entrant.name.clone();
-        let updates = config.training.max_updates;
+        // Those that were planned have no end where minutes are the budget.
+        let updates = finished(&folder, &config)?.updates;
         trials.push(Trial { contestant, trial, learning_rate, dropout_rate, updates, valid_loss, is_chosen: false });
     }
     let best = (0..trials.len()).min_by(|a, b| trials[*a].valid_loss.total_cmp(&trials[*b].valid_loss));

@@ -159,7 +159,7 @@ pub struct Trial {
     pub learning_rate: f64,
     /// The dropout that was tried.
     pub dropout_rate: f64,
-    /// Updates that it was given.
+    /// Updates that it made.
     pub updates: u64,
     /// The least cross-entropy on the validation data, in nats per target token.
     pub valid_loss: f64,

@@ -268,6 +268,7 @@ fn trials_that_end_before_their_first_validation_are_told_apart_all_the_same() {
     for contestant in &found.contestants {
         let own = || found.trials.iter().filter(|trial| trial.contestant == contestant.name);
         let chosen = own().find(|trial| trial.is_chosen).unwrap();
+        assert!(own().all(|trial| trial.updates < 100_000), "made, not planned");
         assert!(own().all(|trial| trial.valid_loss < 100.0 && chosen.valid_loss <= trial.valid_loss));
     }
 }
