@@ -97,7 +97,8 @@ fn map_of(loaded: &LoadedModel, i: usize, text: &str, test: &TestSet) -> Option<
     let maps = collect(&loaded.model, &loaded.tokenizers, &written).ok()?;
     let mean = maps.average(Part::Cross)?;
     let weights = mean.weights.iter().map(|weight| (weight * 1000.0).round() / 1000.0).collect();
-    Some((i, Map { contestant: String::new(), columns: maps.source, rows: maps.target, weights }))
+    let (columns, rows) = (maps.source, maps.target);
+    Some((i, Map { contestant: String::new(), text: text.into(), columns, rows, weights }))
 }
 
 /// The chosen sentences with the maps of every contestant that has attention; `looked` is that of each one's first seed.

@@ -200,8 +200,7 @@ fn alignments(comparison: &Comparison) -> String {
 }
 
 fn verdict(map: &Map, sentence: &AlignedSentence) -> String {
-    let written = map.rows[..map.rows.len().saturating_sub(1)].join(" ");
-    let verdict = if written == sentence.reference { "right" } else { "not the reference" };
+    let verdict = if map.text == sentence.reference { "right" } else { "not the reference" };
     format!("{}: {} tokens written, {verdict}", map.contestant, map.rows.len().saturating_sub(1))
 }
 
