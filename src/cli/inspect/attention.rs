@@ -49,13 +49,12 @@ pub(in crate::cli) fn run(args: InspectAttentionArgs) -> Result<()> {
 
 /// The sentence pairs to look at: given ones, or the model's own translations.
 fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Written>> {
-    let sources = sources(args, loaded)?;
+    let (sources, lines) = sources(args, loaded)?;
     let encoded: Vec<Vec<u32>> = sources.iter().map(|(_, text)| loaded.tokenizers.source().encode(text)).collect();
     let origin = args.input.as_deref().unwrap_or(&args.run);
     check_lengths(loaded.model.limits().source, &encoded, |i, message| Error::line(origin, sources[i].0, message))?;
     if let Some(path) = &args.target {
         let targets = read_lines(path)?;
-        let lines = read_lines(origin)?.len();
         if targets.len() != lines {
             let message = format!("has {} lines where {} has {lines}", targets.len(), origin.display());
             return Err(Error::file(path, message));
@@ -80,8 +79,8 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
     Ok(found)
 }
 
-/// The sentences with their numbers, blank ones left out.
-fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<(usize, String)>> {
+/// The sentences with their numbers, blank ones left out, and the number of all lines: standard input can be read only once.
+fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<(usize, String)>, usize)> {
     let lines = match &args.input {
         Some(path) => read_lines(path)?,
         None => {
@@ -103,7 +102,7 @@ fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<(usi
         let origin = args.input.as_deref().unwrap_or(&args.run);
         return Err(Error::file(origin, "has no sentence to look at: every line is blank"));
     }
-    Ok(numbered)
+    Ok((numbered, n_lines))
 }
 
 /// The right alignment of each pair, where it is known: from a file, or because the task says it.
