@@ -102,6 +102,16 @@ fn the_numbers_of_the_page_and_the_tables_are_those_of_the_data() {
 }
 
 #[test]
+fn the_contents_lead_to_sections_that_are_there() {
+    let page = html::page(&example()).render();
+    let (_, rest) = page.split_once("<nav class=\"contents").unwrap();
+    let (contents, _) = rest.split_once("</nav>").unwrap();
+    let ids: Vec<&str> = contents.split("href=\"#").skip(1).map(|link| link.split('"').next().unwrap()).collect();
+    assert_eq!(ids, ["quality", "cost", "curves", "fairness"], "nothing of what was not measured");
+    assert!(ids.iter().all(|id| page.contains(&format!("<h2 id=\"{id}\">"))), "{ids:?}");
+}
+
+#[test]
 fn an_answer_is_right_by_its_text_whatever_its_tokens_are() {
     let map = |name: &str, text: &str| Map {
         contestant: name.into(),
