@@ -97,6 +97,25 @@ fn the_stored_runs_are_small_and_are_text_and_safetensors() {
 }
 
 #[test]
+fn mistakes_in_the_config_of_a_run_name_their_line_in_the_file() {
+    for name in STORED {
+        let (_dir, run) = copied(name);
+        let config = run.join("config.toml");
+        let text = read(&config);
+        let line = text.lines().position(|line| line == "patience = 10").unwrap() + 1;
+        let message_of = |wrong: &str| {
+            fs::write(&config, text.replace("patience = 10", wrong)).unwrap();
+            Run::open(&run).unwrap().config().unwrap_err().to_string()
+        };
+        assert_says(&message_of("patiense = 10"), &[&format!("config.toml:{line}: "), "did you mean `patience`?"]);
+        // Of a config that was upgraded first only names can be found again; no line is better than a wrong one.
+        let place = if name == STORED[0] { format!("config.toml:{line}: ") } else { "config.toml: ".into() };
+        assert_says(&message_of("patience = \"ten\""), &[&format!("{place}invalid type: string \"ten\"")]);
+        assert_says(&message_of("patience ="), &[&format!("config.toml:{line}: ")]);
+    }
+}
+
+#[test]
 fn a_checkpoint_of_a_newer_format_is_refused_and_not_misread() {
     let (dir, run) = copied(STORED[0]);
     let name = read(run.join("last"));
