@@ -1,12 +1,12 @@
 //! `lookback explain`.
 
-use super::{ExplainArgs, check_lengths, print};
+use super::{ExplainArgs, check_lengths, load, print};
 use crate::data::tokenizer::{Tokenizer, UNK};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::report::explanation::terminal::{Look, render};
 use crate::report::explanation::{Explanation, Question, Selection, explain, html};
-use crate::training::{LoadedModel, Run};
+use crate::training::LoadedModel;
 use std::io::IsTerminal;
 
 /// Columns of a page that goes into a pipe, and the most of any page: longer lines are hard to read.
@@ -14,9 +14,7 @@ const PLAIN_WIDTH: usize = 100;
 const MAX_WIDTH: usize = 120;
 
 pub(super) fn run(args: ExplainArgs) -> Result<()> {
-    let run = Run::open(&args.run)?;
-    let backend = args.backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
-    let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
+    let loaded = load(&args.run, args.backend)?;
     check(&args, &loaded)?;
     let mut decoding = loaded.config.decoding.clone();
     decoding.sampling = None;

@@ -17,10 +17,10 @@ use crate::error::{Error, Result};
 use crate::models::LengthLimit;
 use crate::report::attention::Part;
 use crate::report::attention::select::Choice;
-use crate::training::Dashboard;
+use crate::training::{Dashboard, LoadedModel, Run};
 use clap::{Args, Parser, Subcommand};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Train, measure, explain and run attention models, from the RNN encoder-decoder to the Transformer.
 #[derive(Parser, Debug)]
@@ -528,6 +528,13 @@ impl Cli {
             Command::Completions(args) => completions::run(args),
         }
     }
+}
+
+/// The model of a run folder, on the backend that was asked for or that it was trained on.
+fn load(run: &Path, backend: Option<Backend>) -> Result<LoadedModel> {
+    let run = Run::open(run)?;
+    let backend = backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
+    run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))
 }
 
 /// Writes results to standard output. `print!` would panic where the reader has gone.

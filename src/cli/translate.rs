@@ -1,21 +1,19 @@
 //! `lookback translate`.
 
-use super::{TranslateArgs, check_lengths, progress};
+use super::{TranslateArgs, check_lengths, load, progress};
 use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{Hypothesis, Request, decode, score_targets};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
-use crate::training::{LoadedModel, Run};
+use crate::training::LoadedModel;
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
-    let run = Run::open(&args.run)?;
-    let backend = args.backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
-    let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
+    let loaded = load(&args.run, args.backend)?;
     let lines = read_lines(&args.input)?;
     if let Some(targets) = &args.targets {
         return score(&args, &loaded, &lines, targets);

@@ -1,7 +1,7 @@
 //! `lookback inspect attention`.
 
-use super::{extension, faithfulness, load, picture, tables, write};
-use crate::cli::{InspectAttentionArgs, check_lengths, print, progress};
+use super::{extension, faithfulness, picture, tables, write};
+use crate::cli::{InspectAttentionArgs, check_lengths, load, print, progress};
 use crate::data::{Split, TaskConfig, read_lines};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;

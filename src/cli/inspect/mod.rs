@@ -9,17 +9,8 @@ mod tables;
 pub(super) use attention::run as attention;
 pub(super) use states::run as states;
 
-use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::training::{LoadedModel, Run};
 use std::path::Path;
-
-/// The model of a run folder, on the backend that was asked for or that it was trained on.
-fn load(run: &Path, backend: Option<Backend>) -> Result<LoadedModel> {
-    let run = Run::open(run)?;
-    let backend = backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
-    run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))
-}
 
 /// The ending of a file to write, one of `allowed`.
 ///

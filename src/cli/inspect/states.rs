@@ -1,7 +1,7 @@
 //! `lookback inspect states`.
 
-use super::{extension, load, write};
-use crate::cli::{InspectStatesArgs, check_lengths, print};
+use super::{extension, write};
+use crate::cli::{InspectStatesArgs, check_lengths, load, print};
 use crate::data::read_lines;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
