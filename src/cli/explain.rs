@@ -1,6 +1,6 @@
 //! `lookback explain`.
 
-use super::{ExplainArgs, check_lengths, load, print};
+use super::{ExplainArgs, check_lengths, load, print, search};
 use crate::data::tokenizer::{Tokenizer, UNK};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
@@ -16,11 +16,7 @@ const MAX_WIDTH: usize = 120;
 pub(super) fn run(args: ExplainArgs) -> Result<()> {
     let loaded = load(&args.run, args.backend)?;
     check(&args, &loaded)?;
-    let mut decoding = loaded.config.decoding.clone();
-    decoding.sampling = None;
-    decoding.n_best = 1;
-    decoding.beam_size = args.beam.unwrap_or(decoding.beam_size);
-    decoding.validate()?;
+    let decoding = search(&loaded.config.decoding, args.beam)?;
     let question = Question {
         source_text: args.source.trim(),
         target_text: args.target.as_deref().map(str::trim),

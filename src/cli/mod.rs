@@ -13,6 +13,7 @@ mod train;
 mod translate;
 
 use crate::backend::Backend;
+use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::models::LengthLimit;
 use crate::report::attention::Part;
@@ -565,9 +566,18 @@ fn check_lengths<'a>(
     }
 }
 
+/// How a model finds the translation that is looked at: it searches, even where a run samples, so that it is the same each
+/// time.
+fn search(config: &DecodingConfig, beam: Option<usize>) -> Result<DecodingConfig> {
+    let beam_size = beam.unwrap_or(config.beam_size);
+    let config = DecodingConfig { beam_size, n_best: 1, sampling: None, ..config.clone() };
+    config.validate()?;
+    Ok(config)
+}
+
 impl DecodingArgs {
     /// The run's decoding settings with what was given here, checked.
-    fn apply(&self, config: &crate::decoding::DecodingConfig) -> Result<crate::decoding::DecodingConfig> {
+    fn apply(&self, config: &DecodingConfig) -> Result<DecodingConfig> {
         let mut config = config.clone();
         config.beam_size = self.beam.unwrap_or(config.beam_size);
         // A beam smaller than the configured n-best list gives a shorter list.

@@ -1,7 +1,7 @@
 //! `lookback inspect attention`.
 
 use super::{extension, faithfulness, picture, tables, write};
-use crate::cli::{InspectAttentionArgs, check_lengths, load, print, progress};
+use crate::cli::{InspectAttentionArgs, check_lengths, load, print, progress, search};
 use crate::data::{Split, TaskConfig, read_lines};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
@@ -67,10 +67,7 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
         check_lengths(loaded.model.limits().target, &tokens, |i, message| Error::line(path, pairs[i].number, message))?;
         return Ok(pairs);
     }
-    let mut config = loaded.config.decoding.clone();
-    config.beam_size = args.beam.unwrap_or(config.beam_size);
-    config.n_best = 1;
-    config.validate()?;
+    let config = search(&loaded.config.decoding, args.beam)?;
     let bar = progress::bar(sources.len() as u64, "translating");
     let seed = loaded.config.seed;
     let found =
@@ -132,9 +129,9 @@ fn gold(args: &InspectAttentionArgs, loaded: &LoadedModel, written: &[Written]) 
         return paired.collect();
     }
     let of_task = |pair: &Written| {
-        let (source_words, target_words) = words(pair);
         let target_text = pair.target_text(&loaded.tokenizers);
         let gold = of_task(loaded.config.data.task.as_ref()?, &pair.source_text, &target_text)?;
+        let (source_words, target_words) = words(pair);
         Some(Aligned { gold, source_words, target_words })
     };
     Ok(written.iter().map(of_task).collect())

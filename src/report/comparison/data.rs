@@ -219,11 +219,6 @@ impl Comparison {
         self.metrics.first().map_or("sequence_accuracy", String::as_str)
     }
 
-    /// The place of a contestant among the others, which decides its colour.
-    pub fn place(&self, contestant: &str) -> usize {
-        self.contestants.iter().position(|c| c.name == contestant).unwrap_or(0)
-    }
-
     /// Whether more than one seed was trained.
     pub fn has_seeds(&self) -> bool {
         self.contestants.iter().any(|contestant| contestant.seeds.len() > 1)
