@@ -6,11 +6,24 @@ mod picture;
 mod states;
 mod tables;
 
-pub(super) use attention::run as attention;
-pub(super) use states::run as states;
-
 use crate::error::{Error, Result};
+use clap::Subcommand;
 use std::path::Path;
+
+#[derive(Subcommand, Debug)]
+pub(super) enum InspectCommand {
+    /// Attention maps: which source words each target word was made of, for every layer and head.
+    Attention(attention::InspectAttentionArgs),
+    /// Sentence vectors, token states and word vectors: which sentences and words the model holds to be alike.
+    States(states::InspectStatesArgs),
+}
+
+pub(super) fn run(command: InspectCommand) -> Result<()> {
+    match command {
+        InspectCommand::Attention(args) => attention::run(args),
+        InspectCommand::States(args) => states::run(args),
+    }
+}
 
 /// The ending of a file to write, one of `allowed`.
 ///
