@@ -176,15 +176,19 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads a config that this program, or an older version that `upgrade` knows, wrote; its values are not checked.
-    pub(crate) fn read(path: &Path, upgrade: impl FnOnce(&mut toml::Table)) -> Result<Self> {
+    /// Reads a config that this program, or an older version that `upgrade` knows, wrote, and applies overrides, which are
+    /// in the words of today; its values are not checked.
+    pub(crate) fn read(path: &Path, overrides: &[String], upgrade: impl FnOnce(&mut toml::Table)) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        let upgraded = toml::from_str::<toml::Table>(&text).map(|mut table| {
-            upgrade(&mut table);
-            table.to_string()
-        });
-        // What is no TOML is left as it is, for the error to name its line.
-        Self::parse(upgraded.as_ref().unwrap_or(&text), &[]).map_err(|fault| fault.at(path, &text))
+        let written: toml::Table = toml::from_str(&text).map_err(|error| Fault::from(error).at(path, &text))?;
+        let mut upgraded = written.clone();
+        upgrade(&mut upgraded);
+        if upgraded == written {
+            return Self::parse(&text, overrides).map_err(|fault| fault.at(path, &text));
+        }
+        // A place in the upgraded text is none in the file, where names can still be found.
+        Self::parse(&upgraded.to_string(), overrides)
+            .map_err(|fault| Fault { message: fault.message, span: None }.at(path, &text))
     }
 
     fn parse(text: &str, overrides: &[String]) -> Result<Self, Fault> {

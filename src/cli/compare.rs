@@ -1,14 +1,16 @@
 //! `lookback compare`, and the hidden command that measures one cell of its table of costs.
 
+use super::print;
 use super::train::command_line;
-use super::{CompareArgs, CompareCellArgs, print};
+use crate::backend::Backend;
 use crate::compare::measure::cell::{Cell, measure};
-use crate::compare::{Options, Status, compare};
+use crate::compare::{Budget, Options, Status, Sweep, compare};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
 use crate::report::comparison::{CostKind, files, words};
 use crate::training::duration;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -17,6 +19,89 @@ use std::time::{Duration, Instant};
 
 /// Seconds between two lines where standard error is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without CONFIG and --run the built-in comparison runs: one fixed context, attention and a Transformer learn to copy
+letters, in about five minutes on two cores. What is finished is kept: the same command goes on after an interruption.
+
+Examples:
+  lookback compare
+  lookback compare config/reverse-rnn.toml config/reverse-bahdanau.toml --seeds 3 --out runs/reverse
+  lookback compare --run runs/first --run runs/second
+  lookback compare config/reverse-rnn.toml --sweep model.d_hidden=64,128,256 --out runs/widths
+  lookback compare a.toml b.toml --tune 6 --match-parameters --budget updates=2000"
+)]
+pub(super) struct CompareArgs {
+    /// Experiments to train and compare.
+    configs: Vec<PathBuf>,
+    /// Override a key of every config: --set training.max_updates=500
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Make a contestant of every config for each of these values: --sweep model.d_hidden=128,256,512; several make a grid.
+    #[arg(long = "sweep", value_name = "KEY.PATH=VALUE,VALUE")]
+    sweeps: Vec<Sweep>,
+    /// A finished run to compare; may be repeated. Runs that differ in nothing but the seed count as one model.
+    #[arg(long = "run", value_name = "RUN")]
+    runs: Vec<PathBuf>,
+    /// The folder of the comparison [default: runs/compare].
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Train every config with so many seeds and report the spread.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: u64,
+    /// What every model may spend: updates=N or minutes=M [default: as the configs say].
+    #[arg(long)]
+    budget: Option<Budget>,
+    /// First try so many learning rates and dropouts, the same for every model, and take the best.
+    #[arg(long, default_value_t = 0)]
+    tune: usize,
+    /// Change widths until every model has as many parameters as the first, within 5 %.
+    #[arg(long)]
+    match_parameters: bool,
+    /// Lengths at which generated tasks are tested besides, in the task's unit [default: 1, 1.5, 2 and 4 times the longest of
+    /// training].
+    #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
+    lengths: Vec<usize>,
+    /// Sentences of each of these lengths.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    per_length: u64,
+    /// The longest sentence whose time and memory are measured, from 16 on in powers of two; 0 for none [default: 4096, 512
+    /// in the built-in comparison].
+    #[arg(long, value_name = "N")]
+    max_cost_length: Option<usize>,
+    /// Seconds after which the measurement of one length is given up.
+    #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
+    cell_seconds: f64,
+    /// Beam size of all models [default: as the first config says].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    beam: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CompareCellArgs {
+    /// The config of the model.
+    #[arg(long)]
+    config: PathBuf,
+    /// What to measure.
+    #[arg(long, value_parser = ["update", "decode"])]
+    kind: String,
+    /// Tokens on each side.
+    #[arg(long)]
+    length: usize,
+    /// Entries of the source vocabulary.
+    #[arg(long)]
+    source_vocabulary: usize,
+    /// Entries of the target vocabulary.
+    #[arg(long)]
+    target_vocabulary: usize,
+    /// Whether they are one.
+    #[arg(long)]
+    shared: bool,
+}
 
 pub(super) fn run(args: CompareArgs) -> Result<()> {
     let is_built_in = args.configs.is_empty() && args.runs.is_empty();

@@ -1,8 +1,14 @@
 //! `lookback completions`.
 
-use super::{Cli, CompletionsArgs, print};
+use super::{Cli, print};
 use crate::error::Result;
-use clap::CommandFactory;
+use clap::{Args, CommandFactory};
+
+#[derive(Args, Debug)]
+pub(super) struct CompletionsArgs {
+    /// The shell.
+    shell: clap_complete::Shell,
+}
 
 pub(super) fn run(args: CompletionsArgs) -> Result<()> {
     let mut script = Vec::new();

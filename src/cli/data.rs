@@ -1,10 +1,69 @@
 //! `lookback data`.
 
-use super::{FetchArgs, GenerateArgs, print, progress};
+use super::{print, progress};
 use crate::data::{Split, TaskConfig, fetch};
 use crate::error::{Error, Result};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
-pub(super) fn list() -> Result<()> {
+#[derive(Subcommand, Debug)]
+pub(super) enum DataCommand {
+    /// List the generated tasks and the public corpora.
+    List,
+    /// Generate a task's pairs into train.tsv, valid.tsv and test.tsv.
+    #[command(after_help = "Example:
+  lookback data generate numbers --out datasets/numbers --pairs 20000 --min-len 1 --max-len 4 --seed 7")]
+    Generate(GenerateArgs),
+    /// Fetch a public corpus; continues where it was cut off, and verifies checksums.
+    #[command(after_help = "Example:\n  lookback data fetch multi30k --out datasets/multi30k")]
+    Fetch(FetchArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct GenerateArgs {
+    /// The task; `data list` names them.
+    task: String,
+    /// Folder to write into.
+    #[arg(long)]
+    out: PathBuf,
+    /// Training pairs; a tenth as many, at most 1000, for each of validation and test.
+    #[arg(long, default_value_t = 10_000)]
+    pairs: usize,
+    /// Shortest source, in the task's own unit.
+    #[arg(long)]
+    min_len: Option<usize>,
+    /// Longest source, in the task's own unit.
+    #[arg(long)]
+    max_len: Option<usize>,
+    /// Seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Replace files that are there.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct FetchArgs {
+    /// The corpus; `data list` names them.
+    name: String,
+    /// Folder to write into.
+    #[arg(long)]
+    out: PathBuf,
+    /// Fetch from here instead of the corpus's home.
+    #[arg(long)]
+    base_url: Option<String>,
+}
+
+pub(super) fn run(command: DataCommand) -> Result<()> {
+    match command {
+        DataCommand::List => list(),
+        DataCommand::Generate(args) => generate(args),
+        DataCommand::Fetch(args) => fetch(args),
+    }
+}
+
+fn list() -> Result<()> {
     let mut text = String::from("generated tasks (lookback data generate NAME --out DIR):\n");
     for (name, about) in TaskConfig::TASKS {
         text += &format!("  {name:<10} {about}\n");
@@ -16,7 +75,7 @@ pub(super) fn list() -> Result<()> {
     print(&text)
 }
 
-pub(super) fn generate(args: GenerateArgs) -> Result<()> {
+fn generate(args: GenerateArgs) -> Result<()> {
     let mut task = TaskConfig::from_name(&args.task)?;
     task.set_lengths(args.min_len, args.max_len)?;
     if args.pairs == 0 {
@@ -58,7 +117,7 @@ pub(super) fn generate(args: GenerateArgs) -> Result<()> {
     print(&format!("{}: {pairs} training pairs, {n_held_out} each for validation and test\n", args.out.display()))
 }
 
-pub(super) fn fetch(args: FetchArgs) -> Result<()> {
+fn fetch(args: FetchArgs) -> Result<()> {
     let mut current: Option<(usize, indicatif::ProgressBar)> = None;
     let mut show = |at: fetch::Progress| {
         if current.as_ref().is_none_or(|(number, _)| *number != at.file_number) {

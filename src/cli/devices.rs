@@ -1,6 +1,6 @@
 //! `lookback devices`.
 
-use super::{DevicesArgs, print};
+use super::print;
 use crate::backend::{Adapter, Backend};
 use crate::data::batch::{Batch, Example};
 use crate::error::{Error, Result};
@@ -12,9 +12,17 @@ use crate::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabulari
 use crate::training::optimizer::GradientSet;
 use crate::training::{UpdatePart, gradients};
 use burn::module::Module;
+use clap::Args;
 
 /// Differences of this size, relative to the largest value, come from the order of sums.
 const TOLERANCE: f64 = 1e-3;
+
+#[derive(Args, Debug)]
+pub(super) struct DevicesArgs {
+    /// Run one forward and backward pass of every model on every backend and print the largest difference from flex.
+    #[arg(long)]
+    check: bool,
+}
 
 pub(super) fn run(args: DevicesArgs) -> Result<()> {
     for backend in &Backend::ALL[1..] {

@@ -1,13 +1,58 @@
 //! `lookback evaluate`.
 
-use super::{EvaluateArgs, check_lengths, print, progress};
-use crate::config::Config;
+use super::decoding::DecodingArgs;
+use super::{check_lengths, print, progress};
+use crate::backend::Backend;
 use crate::data::{Pair, Split, read_lines};
 use crate::decoding::{DecodingConfig, Request, decode};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
-use crate::scoring::{Bleu, Chrf, Scorer, Scores};
+use crate::scoring::{Bleu, BleuTokenizer, Chrf, Scorer, Scores};
 use crate::training::{LoadedModel, Run, dataset, validate};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  lookback evaluate --run runs/first --beam 5
+  lookback evaluate --hypotheses out.en --references test.en --sources test.de --json")]
+pub(super) struct EvaluateArgs {
+    /// The run folder.
+    #[arg(long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
+    run: Option<PathBuf>,
+    /// Which of the run's data: train, valid or test.
+    #[arg(long, default_value = "test")]
+    split: String,
+    /// Override a key of the run's config, such as the path of moved data.
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Sentences to score.
+    #[arg(long, requires = "references")]
+    hypotheses: Option<PathBuf>,
+    /// What they should be.
+    #[arg(long, requires = "hypotheses")]
+    references: Option<PathBuf>,
+    /// Their sources, for scores by length.
+    #[arg(long, requires = "hypotheses")]
+    sources: Option<PathBuf>,
+    /// sacreBLEU's tokenizer for BLEU: 13a, intl, char or none.
+    #[arg(long, default_value = "13a")]
+    tokenize: BleuTokenizer,
+    /// Score BLEU and chrF in lower case; a model that writes lower case is always scored so.
+    #[arg(long)]
+    lowercase: bool,
+    /// Write the hypotheses here.
+    #[arg(long, requires = "run", value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    decoding: DecodingArgs,
+}
 
 pub(super) fn run(args: EvaluateArgs) -> Result<()> {
     let scores = match &args.run {
@@ -43,7 +88,7 @@ fn of_run(args: &EvaluateArgs) -> Result<Scores> {
         .into_iter()
         .find(|split| split.name() == args.split)
         .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
-    let config = Config::load(Some(&run.join("config.toml")), &args.set)?;
+    let config = run.config_with(&args.set)?;
     let backend = args.backend.unwrap_or(config.backend);
     let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
     let decoding = args.decoding.apply(&config.decoding)?;

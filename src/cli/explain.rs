@@ -1,28 +1,68 @@
 //! `lookback explain`.
 
-use super::{ExplainArgs, check_lengths, print};
+use super::decoding::search;
+use super::{check_lengths, load, print};
+use crate::backend::Backend;
 use crate::data::tokenizer::{Tokenizer, UNK};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::report::explanation::terminal::{Look, render};
 use crate::report::explanation::{Explanation, Question, Selection, explain, html};
-use crate::training::{LoadedModel, Run};
+use crate::training::LoadedModel;
+use clap::Args;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 /// Columns of a page that goes into a pipe, and the most of any page: longer lines are hard to read.
 const PLAIN_WIDTH: usize = 100;
 const MAX_WIDTH: usize = 120;
 
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without --step every step is shown as long as that stays readable. Steps, layers and heads count from 1.
+
+Examples:
+  lookback explain --run runs/first 'ein Hund läuft'
+  lookback explain --run runs/first 'ein Hund läuft' --step 2 --layer 3 --head 1
+  lookback explain --run runs/first 'ein Hund läuft' --target 'a cat runs'      what the model would rather have said
+  lookback explain --run runs/first 'ein Hund läuft' --html dog.html            a page to step through"
+)]
+pub(super) struct ExplainArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// The sentence.
+    source: String,
+    /// Explain this translation instead of the model's own.
+    #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
+    target: Option<String>,
+    /// Show this step with all its numbers.
+    #[arg(long)]
+    step: Option<usize>,
+    /// Show the heads of this layer.
+    #[arg(long)]
+    layer: Option<usize>,
+    /// Show this head.
+    #[arg(long)]
+    head: Option<usize>,
+    /// Beam size of the translation; 1 is greedy search [default: the run's].
+    #[arg(long)]
+    beam: Option<usize>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Write a self-contained page to step through with the keyboard.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// One JSON object with every number; --step, --layer and --head choose among them.
+    #[arg(long)]
+    json: bool,
+}
+
 pub(super) fn run(args: ExplainArgs) -> Result<()> {
-    let run = Run::open(&args.run)?;
-    let backend = args.backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
-    let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
+    let loaded = load(&args.run, args.backend)?;
     check(&args, &loaded)?;
-    let mut decoding = loaded.config.decoding.clone();
-    decoding.sampling = None;
-    decoding.n_best = 1;
-    decoding.beam_size = args.beam.unwrap_or(decoding.beam_size);
-    decoding.validate()?;
+    let decoding = search(&loaded.config.decoding, args.beam)?;
     let question = Question {
         source_text: args.source.trim(),
         target_text: args.target.as_deref().map(str::trim),

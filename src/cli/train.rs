@@ -1,15 +1,45 @@
 //! `lookback train`.
 
-use super::{TrainArgs, evaluate, print};
+use super::{evaluate, print};
+use crate::backend::Backend;
 use crate::config::{Config, QUICK_START};
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::scoring::Scorer;
-use crate::training::{Outcome, Run, Stop, TrainOptions, dataset, duration, train};
+use crate::training::{Dashboard, Outcome, Run, Stop, TrainOptions, dataset, duration, train};
+use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// Examples that are shown at the end.
 const N_SHOWN: usize = 5;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
+On a run folder that exists training goes on; the same command continues an interrupted run.
+
+Examples:
+  lookback train config/reverse-bahdanau.toml --set training.max_updates=2000
+  lookback train config/multi30k-de-en-transformer.toml --backend flex --run runs/first
+  lookback train my.toml --init-from runs/first")]
+pub(super) struct TrainArgs {
+    /// The experiment; without it, the quick start.
+    config: Option<PathBuf>,
+    /// Overrides a key of the config: --set training.learning_rate=0.001
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Where the tensors live; `devices` lists what there is.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// The run folder [default: runs/NAME, NAME being the config's].
+    #[arg(long)]
+    run: Option<PathBuf>,
+    /// How training is shown: auto, tui, plain or none.
+    #[arg(long, default_value = "auto")]
+    dashboard: Dashboard,
+    /// Start from the parameters of a finished run with the same tokenizer.
+    #[arg(long, value_name = "RUN")]
+    init_from: Option<PathBuf>,
+}
 
 pub(super) fn run(args: TrainArgs) -> Result<()> {
     let mut config = Config::load(args.config.as_deref(), &args.set)?;

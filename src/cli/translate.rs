@@ -1,21 +1,55 @@
 //! `lookback translate`.
 
-use super::{TranslateArgs, check_lengths, progress};
+use super::decoding::DecodingArgs;
+use super::{check_lengths, load, progress};
+use crate::backend::Backend;
 use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{Hypothesis, Request, decode, score_targets};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
-use crate::training::{LoadedModel, Run};
+use crate::training::LoadedModel;
+use clap::Args;
 use serde_json::json;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+#[derive(Args, Debug)]
+#[command(after_help = "One sentence a line, UTF-8, plain or .gz; a blank line in is a blank line out.
+
+Examples:
+  lookback translate --run runs/first --input test.de --output test.en --beam 5
+  echo 'ein Hund' | lookback translate --run runs/first --beam 5 --n-best 3
+  lookback translate --run runs/first --input a.de --targets a.en      log-probabilities of given targets")]
+pub(super) struct TranslateArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// Sentences to translate; - is standard input.
+    #[arg(long, default_value = "-")]
+    input: PathBuf,
+    /// Where translations go; - is standard output.
+    #[arg(long, default_value = "-")]
+    output: PathBuf,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// One JSON object for each line, with scores and tokens.
+    #[arg(long)]
+    json: bool,
+    /// Target prefixes, a line for each sentence; a blank line is none.
+    #[arg(long, value_name = "FILE")]
+    prefixes: Option<PathBuf>,
+    /// Do not translate: print the log-probability (nats) and the perplexity of these targets.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["prefixes", "n_best", "sample"])]
+    targets: Option<PathBuf>,
+    #[command(flatten)]
+    decoding: DecodingArgs,
+}
 
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
-    let run = Run::open(&args.run)?;
-    let backend = args.backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
-    let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
+    let loaded = load(&args.run, args.backend)?;
     let lines = read_lines(&args.input)?;
     if let Some(targets) = &args.targets {
         return score(&args, &loaded, &lines, targets);

@@ -69,8 +69,7 @@ pub(super) fn assemble(
             backend: adapter.backend,
         };
         let share = work * TIMING * entrant.runs.len() as f64;
-        costs.extend(bench.costs(entrant, |part| progress.at(&format!("timing {}", entrant.name), share * part))?);
-        progress.finish(share);
+        costs.extend(bench.costs(entrant, progress, share)?);
     }
     progress.at("drawing resamples", 0.0);
     let is_generated = entrants[0].config.data.task.is_some();
@@ -152,16 +151,17 @@ fn measure(
         let loaded = run.load_model(adapter, |warning| eprintln!("warning: {warning}"))?;
         let name = format!("{}-seed{}", entrant.name, entrant_run.seed);
         let key = key_of(&run, &loaded, decoding, &test.sha256)?;
-        let translations: Vec<Translation> = store.get(&format!("{name}.translations"), &key, || {
-            translations(&loaded, &test.pairs, decoding, |part| progress.at(&format!("testing {name}"), work * part))
-        })?;
+        let testing = |part: f64| progress.at(&format!("testing {name}"), work * part);
+        let make = || translations(&loaded, &test.pairs, decoding, testing);
+        let (translations, is_found) = store.get(&format!("{name}.translations"), &key, make)?;
+        // Nearly all of the work.
+        progress.finish(work, is_found);
         let texts: Vec<&str> = translations.iter().map(|translation| translation.text.as_str()).collect();
-        progress.at(&format!("looking at {name}"), work);
-        let looked: Looked = store.get(&format!("{name}.attention"), &key, || look(&loaded, &texts, test))?;
-        progress.finish(work);
+        progress.at(&format!("looking at {name}"), 0.0);
+        let (looked, _) = store.get(&format!("{name}.attention"), &key, || look(&loaded, &texts, test))?;
         let (train, valid) = curves::read(&run);
         all_curves.push(Curve { contestant: entrant.name.clone(), seed: entrant_run.seed, train, valid });
-        finished_runs.push(finished(entrant_run, entrant)?);
+        finished_runs.push(finished(&entrant_run.folder, config)?);
         best.push(loaded.updates);
         written.push(translations);
         seen.push(looked);

@@ -49,15 +49,17 @@ impl<'a> Progress<'a> {
         (self.show)(&self.status(what, part));
     }
 
-    /// So much more is done.
-    pub fn finish(&mut self, work: f64) {
+    /// So much more is done; what `is_found` done took no time.
+    pub fn finish(&mut self, work: f64, is_found: bool) {
         self.done += work;
+        if is_found {
+            self.skipped += work;
+        }
     }
 
     /// So much was found done.
     pub fn skip(&mut self, work: f64) {
-        self.done += work;
-        self.skipped += work;
+        self.finish(work, true);
     }
 
     /// Runs `train` and shows how far it is; it is handed what to tell of its progress.

@@ -26,7 +26,8 @@ impl Store {
         Ok(Self { folder })
     }
 
-    /// The measurement `name`, made now unless it is there already with the same `key`: what its result depends on.
+    /// The measurement `name`, made now unless it is there already with the same `key`: what its result depends on. Besides,
+    /// whether it was there.
     ///
     /// What has just been made is read back, so that a comparison that goes on has the same numbers to the last digit.
     pub fn get<T: Serialize + DeserializeOwned>(
@@ -34,15 +35,16 @@ impl Store {
         name: &str,
         key: &str,
         make: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
+    ) -> Result<(T, bool)> {
         let path = self.folder.join(format!("{}.json", file_name(name)));
         if let Some(kept) = read::<T>(&path, key) {
-            return Ok(kept);
+            return Ok((kept, true));
         }
         let kept = Kept { key: key.to_string(), value: make()? };
         let text = serde_json::to_string(&kept).expect("a measurement is plain data");
         write(&path, &text)?;
-        read(&path, key).ok_or_else(|| Error::file(&path, "cannot be read back; is the disk full?"))
+        let kept = read(&path, key).ok_or_else(|| Error::file(&path, "cannot be read back; is the disk full?"))?;
+        Ok((kept, false))
     }
 
     /// A file beside the measurements.

@@ -7,7 +7,6 @@ use crate::data::{Pair, Split, TaskConfig};
 use crate::error::{Error, Result};
 use crate::report::comparison::{Group, GroupKind};
 use crate::training::dataset;
-use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 
 /// Buckets that the lengths of a generated task are cut into.
@@ -76,7 +75,7 @@ pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
         let indices = (start..pairs.len()).collect();
         groups.push(group(format!("length-{length}"), GroupKind::Length, indices, &lengths, trained_length));
     }
-    let sha256 = hash(&pairs);
+    let sha256 = dataset::hash_of(&pairs);
     Ok(TestSet { pairs, n_proper, groups, trained_length, train_pairs: train.len(), sha256, notes })
 }
 
@@ -163,12 +162,4 @@ fn longest_of(task: &TaskConfig) -> Option<usize> {
         TaskConfig::Numbers(c) => Some(c.max_len),
         TaskConfig::Dates(_) => None,
     }
-}
-
-fn hash(pairs: &[Pair]) -> String {
-    let mut hasher = Sha256::new();
-    for pair in pairs {
-        hasher.update(format!("{}\t{}\n", pair.source, pair.target));
-    }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

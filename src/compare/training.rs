@@ -1,6 +1,5 @@
 //! Training what is not yet trained.
 
-use super::plan::{Entrant, EntrantRun};
 use super::progress::{Progress, check_signal};
 use crate::backend::Adapter;
 use crate::config::{Config, differences};
@@ -81,18 +80,18 @@ fn check_same(folder: &Path, config: &Config) -> Result<()> {
 }
 
 /// What a run came to: trained here, or by `lookback train`.
-pub fn finished(run: &EntrantRun, entrant: &Entrant) -> Result<Finished> {
-    let mark = run.folder.join("finished.json");
+///
+/// # Errors
+/// If the run has no whole checkpoint.
+pub fn finished(folder: &Path, config: &Config) -> Result<Finished> {
+    let mark = folder.join("finished.json");
     if let Some(finished) = std::fs::read_to_string(&mark).ok().and_then(|text| serde_json::from_str(&text).ok()) {
         return Ok(finished);
     }
-    let newest = Run::open(&run.folder)?.newest_checkpoint(|_| ());
-    let (_, checkpoint) = newest.ok_or_else(|| Error::file(&run.folder, "has no whole checkpoint; train it first"))?;
+    let newest = Run::open(folder)?.newest_checkpoint(|_| ());
+    let (_, checkpoint) = newest.ok_or_else(|| Error::file(folder, "has no whole checkpoint; train it first"))?;
     let TrainingState { update, tokens, seconds, .. } = checkpoint.state;
-    let why = if update >= entrant.config.training.max_updates {
-        "all updates made"
-    } else {
-        "stopped before its last update"
-    };
+    let is_whole = update >= config.training.max_updates;
+    let why = if is_whole { "all updates made" } else { "stopped before its last update" };
     Ok(Finished { why: why.into(), updates: update, tokens, seconds })
 }

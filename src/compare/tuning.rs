@@ -1,18 +1,19 @@
 //! A small search for a learning rate and dropout, the same for every contestant: no model is beaten because only the other
 //! one was tuned.
 
+use super::measure::curves;
 use super::options::Options;
 use super::plan::Entrant;
-use super::progress::Progress;
+use super::progress::{Progress, check_signal};
 use super::store::file_name;
-use super::training::run_to_end;
+use super::training::{finished, run_to_end};
 use crate::backend::Adapter;
 use crate::config::Config;
-use crate::data::random;
+use crate::data::{Split, random};
 use crate::error::Result;
 use crate::models::ModelConfig;
 use crate::report::comparison::Trial;
-use crate::training::Run;
+use crate::training::{Run, dataset, validate};
 
 /// Learning rates are drawn evenly on a logarithmic scale between these.
 const RATES: [f64; 2] = [3e-4, 1e-2];
@@ -80,9 +81,10 @@ pub fn tune(
         let folder = options.out.join("tuning").join(file_name(&format!("{}-trial{trial}", entrant.name)));
         let what = format!("tuning {}: trial {trial} of {}", entrant.name, options.trials);
         run_to_end(&config, &folder, adapter, &options.command, progress, (&what, work))?;
-        let valid_loss = least_valid_loss(&Run::open(&folder)?);
+        let valid_loss = least_valid_loss(&Run::open(&folder)?, adapter)?;
         let contestant = entrant.name.clone();
-        let updates = config.training.max_updates;
+        // Those that were planned have no end where minutes are the budget.
+        let updates = finished(&folder, &config)?.updates;
         trials.push(Trial { contestant, trial, learning_rate, dropout_rate, updates, valid_loss, is_chosen: false });
     }
     let best = (0..trials.len()).min_by(|a, b| trials[*a].valid_loss.total_cmp(&trials[*b].valid_loss));
@@ -93,8 +95,18 @@ pub fn tune(
     Ok(trials)
 }
 
-/// Infinite for a run without a validation, which then is not chosen.
-fn least_valid_loss(run: &Run) -> f64 {
-    let points = super::measure::curves::read(run).1;
-    points.iter().map(|point| point.loss).fold(f64::MAX, f64::min)
+/// The least cross-entropy of the validations of a run. A run that its time ended before the first has none, and is measured
+/// now: without a loss of its own no trial could be told from another. A model that has no finite loss is not chosen.
+fn least_valid_loss(run: &Run, adapter: &Adapter) -> Result<f64> {
+    let losses: Vec<f64> = curves::read(run).1.into_iter().map(|point| point.loss).collect();
+    if !losses.is_empty() {
+        return Ok(losses.into_iter().fold(f64::MAX, f64::min));
+    }
+    check_signal()?;
+    let loaded = run.load_model(adapter, |warning| eprintln!("warning: {warning}"))?;
+    let config = &loaded.config;
+    let pairs = dataset::pairs_of(&config.data, Split::Valid, config.seed)?;
+    let sums = validate(&loaded.model, &dataset::encode(&pairs, &loaded.tokenizers), config.training.batch_tokens);
+    let loss = sums.cross_entropy / sums.n_tokens.max(1) as f64;
+    Ok(if loss.is_finite() { loss } else { f64::MAX })
 }

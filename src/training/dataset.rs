@@ -91,7 +91,8 @@ pub fn encode(pairs: &[Pair], tokenizers: &Tokenizers) -> Vec<Example> {
         .collect()
 }
 
-fn hash_of(pairs: &[Pair]) -> String {
+/// The SHA-256 of pairs that no file holds.
+pub(crate) fn hash_of(pairs: &[Pair]) -> String {
     let mut hasher = Sha256::new();
     for pair in pairs {
         hasher.update(format!("{}\t{}\n", pair.source, pair.target));

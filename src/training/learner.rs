@@ -71,8 +71,6 @@ pub(super) struct Trainer {
     pub(super) adam: Adam,
     pub(super) state: TrainingState,
     pub(super) progress: Arc<Mutex<Progress>>,
-    /// Seconds before this process.
-    pub(super) seconds_before: f64,
     pub(super) update_seconds: f64,
     pub(super) tokens: u64,
 }
@@ -113,6 +111,8 @@ impl Trainer {
             total: config.training.max_updates,
             epoch: state.epoch + 1,
             since: Instant::now(),
+            seconds_before: state.seconds,
+            max_seconds: config.training.max_minutes.map(|minutes| 60.0 * minutes),
         };
         let trainer = Self {
             config: config.clone(),
@@ -126,7 +126,6 @@ impl Trainer {
             tokenizers,
             model: Some(model.train()),
             adam,
-            seconds_before: state.seconds,
             state,
             progress: Arc::new(Mutex::new(progress)),
             update_seconds: 0.0,
@@ -266,8 +265,7 @@ impl Trainer {
     }
 
     pub(super) fn seconds(&self) -> f64 {
-        let progress = self.progress.lock().expect("no thread panics with the lock");
-        self.seconds_before + progress.since.elapsed().as_secs_f64()
+        self.progress.lock().expect("no thread panics with the lock").seconds()
     }
 
     /// One update; nothing if its gradient is not finite, which is counted and skipped.

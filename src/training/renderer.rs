@@ -57,12 +57,30 @@ pub struct Progress {
     pub epoch: u64,
     /// When this process took over.
     pub since: Instant,
+    /// Seconds of training before that.
+    pub seconds_before: f64,
+    /// Seconds after which training ends, if time is limited.
+    pub max_seconds: Option<f64>,
 }
 
 impl Progress {
-    /// The part of the updates that is made, from 0 to 1.
+    /// Seconds of training so far.
+    pub fn seconds(&self) -> f64 {
+        self.seconds_before + self.since.elapsed().as_secs_f64()
+    }
+
+    /// The part that is done, from 0 to 1: of the updates or of the time, whichever will end first.
     pub fn part(&self) -> f64 {
-        self.update as f64 / self.total.max(1) as f64
+        let of_updates = self.update as f64 / self.total.max(1) as f64;
+        let of_time = self.max_seconds.map_or(0.0, |most| self.seconds() / most.max(f64::MIN_POSITIVE));
+        of_updates.max(of_time).min(1.0)
+    }
+
+    /// About how many seconds are left, if updates go on taking as long as they have.
+    fn seconds_left(&self) -> f64 {
+        let done = (self.update - self.start).max(1) as f64;
+        let of_updates = self.total.saturating_sub(self.update) as f64 * self.since.elapsed().as_secs_f64() / done;
+        self.max_seconds.map_or(of_updates, |most| of_updates.min((most - self.seconds()).max(0.0)))
     }
 }
 
@@ -212,9 +230,6 @@ impl TrainingProgressLogger for PlainRenderer {
         {
             return;
         }
-        let done = (progress.update - progress.start).max(1) as f64;
-        let left =
-            progress.total.saturating_sub(progress.update) as f64 * progress.since.elapsed().as_secs_f64() / done;
         let mut means: HashMap<String, f64> =
             self.train.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64)).collect();
         if let Some(loss) = means.get("Loss").copied() {
@@ -226,7 +241,7 @@ impl TrainingProgressLogger for PlainRenderer {
             progress.total,
             progress.epoch,
             self.line(&means),
-            duration(left)
+            duration(progress.seconds_left())
         );
         drop(progress);
         self.train.clear();

@@ -114,7 +114,17 @@ impl Run {
 
     /// The resolved config.
     pub fn config(&self) -> Result<Config> {
-        Config::read(&self.join("config.toml"), super::format::upgrade_config)
+        Config::read(&self.join("config.toml"), &[], super::format::upgrade_config)
+    }
+
+    /// The resolved config with `key.path=value` overrides, its values checked.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn config_with(&self, overrides: &[String]) -> Result<Config> {
+        let config = Config::read(&self.join("config.toml"), overrides, super::format::upgrade_config)?;
+        config.validate()?;
+        Ok(config)
     }
 
     /// The tokenizers.

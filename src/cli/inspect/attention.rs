@@ -1,21 +1,82 @@
 //! `lookback inspect attention`.
 
-use super::{extension, faithfulness, load, picture, tables, write};
-use crate::cli::{InspectAttentionArgs, check_lengths, print, progress};
+use super::{extension, faithfulness, picture, tables, write};
+use crate::backend::Backend;
+use crate::cli::decoding::search;
+use crate::cli::{check_lengths, load, print, progress};
 use crate::data::{Split, TaskConfig, read_lines};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::report::alignment::{self, Gold};
 use crate::report::attention::collect::{self, Written};
 use crate::report::attention::measure::{HeadSummary, summarize};
-use crate::report::attention::select::Selection;
-use crate::report::attention::{AttentionMap, SentenceMaps, files, html};
+use crate::report::attention::select::{Choice, Selection};
+use crate::report::attention::{AttentionMap, Part, SentenceMaps, files, html};
 use crate::training::{LoadedModel, dataset};
-use std::path::Path;
+use clap::Args;
+use std::path::{Path, PathBuf};
 
 const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
 
-pub(in crate::cli) fn run(args: InspectAttentionArgs) -> Result<()> {
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The numbers of every head are printed; --out adds the maps. A page (.html) has every sentence, layer and head;
+a picture (.svg, .png) has one sentence: one map with its labels, or all heads in a grid.
+
+Examples:
+  lookback inspect attention --run runs/first --input test.de --out maps.html
+  echo 'ein Hund' | lookback inspect attention --run runs/first --input - --layer average --head average --out dog.png
+  lookback inspect attention --run runs/first --layer 2 --head 1 --out head.csv
+  lookback inspect attention --run runs/first --input a.de --target a.en --alignments a.gold --json
+  lookback inspect attention --run runs/first --input a.de --faithfulness"
+)]
+pub(in crate::cli) struct InspectAttentionArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// Sentences to look at, one a line; - is standard input [default: the first of the run's test data].
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// Their targets, a line for each; without, the model's own translations.
+    #[arg(long, value_name = "FILE", requires = "input")]
+    target: Option<PathBuf>,
+    /// Where the maps go: a page (.html), a picture (.svg, .png) or numbers (.csv, .safetensors).
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Who looks at whom: cross, encoder or decoder [default: cross in pictures, all elsewhere].
+    #[arg(long)]
+    part: Option<Part>,
+    /// A layer, counted from 1, "all" or "average".
+    #[arg(long, default_value = "all")]
+    layer: Choice,
+    /// A head, counted from 1, "all" or "average".
+    #[arg(long, default_value = "all")]
+    head: Choice,
+    /// Only this sentence, counted from 1.
+    #[arg(long, value_name = "N")]
+    sentence: Option<usize>,
+    /// Sentences of the run's own test data to look at when there is no --input.
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "input")]
+    sentences: usize,
+    /// Right word alignments in Pharaoh format (0-0 1-2, words counted from 0, 1?2 for a possible one), for the alignment
+    /// error rate of given targets.
+    #[arg(long, value_name = "FILE", requires = "target")]
+    alignments: Option<PathBuf>,
+    /// Erase source words and see whether those with the most weight matter most, beside gradient x input.
+    #[arg(long)]
+    faithfulness: bool,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// Beam size of the model's own translations.
+    #[arg(long)]
+    beam: Option<usize>,
+    /// One JSON object instead of tables.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     // A wrong ending is said before the model works for minutes.
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
     let loaded = load(&args.run, args.backend)?;
@@ -49,13 +110,12 @@ pub(in crate::cli) fn run(args: InspectAttentionArgs) -> Result<()> {
 
 /// The sentence pairs to look at: given ones, or the model's own translations.
 fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Written>> {
-    let sources = sources(args, loaded)?;
+    let (sources, lines) = sources(args, loaded)?;
     let encoded: Vec<Vec<u32>> = sources.iter().map(|(_, text)| loaded.tokenizers.source().encode(text)).collect();
     let origin = args.input.as_deref().unwrap_or(&args.run);
     check_lengths(loaded.model.limits().source, &encoded, |i, message| Error::line(origin, sources[i].0, message))?;
     if let Some(path) = &args.target {
         let targets = read_lines(path)?;
-        let lines = read_lines(origin)?.len();
         if targets.len() != lines {
             let message = format!("has {} lines where {} has {lines}", targets.len(), origin.display());
             return Err(Error::file(path, message));
@@ -68,10 +128,7 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
         check_lengths(loaded.model.limits().target, &tokens, |i, message| Error::line(path, pairs[i].number, message))?;
         return Ok(pairs);
     }
-    let mut config = loaded.config.decoding.clone();
-    config.beam_size = args.beam.unwrap_or(config.beam_size);
-    config.n_best = 1;
-    config.validate()?;
+    let config = search(&loaded.config.decoding, args.beam)?;
     let bar = progress::bar(sources.len() as u64, "translating");
     let seed = loaded.config.seed;
     let found =
@@ -80,8 +137,8 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
     Ok(found)
 }
 
-/// The sentences with their numbers, blank ones left out.
-fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<(usize, String)>> {
+/// The sentences with their numbers, blank ones left out, and the number of all lines: standard input can be read only once.
+fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<(usize, String)>, usize)> {
     let lines = match &args.input {
         Some(path) => read_lines(path)?,
         None => {
@@ -103,7 +160,7 @@ fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<(usi
         let origin = args.input.as_deref().unwrap_or(&args.run);
         return Err(Error::file(origin, "has no sentence to look at: every line is blank"));
     }
-    Ok(numbered)
+    Ok((numbered, n_lines))
 }
 
 /// The right alignment of each pair, where it is known: from a file, or because the task says it.
@@ -133,9 +190,9 @@ fn gold(args: &InspectAttentionArgs, loaded: &LoadedModel, written: &[Written]) 
         return paired.collect();
     }
     let of_task = |pair: &Written| {
-        let (source_words, target_words) = words(pair);
         let target_text = pair.target_text(&loaded.tokenizers);
         let gold = of_task(loaded.config.data.task.as_ref()?, &pair.source_text, &target_text)?;
+        let (source_words, target_words) = words(pair);
         Some(Aligned { gold, source_words, target_words })
     };
     Ok(written.iter().map(of_task).collect())

@@ -5,7 +5,6 @@ use crate::models::Model;
 use crate::report::attention::collect::Written;
 use crate::report::attention::{Part, SentenceMaps};
 use crate::report::faithfulness::{Attribution, Erasure, Faithfulness, erase, gradient_times_input};
-use burn::module::Module;
 use serde::Serialize;
 
 /// How far attention and gradient x input agree with erasing.
@@ -23,9 +22,8 @@ pub(super) fn of(model: &Model, written: &[Written], sentences: &[SentenceMaps])
     let bar = progress::bar(2 * written.len() as u64, "erasing");
     let step = |_: &&Written| bar.inc(1);
     let erased: Vec<Erasure> = written.iter().inspect(step).map(|pair| erase(model, pair)).collect();
-    let learning = model.clone().train().no_grad();
     let gradients: Vec<Attribution> =
-        written.iter().inspect(step).map(|pair| gradient_times_input(&learning, pair)).collect();
+        written.iter().inspect(step).map(|pair| gradient_times_input(model, pair)).collect();
     bar.finish_and_clear();
     let weights: Vec<Attribution> = sentences
         .iter()

@@ -6,19 +6,23 @@ mod picture;
 mod states;
 mod tables;
 
-pub(super) use attention::run as attention;
-pub(super) use states::run as states;
-
-use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::training::{LoadedModel, Run};
+use clap::Subcommand;
 use std::path::Path;
 
-/// The model of a run folder, on the backend that was asked for or that it was trained on.
-fn load(run: &Path, backend: Option<Backend>) -> Result<LoadedModel> {
-    let run = Run::open(run)?;
-    let backend = backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
-    run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))
+#[derive(Subcommand, Debug)]
+pub(super) enum InspectCommand {
+    /// Attention maps: which source words each target word was made of, for every layer and head.
+    Attention(attention::InspectAttentionArgs),
+    /// Sentence vectors, token states and word vectors: which sentences and words the model holds to be alike.
+    States(states::InspectStatesArgs),
+}
+
+pub(super) fn run(command: InspectCommand) -> Result<()> {
+    match command {
+        InspectCommand::Attention(args) => attention::run(args),
+        InspectCommand::States(args) => states::run(args),
+    }
 }
 
 /// The ending of a file to write, one of `allowed`.

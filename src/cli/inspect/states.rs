@@ -1,7 +1,8 @@
 //! `lookback inspect states`.
 
-use super::{extension, load, write};
-use crate::cli::{InspectStatesArgs, check_lengths, print};
+use super::{extension, write};
+use crate::backend::Backend;
+use crate::cli::{check_lengths, load, print};
 use crate::data::read_lines;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
@@ -13,8 +14,9 @@ use crate::report::states::{
     Grouping, Labelled, Map, SentenceStates, VectorKind, collect, grouping, html, sentence_map, token_map,
 };
 use crate::training::LoadedModel;
+use clap::Args;
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const ENDINGS: [&str; 4] = ["html", "svg", "png", "csv"];
 /// Neighbours listed for each word.
@@ -39,7 +41,38 @@ struct Report {
     words: Vec<Word>,
 }
 
-pub(in crate::cli) fn run(args: InspectStatesArgs) -> Result<()> {
+#[derive(Args, Debug)]
+#[command(after_help = "A line of the input is a sentence, or label TAB sentence; labels colour the points.
+
+Examples:
+  lookback inspect states --run runs/first --input datasets/meaning/de.tsv --out states.html
+  lookback inspect states --run runs/first --input datasets/meaning/de.tsv --tokens --out tokens.svg
+  lookback inspect states --run runs/first --word Hund --word Katze")]
+pub(in crate::cli) struct InspectStatesArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// Sentences, or label TAB sentence, one a line; - is standard input.
+    #[arg(long, value_name = "FILE", required_unless_present = "words")]
+    input: Option<PathBuf>,
+    /// Where the picture goes: a page (.html), a picture (.svg, .png) or numbers (.csv).
+    #[arg(long, value_name = "FILE", requires = "input")]
+    out: Option<PathBuf>,
+    /// Draw tokens instead of sentences; a page has both.
+    #[arg(long)]
+    tokens: bool,
+    /// List the words most alike to this one by their vectors; may be repeated, and then they are compared.
+    #[arg(long = "word", value_name = "WORD")]
+    words: Vec<String>,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// One JSON object instead of text.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
     let loaded = load(&args.run, args.backend)?;
     let words = words(&loaded, &args.words)?;

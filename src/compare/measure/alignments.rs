@@ -2,7 +2,6 @@
 
 use crate::compare::progress::check_signal;
 use crate::compare::test_set::TestSet;
-use crate::data::EOS;
 use crate::error::Result;
 use crate::report::attention::Part;
 use crate::report::attention::collect::{Written, collect};
@@ -86,18 +85,12 @@ pub fn look(loaded: &LoadedModel, texts: &[&str], test: &TestSet) -> Result<Look
 
 /// The mean of all cross-attention while `text` was written.
 fn map_of(loaded: &LoadedModel, i: usize, text: &str, test: &TestSet) -> Option<(usize, Map)> {
-    let source = &test.pairs[i].source;
-    let target = loaded.tokenizers.target().encode(text).into_iter().chain([EOS]).collect();
-    let written = Written {
-        number: i + 1,
-        source_text: source.clone(),
-        source: loaded.tokenizers.source().encode(source),
-        target,
-    };
+    let written = Written::given(i + 1, &test.pairs[i].source, text, &loaded.tokenizers);
     let maps = collect(&loaded.model, &loaded.tokenizers, &written).ok()?;
     let mean = maps.average(Part::Cross)?;
     let weights = mean.weights.iter().map(|weight| (weight * 1000.0).round() / 1000.0).collect();
-    Some((i, Map { contestant: String::new(), columns: maps.source, rows: maps.target, weights }))
+    let (columns, rows) = (maps.source, maps.target);
+    Some((i, Map { contestant: String::new(), text: text.into(), columns, rows, weights }))
 }
 
 /// The chosen sentences with the maps of every contestant that has attention; `looked` is that of each one's first seed.

@@ -5,7 +5,7 @@ use super::cell::{Measured, of_status};
 use super::theory;
 use crate::backend::Backend;
 use crate::compare::plan::Entrant;
-use crate::compare::progress::check_signal;
+use crate::compare::progress::{Progress, check_signal};
 use crate::compare::store::{Store, write};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -42,20 +42,22 @@ pub struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Every length of an entrant; after one that was not finished, longer ones of its kind are left out.
+    /// Every length of an entrant, together `work`; after one that was not finished, longer ones of its kind are left out.
     ///
     /// # Errors
     /// If a process cannot be started, or a signal comes.
-    pub fn costs(&self, entrant: &Entrant, mut progress: impl FnMut(f64)) -> Result<Vec<Cost>> {
+    pub fn costs(&self, entrant: &Entrant, progress: &mut Progress, work: f64) -> Result<Vec<Cost>> {
         let path = self.store.file(&format!("{}.cost.toml", entrant.name));
         write(&path, &self.config(entrant).to_toml())?;
         let mut rows = Vec::new();
         let model = &entrant.config.model;
-        for kind in [CostKind::Update, CostKind::Decode] {
+        let kinds = [CostKind::Update, CostKind::Decode];
+        let n_cells = kinds.len() * self.lengths.len();
+        let of_cells = |n: usize| work * n as f64 / n_cells as f64;
+        for kind in kinds {
             for (i, length) in self.lengths.iter().copied().enumerate() {
                 check_signal()?;
-                let n_done = i + if kind == CostKind::Decode { self.lengths.len() } else { 0 };
-                progress(n_done as f64 / (2 * self.lengths.len()) as f64);
+                progress.at(&format!("timing {}", entrant.name), 0.0);
                 let steps = match kind {
                     CostKind::Update => theory::training_steps(model, length),
                     CostKind::Decode => theory::decoding_steps(model, length),
@@ -64,7 +66,8 @@ impl Bench<'_> {
                 let contestant = entrant.name.clone();
                 let mut row =
                     Cost { contestant, kind, length, sequential_steps: steps, state_bytes, ..Cost::default() };
-                let outcome = self.outcome(entrant, &path, kind, length)?;
+                let (outcome, is_found) = self.outcome(entrant, &path, kind, length)?;
+                progress.finish(of_cells(1), is_found);
                 match outcome {
                     Outcome::Measured(measured) => {
                         row.seconds = Some(measured.seconds);
@@ -76,10 +79,15 @@ impl Bench<'_> {
                     Outcome::Unfinished(why) => {
                         row.unfinished = Some(why);
                         rows.push(row);
+                        // Cells that are left out take no time.
+                        progress.skip(of_cells(self.lengths.len() - i - 1));
                         break;
                     }
                 }
             }
+        }
+        if n_cells == 0 {
+            progress.skip(work);
         }
         Ok(rows)
     }
@@ -89,7 +97,8 @@ impl Bench<'_> {
         Config { backend: self.backend, ..entrant.config.clone() }
     }
 
-    fn outcome(&self, entrant: &Entrant, config: &Path, kind: CostKind, length: usize) -> Result<Outcome> {
+    /// What a cell came to, and whether it was there.
+    fn outcome(&self, entrant: &Entrant, config: &Path, kind: CostKind, length: usize) -> Result<(Outcome, bool)> {
         let v = self.vocabularies;
         let key = format!("{} {v:?} {} {length} {}", self.config(entrant).to_toml(), kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}", entrant.name, kind.name());

@@ -24,18 +24,10 @@ pub fn forward_flops(model: &ModelConfig, vocabularies: Vocabularies, n: usize) 
     }
 }
 
-fn gates(config: &RnnConfig) -> f64 {
-    match config.cell {
-        CellKind::Vanilla => 1.0,
-        CellKind::Gru => 3.0,
-        CellKind::Lstm => 4.0,
-    }
-}
-
 fn rnn_flops(config: &RnnConfig, vocabularies: Vocabularies, n: f64) -> f64 {
     let [d, d_embedding] = [config.d_hidden, config.d_embedding].map(|width| width as f64);
-    let directions = if config.directions == crate::models::rnn::Directions::Both { 2.0 } else { 1.0 };
-    let (encoded, gates) = (directions * d, gates(config));
+    let [directions, gates] = [config.n_directions(), config.cell.n_gates()].map(|n| n as f64);
+    let encoded = directions * d;
     let layers = |first: f64, next: f64| -> f64 {
         (0..config.n_layers).map(|layer| 2.0 * gates * d * (if layer == 0 { first } else { next } + d)).sum()
     };
@@ -96,7 +88,7 @@ fn prepared_flops(score: &ScoreConfig, d: f64, encoded: f64, n: f64) -> f64 {
 
 fn transformer_flops(config: &TransformerConfig, vocabularies: Vocabularies, n: f64) -> f64 {
     let [d, d_inner] = [config.d_model, config.d_feed_forward].map(|width| width as f64);
-    let key_value = d * config.n_key_value_heads.unwrap_or(config.n_heads) as f64 / config.n_heads as f64;
+    let key_value = d * config.n_key_value_heads() as f64 / config.n_heads as f64;
     let n_inner = if config.activation == crate::layers::feed_forward::Activation::Swiglu { 3.0 } else { 2.0 };
     // Queries and outputs, keys and values, scores and weighted sum, and the network.
     let attention = 4.0 * d * d + 4.0 * d * key_value;
@@ -131,7 +123,7 @@ pub fn state_bytes(model: &ModelConfig, n: usize) -> u64 {
     let elements = match model {
         ModelConfig::Rnn(config) => {
             let d = config.d_hidden as u64;
-            let directions = if config.directions == crate::models::rnn::Directions::Both { 2 } else { 1 };
+            let directions = config.n_directions() as u64;
             let states = if config.cell == CellKind::Lstm { 2 } else { 1 };
             let state = config.n_layers as u64 * d * states;
             let source = match config.attention.alignment() {
@@ -145,8 +137,7 @@ pub fn state_bytes(model: &ModelConfig, n: usize) -> u64 {
             state + source
         }
         ModelConfig::Transformer(config) => {
-            let heads = config.n_key_value_heads.unwrap_or(config.n_heads);
-            let width = (config.d_model * heads / config.n_heads) as u64;
+            let width = (config.d_model * config.n_key_value_heads() / config.n_heads) as u64;
             // Keys and values, of the source and of what was written.
             2 * config.n_decoder_layers as u64 * width * (n + n)
         }

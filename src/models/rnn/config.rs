@@ -183,7 +183,7 @@ impl RnnConfig {
         LengthLimits { source, target: None }
     }
 
-    pub(super) fn n_directions(&self) -> usize {
+    pub(crate) fn n_directions(&self) -> usize {
         match self.directions {
             Directions::Forward => 1,
             Directions::Both => 2,

@@ -159,7 +159,7 @@ pub struct Trial {
     pub learning_rate: f64,
     /// The dropout that was tried.
     pub dropout_rate: f64,
-    /// Updates that it was given.
+    /// Updates that it made.
     pub updates: u64,
     /// The least cross-entropy on the validation data, in nats per target token.
     pub valid_loss: f64,
@@ -217,11 +217,6 @@ impl Comparison {
     /// The most telling score of the task.
     pub fn headline(&self) -> &str {
         self.metrics.first().map_or("sequence_accuracy", String::as_str)
-    }
-
-    /// The place of a contestant among the others, which decides its colour.
-    pub fn place(&self, contestant: &str) -> usize {
-        self.contestants.iter().position(|c| c.name == contestant).unwrap_or(0)
     }
 
     /// Whether more than one seed was trained.

@@ -41,29 +41,39 @@ const SECTIONS: [(&str, &[&str], &str, &str); 5] = [
     ("curves", &[], "Learning", "How fast the models learnt, by updates and by time."),
 ];
 
+/// Sections without charts: the end of their address, and their title.
+const ALIGNMENTS: (&str, &str) = ("alignments", "What they looked at");
+const FAIRNESS: (&str, &str) = ("fairness", "How fair it is");
+
 /// The page of a comparison.
 pub fn page(comparison: &Comparison) -> Page {
     let (charts, tables) = (charts(comparison), tables(comparison));
-    let mut body = head(comparison);
+    // What was not measured has no charts, and no section.
+    let charts_of = |prefix: &str| charts.iter().filter(|chart| chart.id.starts_with(prefix)).collect::<Vec<&Chart>>();
+    let shown = SECTIONS.map(|section| (section, charts_of(section.0))).into_iter().filter(|(_, own)| !own.is_empty());
+    let shown: Vec<_> = shown.collect();
+    let mut contents: Vec<(&str, &str)> = shown.iter().map(|((id, _, title, _), _)| (*id, *title)).collect();
+    if !comparison.alignments.is_empty() {
+        contents.push(ALIGNMENTS);
+    }
+    contents.push(FAIRNESS);
+    let mut body = head(comparison, &contents);
     let table = |id: &str| tables.iter().find(|table| table.id == id);
     body += "<h2 id=\"findings-title\">What was found</h2>\n<ul id=\"findings\">\n";
     for finding in findings(comparison) {
         let _ = writeln!(body, "<li>{}</li>", escape(&finding));
     }
     body += "</ul>\n";
-    for (prefix, ids, title, about) in SECTIONS {
-        let own: Vec<&Chart> = charts.iter().filter(|chart| chart.id.starts_with(prefix)).collect();
-        if own.is_empty() {
-            continue;
-        }
-        let _ = writeln!(body, "<h2 id=\"{prefix}\">{}</h2>\n<p class=\"muted\">{}</p>", escape(title), escape(about));
+    for ((id, ids, title, about), own) in shown {
+        body += &heading((id, title));
+        let _ = writeln!(body, "<p class=\"muted\">{}</p>", escape(about));
         body += "<div class=\"charts\">\n";
         own.iter().for_each(|chart| body += &figure(chart));
         body += "</div>\n";
         ids.iter().filter_map(|id| table(id)).for_each(|table| body += &folded(table));
     }
     body += &alignments(comparison);
-    body += "<h2 id=\"fairness\">How fair it is</h2>\n";
+    body += &heading(FAIRNESS);
     for id in ["contestants", "differences", "trials"] {
         body += &table(id).map(|table| html_table(table, true)).unwrap_or_default();
     }
@@ -82,7 +92,12 @@ fn title(comparison: &Comparison) -> String {
     format!("{}: {}", comparison.task.name, names.join(", "))
 }
 
-fn head(comparison: &Comparison) -> String {
+fn heading((id, title): (&str, &str)) -> String {
+    format!("<h2 id=\"{id}\">{}</h2>\n", escape(title))
+}
+
+/// What the page is about, and its contents.
+fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
     let task = &comparison.task;
     let seeds = match comparison.contestants.iter().map(|c| c.seeds.len()).max() {
         Some(n) if n > 1 => format!("{n} seeds each; scores are means over the seeds. "),
@@ -100,11 +115,10 @@ fn head(comparison: &Comparison) -> String {
         "<p class=\"lead\">{}</p>\n<nav class=\"contents screen-only\" aria-label=\"Sections\">",
         escape(&lead)
     );
-    for (id, _, title, _) in SECTIONS {
+    for (id, title) in contents {
         let _ = write!(text, "<a href=\"#{id}\">{}</a>", escape(title));
     }
-    text += "<a href=\"#alignments\">What they looked at</a><a href=\"#fairness\">How fair it is</a></nav>\n";
-    text
+    text + "</nav>\n"
 }
 
 /// A chart whose colours follow the reader's theme.
@@ -180,9 +194,9 @@ fn alignments(comparison: &Comparison) -> String {
     if comparison.alignments.is_empty() {
         return String::new();
     }
-    let mut text = "<h2 id=\"alignments\">What they looked at</h2>\n<p class=\"muted\">The mean of all cross-attention while each model \
-                    wrote its own answer. A model without attention has no map.</p>\n"
-        .to_string();
+    let mut text = heading(ALIGNMENTS);
+    text += "<p class=\"muted\">The mean of all cross-attention while each model wrote its own answer. A model without attention \
+             has no map.</p>\n";
     for sentence in &comparison.alignments {
         let _ = write!(
             text,
@@ -200,8 +214,7 @@ fn alignments(comparison: &Comparison) -> String {
 }
 
 fn verdict(map: &Map, sentence: &AlignedSentence) -> String {
-    let written = map.rows[..map.rows.len().saturating_sub(1)].join(" ");
-    let verdict = if written == sentence.reference { "right" } else { "not the reference" };
+    let verdict = if map.text == sentence.reference { "right" } else { "not the reference" };
     format!("{}: {} tokens written, {verdict}", map.contestant, map.rows.len().saturating_sub(1))
 }
 

@@ -212,6 +212,8 @@ pub struct AlignedSentence {
 pub struct Map {
     /// Whose.
     pub contestant: String,
+    /// What it wrote, as text: how tokens make words is the tokenizer's business.
+    pub text: String,
     /// Source tokens, the end symbol last.
     pub columns: Vec<String>,
     /// Written tokens.

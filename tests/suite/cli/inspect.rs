@@ -1,7 +1,7 @@
 //! `lookback inspect`: maps and states of a small trained model, and what wrong requests get.
 
 use super::trained;
-use crate::training::{BAHDANAU, assert_says, finish, read, succeed, write_tiny};
+use crate::training::{BAHDANAU, assert_says, copy_folder, finish, lookback, read, succeed, write_tiny};
 use lookback::report::states::Labelled;
 use serde_json::Value;
 use std::path::Path;
@@ -74,6 +74,11 @@ fn given_targets_are_aligned_with_gold() {
     let report = inspect(&["--input", &input, "--target", &target, "--alignments", &gold, "--json"]);
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["errors"][0]["sure"], 2);
+    let arguments = ["inspect", "attention", "--run", "run", "--input", "-", "--target", &target, "--json"];
+    let piped = lookback(trained(), &arguments).stdin(std::fs::File::open(&input).unwrap()).output().unwrap();
+    assert_eq!(piped.status.code(), Some(0), "{piped:?}");
+    let piped: Value = serde_json::from_slice(&piped.stdout).unwrap();
+    assert_eq!(piped["heads"], report["heads"], "from standard input as from a file");
     for (name, says) in [("beyond", "beyond:1: links word 0 to word 3"), ("bad", "bad:2: \"1:1\" is no link")] {
         let arguments = [
             "inspect",
@@ -91,6 +96,16 @@ fn given_targets_are_aligned_with_gold() {
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
         assert_says(&finished.stderr, &[says]);
     }
+}
+
+#[test]
+fn a_run_that_samples_is_searched_all_the_same() {
+    let dir = TempDir::new().unwrap();
+    copy_folder(&trained().join("run"), &dir.path().join("run"));
+    let config = dir.path().join("run/config.toml");
+    std::fs::write(&config, read(&config) + "\n[decoding.sampling]\ntemperature = 100.0\n").unwrap();
+    let arguments = ["inspect", "attention", "--run", "run", "--sentences", "3", "--beam", "1", "--json"];
+    assert_eq!(succeed(dir.path(), &arguments), succeed(trained(), &arguments));
 }
 
 #[test]

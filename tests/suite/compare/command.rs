@@ -255,6 +255,25 @@ fn settings_sweeps_tuning_and_equal_parameters_reach_the_runs() {
 }
 
 #[test]
+fn trials_that_end_before_their_first_validation_are_told_apart_all_the_same() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let never = ["--budget", "minutes=0.01", "--set", "training.validate_every=10000000"];
+    let rest = ["--tune", "2", "--max-cost-length", "0", "--per-length", "2", "--out", "out"];
+    let all: Vec<&str> = ["compare", "rnn.toml", "transformer.toml"].into_iter().chain(never).chain(rest).collect();
+    succeed(dir.path(), &all);
+    let found = results(&dir.path().join("out"));
+    assert!(found.curves.iter().all(|curve| curve.valid.is_empty()));
+    assert_eq!(found.trials.len(), 4);
+    for contestant in &found.contestants {
+        let own = || found.trials.iter().filter(|trial| trial.contestant == contestant.name);
+        let chosen = own().find(|trial| trial.is_chosen).unwrap();
+        assert!(own().all(|trial| trial.updates < 100_000), "made, not planned");
+        assert!(own().all(|trial| trial.valid_loss < 100.0 && chosen.valid_loss <= trial.valid_loss));
+    }
+}
+
+#[test]
 fn the_built_in_comparison_is_made_without_a_file() {
     let dir = TempDir::new().unwrap();
     let quick = [

@@ -3,8 +3,8 @@
 use lookback::report::comparison::tables::tables;
 use lookback::report::comparison::words::findings;
 use lookback::report::comparison::{
-    Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Group, GroupKind, Quality, Score,
-    Significance, Task, charts, files, html,
+    AlignedSentence, Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Group, GroupKind, Map,
+    Quality, Score, Significance, Task, charts, files, html,
 };
 use lookback::scoring::Estimate;
 use std::path::Path;
@@ -99,6 +99,37 @@ fn the_numbers_of_the_page_and_the_tables_are_those_of_the_data() {
         assert!(line.ends_with(&format!("{},{},{}", score.score, score.low, score.high)), "{line}");
     }
     assert!(quality.csv().contains("\"other & \"\"co\"\"\""), "quotes are doubled");
+}
+
+#[test]
+fn the_contents_lead_to_sections_that_are_there() {
+    let page = html::page(&example()).render();
+    let (_, rest) = page.split_once("<nav class=\"contents").unwrap();
+    let (contents, _) = rest.split_once("</nav>").unwrap();
+    let ids: Vec<&str> = contents.split("href=\"#").skip(1).map(|link| link.split('"').next().unwrap()).collect();
+    assert_eq!(ids, ["quality", "cost", "curves", "fairness"], "nothing of what was not measured");
+    assert!(ids.iter().all(|id| page.contains(&format!("<h2 id=\"{id}\">"))), "{ids:?}");
+}
+
+#[test]
+fn an_answer_is_right_by_its_text_whatever_its_tokens_are() {
+    let map = |name: &str, text: &str| Map {
+        contestant: name.into(),
+        text: text.into(),
+        columns: vec!["a".into(), "</s>".into()],
+        rows: text.chars().map(String::from).chain(["</s>".into()]).collect(),
+        weights: vec![0.5; 2 * (text.len() + 1)],
+    };
+    let sentence = AlignedSentence {
+        what: "of middle length".into(),
+        source: "a".into(),
+        reference: "a b".into(),
+        maps: vec![map("one", "a b"), map("other", "a c")],
+    };
+    let page = html::page(&Comparison { alignments: vec![sentence], ..example() }).render();
+    for caption in ["one: 3 tokens written, right<", "other: 3 tokens written, not the reference<"] {
+        assert!(page.contains(caption), "{caption}");
+    }
 }
 
 #[test]

@@ -45,6 +45,20 @@ fn check_translations(name: &str) {
 }
 
 #[test]
+fn old_runs_are_evaluated_with_overrides_in_the_words_of_today() {
+    for name in STORED {
+        let (dir, run) = copied(name);
+        let arguments = ["evaluate", "--run", "run", "--split", "valid", "--json", "--set", "decoding.beam_size=2"];
+        let scores: Value = serde_json::from_str(&succeed(dir.path(), &arguments)).unwrap();
+        let seen = *numbers(&run, "valid", "perplexity").last().unwrap();
+        assert!((scores["perplexity"].as_f64().unwrap() / seen - 1.0).abs() < 1e-4, "{scores}, in training {seen}");
+        // What is wrong is said as in a config of today.
+        let message = fail(dir.path(), &["evaluate", "--run", "run", "--set", "decoding.beam_size=0"]);
+        assert_says(&message, &["decoding.beam_size"]);
+    }
+}
+
+#[test]
 fn old_runs_go_on() {
     STORED.into_iter().for_each(check_goes_on);
 }
@@ -79,6 +93,25 @@ fn the_stored_runs_are_small_and_are_text_and_safetensors() {
             assert!(std::str::from_utf8(&fs::read(path).unwrap()).is_ok(), "{} is no text", path.display());
         }
         assert_says(&read(stored(name).join("README.md")), &["lookback train", "lookback translate"]);
+    }
+}
+
+#[test]
+fn mistakes_in_the_config_of_a_run_name_their_line_in_the_file() {
+    for name in STORED {
+        let (_dir, run) = copied(name);
+        let config = run.join("config.toml");
+        let text = read(&config);
+        let line = text.lines().position(|line| line == "patience = 10").unwrap() + 1;
+        let message_of = |wrong: &str| {
+            fs::write(&config, text.replace("patience = 10", wrong)).unwrap();
+            Run::open(&run).unwrap().config().unwrap_err().to_string()
+        };
+        assert_says(&message_of("patiense = 10"), &[&format!("config.toml:{line}: "), "did you mean `patience`?"]);
+        // Of a config that was upgraded first only names can be found again; no line is better than a wrong one.
+        let place = if name == STORED[0] { format!("config.toml:{line}: ") } else { "config.toml: ".into() };
+        assert_says(&message_of("patience = \"ten\""), &[&format!("{place}invalid type: string \"ten\"")]);
+        assert_says(&message_of("patience ="), &[&format!("config.toml:{line}: ")]);
     }
 }
 

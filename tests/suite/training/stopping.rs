@@ -6,7 +6,7 @@ use lookback::data::batch::{Batch, Example};
 use lookback::models::weights::collect;
 use lookback::models::{ModelConfig, Vocabularies};
 use lookback::training::optimizer::GradientSet;
-use lookback::training::{Stop, UpdatePart, gradients};
+use lookback::training::{Progress, Stop, UpdatePart, gradients};
 use tempfile::TempDir;
 
 /// How far the sums of one gradient may be apart that were added in another order, as a part of its norm: 32-bit roundings
@@ -120,6 +120,18 @@ fn training_ends_when_the_minutes_are_over_and_counts_those_before_an_interrupti
     assert_eq!(read(run.join("last")).trim(), format!("{:06}", outcome.state.update), "what was reached is saved");
     let again = train_in(&run, &config).unwrap();
     assert_eq!((again.stop, again.state.update), (Stop::Minutes, outcome.state.update), "the time is up already");
+}
+
+#[test]
+fn progress_is_that_of_the_limit_that_will_be_reached_first() {
+    let part = |update, seconds_before, max_seconds| {
+        let since = std::time::Instant::now();
+        Progress { update, start: 0, total: 100, epoch: 1, since, seconds_before, max_seconds }.part()
+    };
+    assert_eq!((part(20, 50.0, None), part(100, 0.0, None)), (0.2, 1.0));
+    let of_time = part(20, 50.0, Some(100.0));
+    assert!((0.5..0.6).contains(&of_time), "{of_time}");
+    assert_eq!((part(80, 50.0, Some(100.0)), part(80, 200.0, Some(100.0))), (0.8, 1.0));
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! The options of commands that translate, and the search of those that look at one translation.
+
+use crate::decoding::DecodingConfig;
+use crate::error::Result;
+use clap::Args;
+
+/// Decoding options; what is not given comes from the run's config.
+#[derive(Args, Debug)]
+pub(super) struct DecodingArgs {
+    /// Beam size; 1 is greedy search.
+    #[arg(long)]
+    beam: Option<usize>,
+    /// Hypotheses to print for each sentence, as "LINE ||| TEXT ||| SCORE".
+    #[arg(long)]
+    n_best: Option<usize>,
+    /// Exponent of the length penalty.
+    #[arg(long)]
+    length_penalty: Option<f64>,
+    /// Longest target, in tokens for each source token; `decoding.max_len_extra` is added.
+    #[arg(long)]
+    max_len_factor: Option<f64>,
+    /// Source tokens in a batch.
+    #[arg(long)]
+    batch_tokens: Option<usize>,
+    /// Draw at random instead of searching.
+    #[arg(long)]
+    sample: bool,
+    /// Temperature of sampling.
+    #[arg(long, requires = "sample")]
+    temperature: Option<f64>,
+    /// Sample from this many of the likeliest words.
+    #[arg(long, requires = "sample")]
+    top_k: Option<usize>,
+    /// Sample from the likeliest words that together have this probability.
+    #[arg(long, requires = "sample")]
+    top_p: Option<f64>,
+    /// Seed of sampling [default: the run's].
+    #[arg(long, requires = "sample")]
+    pub(super) seed: Option<u64>,
+}
+
+impl DecodingArgs {
+    /// The run's decoding settings with what was given here, checked.
+    pub(super) fn apply(&self, config: &DecodingConfig) -> Result<DecodingConfig> {
+        let mut config = config.clone();
+        config.beam_size = self.beam.unwrap_or(config.beam_size);
+        // A beam smaller than the configured n-best list gives a shorter list.
+        config.n_best = self.n_best.unwrap_or(config.n_best.min(config.beam_size));
+        if self.beam.is_none() && !self.sample {
+            config.beam_size = config.beam_size.max(config.n_best);
+        }
+        config.length_penalty = self.length_penalty.unwrap_or(config.length_penalty);
+        config.max_len_factor = self.max_len_factor.unwrap_or(config.max_len_factor);
+        config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
+        if self.sample {
+            let mut sampling = config.sampling.take().unwrap_or_default();
+            sampling.temperature = self.temperature.unwrap_or(sampling.temperature);
+            sampling.top_k = self.top_k.unwrap_or(sampling.top_k);
+            sampling.top_p = self.top_p.unwrap_or(sampling.top_p);
+            config.sampling = Some(sampling);
+            config.beam_size = 1;
+        } else if self.beam.is_some() {
+            config.sampling = None;
+        }
+        config.validate()?;
+        Ok(config)
+    }
+}
+
+/// How a model finds the translation that is looked at: it searches, even where a run samples, so that it is the same each
+/// time.
+pub(super) fn search(config: &DecodingConfig, beam: Option<usize>) -> Result<DecodingConfig> {
+    let beam_size = beam.unwrap_or(config.beam_size);
+    let config = DecodingConfig { beam_size, n_best: 1, sampling: None, ..config.clone() };
+    config.validate()?;
+    Ok(config)
+}
