@@ -65,7 +65,7 @@ fn predict<M: Seq2Seq>(model: &M, sources: &[Vec<u32>], pair: &Written) -> (Vec<
     for part in sources.chunks(n_rows) {
         let source = Padded::sources(part, &device);
         let input = Padded::new(&vec![pair.input(); part.len()], 0, &device);
-        let logits = model.forward(&source, &input, &mut Pass::inference());
+        let logits = model.forward(&source, &input, &mut Pass::inference().fused(true));
         best.extend(
             logits
                 .clone()

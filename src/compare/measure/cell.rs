@@ -99,7 +99,7 @@ impl Worker<'_> {
     /// The encoder once and so many steps, each with the likeliest word of the last, wherever the sentence would end.
     fn decode(&mut self, length: usize, vocabularies: Vocabularies) {
         let device = self.model.device();
-        let mut pass = Pass::inference();
+        let mut pass = Pass::inference().fused(true);
         let memory = self.model.encode(&Padded::sources([&ids(length, vocabularies.source)], &device), &mut pass);
         let mut state = self.model.start(&memory, 1);
         let mut previous: Tensor<1, Int> = Tensor::from_data(TensorData::new(vec![BOS as i32], [1]), &device);

@@ -66,7 +66,7 @@ fn forced(loaded: &LoadedModel, examples: &[Example], batch_tokens: usize) -> Re
     for indices in plan_by_length(&lengths, batch_tokens) {
         check_signal()?;
         let batch = Batch::new(&indices.iter().map(|i| &examples[*i]).collect::<Vec<_>>(), &device);
-        let logits = loaded.model.forward_batch(&batch, &mut Pass::inference());
+        let logits = loaded.model.forward_batch(&batch, &mut Pass::inference().fused(true));
         let [_, len, _] = logits.dims();
         let best: burn::tensor::Tensor<2, Int> = logits.argmax(2).squeeze_dim(2);
         let best: Vec<i64> = best.into_data().try_into_vec_as::<i64>().expect("ids are whole numbers");

@@ -22,7 +22,7 @@ mod attention;
 mod cell;
 mod cross_entropy;
 mod feed_forward;
-mod few_rows;
+mod one_row;
 // burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.
 #[allow(deprecated)]
 mod function;

@@ -4,7 +4,7 @@
 //! slice whose length has just been checked against the sizes and strides, and outputs are borrowed mutably.
 #![allow(unsafe_code)]
 
-use super::few_rows;
+use super::one_row;
 
 /// A matrix inside a slice.
 #[derive(Clone, Copy, Debug)]
@@ -101,9 +101,9 @@ impl<'a> MatrixMut<'a> {
 }
 
 impl<'a> MatrixMut<'a> {
-    /// The rows.
-    pub fn into_rows(self) -> impl Iterator<Item = &'a mut [f32]> {
-        self.values.chunks_mut(self.row_stride.max(1)).take(self.n_rows).map(move |row| &mut row[..self.n_columns])
+    /// The first row.
+    pub fn into_row(self) -> &'a mut [f32] {
+        &mut self.values[..self.n_columns]
     }
 }
 
@@ -121,9 +121,9 @@ const PARALLEL_FROM: usize = 1 << 20;
 
 /// `out = scale * a b`.
 pub fn product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Threads) {
-    if out.n_rows <= few_rows::MAX_ROWS {
+    if out.n_rows == 1 {
         check_sizes([out.n_rows, out.n_columns], a, b);
-        return few_rows::product(out, a, b, scale, false, threads);
+        return one_row::product(out, a, b, scale, false, threads);
     }
     // Every element is written.
     let MatrixMut { values, n_rows, n_columns, row_stride } = out;
@@ -133,9 +133,9 @@ pub fn product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Thread
 
 /// `out = out + scale * a b`.
 pub fn add_product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Threads) {
-    if out.n_rows <= few_rows::MAX_ROWS {
+    if out.n_rows == 1 {
         check_sizes([out.n_rows, out.n_columns], a, b);
-        return few_rows::product(out, a, b, scale, true, threads);
+        return one_row::product(out, a, b, scale, true, threads);
     }
     let MatrixMut { values, n_rows, n_columns, row_stride } = out;
     // SAFETY: `MatrixMut` has checked that the slice holds the matrix.
@@ -145,7 +145,7 @@ pub fn add_product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Th
 /// `a b` in new memory, which is not cleared first.
 pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
     let (n_rows, n_columns) = (a.n_rows, b.n_columns);
-    if a.n_columns == 0 || n_rows <= few_rows::MAX_ROWS {
+    if a.n_columns == 0 || n_rows == 1 {
         let mut values = vec![0.0; n_rows * n_columns];
         product(MatrixMut::new(&mut values, n_rows, n_columns), a, b, 1.0, threads);
         return values;

@@ -1,6 +1,6 @@
 //! Erasing source words, and gradient x input beside it.
 
-use crate::support::{assert_close, flex, golden};
+use crate::support::{SAME_TOLERANCE, assert_close, flex, golden};
 use burn::module::Module;
 use lookback::data::batch::Example;
 use lookback::data::{EOS, UNK};
@@ -26,9 +26,8 @@ fn the_effect_of_erasing_is_the_difference_of_two_scores() {
         let (whole, without) = (score(&[4, 5, 6]), score(&[4, UNK, 6]));
         let found: Vec<f32> = (0..3).map(|t| erased.effect.values[t * 3 + 1]).collect();
         let expected: Vec<f64> = whole.iter().zip(&without).map(|(a, b)| a - b).collect();
-        for (found, expected) in found.iter().zip(&expected) {
-            assert!((f64::from(*found) - expected).abs() < 1e-5, "{}: {found} instead of {expected}", case.name);
-        }
+        // Erased sources are scored in one batch, these two alone: products of other numbers of rows round otherwise.
+        assert_close(&case.name, &found, &expected, SAME_TOLERANCE);
     }
 }
 

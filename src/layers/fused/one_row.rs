@@ -1,14 +1,11 @@
-//! Products with very few rows: one pass over the right-hand matrix, as fast as memory gives it.
+//! Products with a single row: one pass over the right-hand matrix, as fast as memory gives it.
 //!
 //! A decoder that writes one sentence multiplies one row with every matrix of the model at each step; the `gemm` crate does
-//! that on one core.
+//! that on one core. From two rows on it is faster, and gives a row the same numbers whatever other rows there are.
 
 use super::product::{Matrix, MatrixMut, Threads};
 use super::simd::{sum, vectorized};
 use rayon::prelude::*;
-
-/// Rows up to which this is used.
-pub const MAX_ROWS: usize = 3;
 
 /// Columns that a task computes.
 const COLUMNS: usize = 512;
@@ -16,24 +13,21 @@ const COLUMNS: usize = 512;
 /// Elements of the right-hand matrix from which on the work is spread over all cores.
 const PARALLEL_FROM: usize = 1 << 17;
 
-/// `out = scale * a b`, or added to it.
+/// `out = scale * a b`, or added to it, where `a` is a row.
 pub fn product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, add: bool, threads: Threads) {
     let depth = a.n_columns();
-    let n_columns = b.n_columns();
-    let parallel = threads == Threads::All && depth * n_columns >= PARALLEL_FROM;
-    for (i, out) in out.into_rows().enumerate() {
-        let row: Vec<f32> = (0..depth).map(|k| scale * a.at(i, k)).collect();
-        let task = |(task, out): (usize, &mut [f32])| {
-            vectorized(
-                #[inline(always)]
-                || columns(out, &row, b, task * COLUMNS, add),
-            )
-        };
-        if parallel {
-            out.par_chunks_mut(COLUMNS).enumerate().for_each(task);
-        } else {
-            out.chunks_mut(COLUMNS).enumerate().for_each(task);
-        }
+    let row: Vec<f32> = (0..depth).map(|k| scale * a.at(0, k)).collect();
+    let out = out.into_row();
+    let task = |(task, out): (usize, &mut [f32])| {
+        vectorized(
+            #[inline(always)]
+            || columns(out, &row, b, task * COLUMNS, add),
+        )
+    };
+    if threads == Threads::All && depth * out.len() >= PARALLEL_FROM {
+        out.par_chunks_mut(COLUMNS).enumerate().for_each(task);
+    } else {
+        out.chunks_mut(COLUMNS).enumerate().for_each(task);
     }
 }
 
