@@ -87,6 +87,8 @@ impl KeyValue {
 }
 
 /// Keys and values of the source.
+// One exists for each layer.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum SourceKeyValue {
     /// Every head by itself.

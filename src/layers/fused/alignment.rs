@@ -70,6 +70,7 @@ pub struct SourceGradients<'a> {
 }
 
 /// The way back from the gradient of a context to that of its query; the source's gradients are added to.
+#[allow(clippy::too_many_arguments)]
 #[inline(always)]
 pub fn back(
     score: AlignmentScore,

@@ -30,6 +30,8 @@ pub struct Heads {
 }
 
 /// Where the queries, keys and values come from.
+// One exists at a time.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum Projected {
     /// `[batch, len, (n_heads + 2 n_key_value_heads) d_head]`: queries, keys and values of all heads side by side.

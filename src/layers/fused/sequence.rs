@@ -27,6 +27,8 @@ pub struct CellParameters {
 }
 
 /// Where a step's attention stands.
+// One exists at a time.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum Placement {
     /// Before the step, asked by the last state; `context_input` makes the context's part of the gates: `[d_value, n_gates
@@ -267,8 +269,8 @@ impl AttentionParts<'_> {
 }
 
 /// Some sentences' part of each of several buffers, `lens` long for one sentence.
-fn split<'a, const N: usize>(buffers: [&'a mut Vec<f32>; N], lens: [usize; N]) -> Vec<[&'a mut [f32]; N]> {
-    let n = buffers.iter().zip(lens).map(|(buffer, len)| if len == 0 { 0 } else { buffer.len() / len }).max();
+fn split<const N: usize>(buffers: [&mut Vec<f32>; N], lens: [usize; N]) -> Vec<[&mut [f32]; N]> {
+    let n = buffers.iter().zip(lens).map(|(buffer, len)| buffer.len().checked_div(len).unwrap_or(0)).max();
     let n_tasks = n.unwrap_or(0).div_ceil(SENTENCES);
     let mut pieces: Vec<_> =
         buffers.into_iter().zip(lens).map(|(buffer, len)| buffer.chunks_mut((len * SENTENCES).max(1))).collect();

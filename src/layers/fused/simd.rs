@@ -58,6 +58,8 @@ pub fn sum_of_rows(values: &[f32], width: usize) -> Vec<f32> {
 const LANES: usize = 16;
 
 /// The sum of `term` over the elements of vectors of one length, in lanes.
+// Written with places, since zipped iterators over several arrays do not become wide instructions.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
     let chunks = vectors.map(|vector| vector.as_chunks::<LANES>());
@@ -78,6 +80,7 @@ pub fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32)
 
 /// Replaces the elements of `outputs` by what `change` makes of those of `inputs` and of their own, all vectors being of one
 /// length. Elements are taken up before any is put down, so that the compiler need not ask which vectors overlap.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub fn update<const I: usize, const O: usize>(
     inputs: [&[f32]; I],
