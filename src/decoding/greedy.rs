@@ -17,10 +17,7 @@ pub(super) fn greedy<M: Seq2Seq>(
         let probabilities = open.step(model);
         let mut finished = vec![false; open.tasks.len()];
         for (row, task) in open.tasks.iter().enumerate() {
-            let word = task.forced(step).unwrap_or_else(|| {
-                let best = probabilities.candidates(row).reduce(|a, b| if b.1 > a.1 { b } else { a });
-                best.expect("a vocabulary has words").0
-            });
+            let word = task.forced(step).unwrap_or_else(|| probabilities.best(row));
             let hypothesis = &mut open.hypotheses[row];
             hypothesis.append(word, probabilities.row(row)[word as usize], step, config);
             open.previous[row] = word;

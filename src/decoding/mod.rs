@@ -15,6 +15,7 @@ pub use score::score_targets;
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};
 use crate::layers::Pass;
+use crate::layers::fused::{highest, log_sum_exp};
 use crate::models::{Rows, Seq2Seq};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rayon::prelude::*;
@@ -129,9 +130,7 @@ impl LogProbabilities {
         let vocab_size = logits.dims()[1];
         let mut values = crate::models::weights::to_vec(logits);
         values.par_chunks_mut(vocab_size).for_each(|row| {
-            let max = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let sum: f64 = row.iter().map(|value| ((value - max) as f64).exp()).sum();
-            let log_sum = max + sum.ln() as f32;
+            let log_sum = log_sum_exp(row);
             row.iter_mut().for_each(|value| *value -= log_sum);
         });
         Self { values, vocab_size }
@@ -145,6 +144,17 @@ impl LogProbabilities {
     fn candidates(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
         let words = self.row(row).iter().enumerate().map(|(id, value)| (id as u32, *value));
         words.filter(|(id, _)| *id != PAD && *id != BOS)
+    }
+}
+
+impl LogProbabilities {
+    /// The likeliest word that may follow; of several the one with the lowest id.
+    fn best(&self, row: usize) -> u32 {
+        // Padding and the start symbol stand before all others.
+        const FIRST: usize = BOS as usize + 1;
+        let row = &self.row(row)[FIRST..];
+        let highest = highest(row);
+        (FIRST + row.iter().position(|value| *value == highest).unwrap_or(0)) as u32
     }
 }
 

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Queries that one block holds.
-const QUERIES: usize = 64;
+const QUERIES: usize = 256;
 /// Keys that one block holds: a block of scores stays in the second cache.
 const KEYS: usize = 512;
 

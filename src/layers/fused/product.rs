@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use super::one_row;
+use rayon::prelude::*;
 
 /// A matrix inside a slice.
 #[derive(Clone, Copy, Debug)]
@@ -119,6 +120,9 @@ pub enum Threads {
 /// Multiplications from which on a product is spread over all cores.
 const PARALLEL_FROM: usize = 1 << 20;
 
+/// Rows up to which a product with a transposed matrix is made column by column.
+const FEW_ROWS: usize = 128;
+
 /// `out = scale * a b`.
 pub fn product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Threads) {
     if out.n_rows == 1 {
@@ -128,7 +132,7 @@ pub fn product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Thread
     // Every element is written.
     let MatrixMut { values, n_rows, n_columns, row_stride } = out;
     // SAFETY: `MatrixMut` has checked that the slice holds the matrix.
-    unsafe { multiply(values.as_mut_ptr(), [n_rows, n_columns], row_stride, a, b, scale, false, threads) }
+    unsafe { multiply(values.as_mut_ptr(), [n_rows, n_columns], [row_stride, 1], a, b, scale, false, threads) }
 }
 
 /// `out = out + scale * a b`.
@@ -139,7 +143,7 @@ pub fn add_product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Th
     }
     let MatrixMut { values, n_rows, n_columns, row_stride } = out;
     // SAFETY: `MatrixMut` has checked that the slice holds the matrix.
-    unsafe { multiply(values.as_mut_ptr(), [n_rows, n_columns], row_stride, a, b, scale, true, threads) }
+    unsafe { multiply(values.as_mut_ptr(), [n_rows, n_columns], [row_stride, 1], a, b, scale, true, threads) }
 }
 
 /// `a b` in new memory, which is not cleared first.
@@ -150,12 +154,39 @@ pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
         product(MatrixMut::new(&mut values, n_rows, n_columns), a, b, 1.0, threads);
         return values;
     }
+    if n_rows <= FEW_ROWS && b.columns().is_some() {
+        return by_columns(a, b, threads);
+    }
     let mut values = Vec::with_capacity(n_rows * n_columns);
     // SAFETY: the capacity is that of the matrix, and the product writes every element of it before the length is set.
     unsafe {
-        multiply(values.as_mut_ptr(), [n_rows, n_columns], n_columns, a, b, 1.0, false, threads);
+        multiply(values.as_mut_ptr(), [n_rows, n_columns], [n_columns, 1], a, b, 1.0, false, threads);
         values.set_len(n_rows * n_columns);
     }
+    values
+}
+
+/// `a b` with few rows and a transposed matrix, such as a table of embeddings: made column by column, so that the matrix, by
+/// far the larger operand, need not be gathered.
+fn by_columns(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
+    const COLUMNS: usize = 1024;
+    let (n_rows, n_columns) = (a.n_rows, b.n_columns);
+    let mut columns = Vec::with_capacity(n_rows * n_columns);
+    // SAFETY: the capacity is that of the matrix, and the product writes every element of it before the length is set.
+    unsafe {
+        multiply(columns.as_mut_ptr(), [n_rows, n_columns], [1, n_rows], a, b, 1.0, false, threads);
+        columns.set_len(n_rows * n_columns);
+    }
+    let mut values = vec![0.0; n_rows * n_columns];
+    let mut blocks: Vec<Vec<&mut [f32]>> = (0..n_columns.div_ceil(COLUMNS)).map(|_| Vec::new()).collect();
+    for row in values.chunks_mut(n_columns) {
+        row.chunks_mut(COLUMNS).zip(&mut blocks).for_each(|(piece, block)| block.push(piece));
+    }
+    blocks.into_par_iter().zip(columns.par_chunks(COLUMNS * n_rows)).for_each(|(mut rows, columns)| {
+        for (j, column) in columns.chunks_exact(n_rows).enumerate() {
+            rows.iter_mut().zip(column).for_each(|(row, value)| row[j] = *value);
+        }
+    });
     values
 }
 
@@ -171,12 +202,12 @@ fn check_sizes([n_rows, n_columns]: [usize; 2], a: Matrix, b: Matrix) {
 }
 
 /// # Safety
-/// `out` has to hold a matrix of that shape and stride, which nobody else uses.
+/// `out` has to hold a matrix of that shape and those strides, which nobody else uses.
 #[allow(clippy::too_many_arguments)]
 unsafe fn multiply(
     out: *mut f32,
     [n_rows, n_columns]: [usize; 2],
-    row_stride: usize,
+    [row_stride, column_stride]: [usize; 2],
     a: Matrix,
     b: Matrix,
     scale: f32,
@@ -195,7 +226,7 @@ unsafe fn multiply(
             n_columns,
             depth,
             out,
-            1,
+            column_stride as isize,
             row_stride as isize,
             add,
             a.values.as_ptr(),

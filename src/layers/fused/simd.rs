@@ -146,6 +146,32 @@ pub fn exponentials(values: &mut [f32], max: f32) -> f32 {
     lanes.iter().sum()
 }
 
+/// The logarithm of the sum of the exponentials of `values`, which are numbers.
+pub fn log_sum_exp(values: &[f32]) -> f32 {
+    vectorized(
+        #[inline(always)]
+        || {
+            let highest = max(values);
+            let mut piece = [0f32; 256];
+            // Sums of a few hundred in 32 bits, the sum of those in 64.
+            let sums = values.chunks(piece.len()).map(|chunk| {
+                let piece = &mut piece[..chunk.len()];
+                piece.copy_from_slice(chunk);
+                exponentials(piece, highest) as f64
+            });
+            highest + sums.sum::<f64>().ln() as f32
+        },
+    )
+}
+
+/// The highest of `values`, which are numbers.
+pub fn highest(values: &[f32]) -> f32 {
+    vectorized(
+        #[inline(always)]
+        || max(values),
+    )
+}
+
 /// `e^x` for `x <= 88` to about one unit in the last place, zero below -87, in instructions that work on many elements at once.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {

@@ -50,8 +50,8 @@ struct Case {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    // Blocks have 64 queries and 512 keys: lengths on both sides of each.
-    let len = prop_oneof![4 => 1usize..12, 1 => 60usize..70, 1 => 126usize..131];
+    // Blocks have 256 queries and 512 keys: lengths on both sides of each.
+    let len = prop_oneof![4 => 1usize..12, 1 => 60usize..70, 1 => 254usize..259];
     let key_len = prop_oneof![4 => 1usize..12, 1 => 60usize..70, 1 => 510usize..515];
     let sizes = (1usize..4, len, key_len, 1usize..3, 1usize..4, 1usize..6);
     let lengths = prop::option::of(prop::collection::vec(0usize..=1000, 3));
