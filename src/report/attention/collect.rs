@@ -84,6 +84,9 @@ pub fn write<M: Seq2Seq>(
 /// If the model has no attention to look at.
 pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written) -> Result<SentenceMaps> {
     let device = model.device();
+    let mut written = written.clone();
+    // An answer that was cut at the longest length that a model can number has no room for an end symbol.
+    written.target.truncate(model.limits().target.map_or(usize::MAX, |limit| limit.len));
     let source = Padded::sources([&written.source], &device);
     let input = Padded::new(&[written.input()], 0, &device);
     let mut trace = Trace::of(is_weights);

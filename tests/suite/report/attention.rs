@@ -1,13 +1,14 @@
 //! Attention maps: what is collected of a model, what is measured, chosen and written.
 
 use super::{map, sentence};
-use crate::support::{golden, host_backends};
+use crate::support::{flex, golden, host_backends};
 use lookback::data::batch::Padded;
 use lookback::data::tokenizer::{TokenizerConfig, WordConfig};
 use lookback::data::{EOS, Pair, Tokenizers};
+use lookback::layers::position::PositionConfig;
 use lookback::layers::{Pass, Trace};
 use lookback::models::weights::{from_safetensors, to_vec};
-use lookback::models::{Model, Seq2Seq};
+use lookback::models::{Model, ModelConfig, Seq2Seq, TransformerConfig, Vocabularies};
 use lookback::report::attention::collect::{Written, collect};
 use lookback::report::attention::measure::{Measures, coverage, summarize};
 use lookback::report::attention::select::{Choice, Selection};
@@ -24,6 +25,16 @@ fn tokenizers() -> Tokenizers {
 fn written(source: &[u32], target: &[u32]) -> Written {
     let target = target.iter().copied().chain([EOS]).collect();
     Written { number: 1, source_text: String::new(), source: source.to_vec(), target }
+}
+
+#[test]
+fn an_answer_as_long_as_the_model_can_number_is_looked_at_without_an_end_symbol() {
+    let positions = PositionConfig::Learned { max_len: 5 };
+    let config = TransformerConfig { d_model: 8, d_feed_forward: 8, n_heads: 2, positions, ..Default::default() };
+    let vocabularies = Vocabularies { source: 64, target: 64, shared: true };
+    let model = ModelConfig::Transformer(config).init(vocabularies, 1, &flex()).unwrap();
+    let maps = collect(&model, &tokenizers(), &written(&[4, 5, 6], &[4, 5, 6, 7, 8])).unwrap();
+    assert_eq!(maps.target, ["w00", "w01", "w02", "w03", "w04"]);
 }
 
 #[test]
