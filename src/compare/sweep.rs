@@ -64,5 +64,6 @@ pub fn combinations(sweeps: &[Sweep]) -> Vec<(String, Vec<String>)> {
 /// A value without the punctuation of TOML: `{ kind = "dot" }` is `dot`.
 fn plain(value: &str) -> String {
     let inner = value.trim_matches(['{', '}', '"', ' ']);
-    inner.strip_prefix("kind = ").unwrap_or(inner).replace('"', "")
+    let kind = inner.strip_prefix("kind").and_then(|rest| rest.trim_start().strip_prefix('='));
+    kind.map_or(inner, str::trim_start).replace('"', "")
 }

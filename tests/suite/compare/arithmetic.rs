@@ -255,6 +255,8 @@ fn budgets_and_sweeps_are_read_as_written() {
     assert_eq!(found.len(), 4);
     assert_eq!(found[0].0, " d_hidden=8 score=dot");
     assert_eq!(found[3].1[0], "model.d_hidden=16");
+    let without_spaces: Sweep = r#"model.positions={kind="rotary"}"#.parse().unwrap();
+    assert_eq!(combinations(&[without_spaces])[0].0, " positions=rotary");
     for wrong in ["model.d_hidden", "=1", "a=1,,2"] {
         assert!(wrong.parse::<Sweep>().is_err(), "{wrong}");
     }
