@@ -4,12 +4,12 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Distribution, Tensor};
-use lookback::backend::Backend;
+use lookback::backend::{Backend, in_pool};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
 use lookback::layers::Pass;
 use lookback::layers::fused::{self, Heads, Projected};
-use lookback::models::{Model, ModelConfig, Vocabularies, weights};
+use lookback::models::{Int8Model, Model, ModelConfig, Vocabularies, weights};
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
 use lookback::training::{UpdatePart, gradients};
@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vocabularies = Vocabularies { source: case.vocabulary, target: case.vocabulary, shared: case.shared };
     let model = case.model.init(vocabularies, 1, &device)?;
     let mut side = Side {
+        int8: Int8Model::new(model.clone()).ok(),
         learning: Some(model.clone().train()),
         model,
         case,
@@ -63,7 +64,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             Some("loss") => side.loss(),
             Some("update") => side.updates(number(1), words.get(2) != Some(&"plain")),
-            Some("decode") => side.decode(number(1), number(2), number(3)),
+            Some("decode") => side.decode(number(1), number(2), number(3), words.get(4) == Some(&"int8")),
             Some("attention") => attention([number(1), number(2), number(3), number(4)], number(5), &side.device),
             _ => json!(null),
         };
@@ -74,6 +75,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 struct Side {
     case: Case,
+    /// Where the tensors are on a CPU.
+    int8: Option<Int8Model>,
     model: Model,
     learning: Option<Model>,
     device: Device,
@@ -107,18 +110,20 @@ impl Side {
             let place = (0, self.updates);
             let batch = batch.clone();
             let part = UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place, is_fused, replacement_rate: 0.0 };
-            let model = self.learning.take().expect("one update at a time");
-            let (grads, _) = gradients(&model, &part);
-            let grads = GradientSet::new(&model, grads, true);
-            let scale = 1.0 / grads.norm().max(1.0);
-            self.learning = Some(self.adam.step(model, grads, scale, 1e-4));
+            in_pool(&self.device.clone(), || {
+                let model = self.learning.take().expect("one update at a time");
+                let (grads, _) = gradients(&model, &part);
+                let grads = GradientSet::new(&model, grads, true);
+                let scale = 1.0 / grads.norm().max(1.0);
+                self.learning = Some(self.adam.step(model, grads, scale, 1e-4));
+            });
             start.elapsed().as_secs_f64()
         });
         json!(seconds.collect::<Vec<_>>())
     }
 
     /// Seconds for all sources in batches of `batch`, and the number of words written.
-    fn decode(&self, beam: usize, batch: usize, max_words: usize) -> Value {
+    fn decode(&self, beam: usize, batch: usize, max_words: usize, is_int8: bool) -> Value {
         let config = DecodingConfig {
             beam_size: beam,
             batch_sentences: batch * beam,
@@ -129,7 +134,10 @@ impl Side {
         };
         let requests: Vec<Request> = self.case.source.iter().map(|source| Request::new(source.clone())).collect();
         let start = Instant::now();
-        let found = decode(&self.model, &requests, &config, 1, |_| ());
+        let found = match &self.int8 {
+            Some(model) if is_int8 => decode(model, &requests, &config, 1, |_| ()),
+            _ => decode(&self.model, &requests, &config, 1, |_| ()),
+        };
         let seconds = start.elapsed().as_secs_f64();
         let words: Vec<&Vec<u32>> = found.iter().map(|hypotheses| &hypotheses[0].tokens).collect();
         json!({ "seconds": seconds, "words": words })

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import gzip
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -111,7 +112,10 @@ class Ours:
         if not built:
             sys.exit("not built: cargo bench --profile release --bench peers --no-run")
         command = [built[-1], self.path, backend]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # As the program itself does, which starts itself with them.
+        keep_memory = {"MIMALLOC_PURGE_DELAY": "-1", "MIMALLOC_ARENA_RESERVE": "4GiB"}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=os.environ | keep_memory)
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")

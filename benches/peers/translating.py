@@ -4,7 +4,7 @@ d 512, 6 + 6 layers, 32,000 words, 24 words in and 30 out.
     cargo bench --profile release --bench peers --no-run
     python benches/peers/translating.py
 
-Weights are random, so that nobody stops early; all have to write the same words.
+Weights are random, so that nobody stops early; all that compute in floats have to write the same words.
 """
 
 import math
@@ -162,11 +162,14 @@ def main():
 
         return run
 
-    def own(beam, batch):
-        found = ours.ask(f"decode {beam} {batch} {WORDS}")
-        return found["seconds"], found["words"]
+    def own(weights):
+        def run(beam, batch):
+            found = ours.ask(f"decode {beam} {batch} {WORDS} {weights}")
+            return found["seconds"], found["words"]
 
-    sides = {"ours": own, "Hugging Face": hugging_face}
+        return run
+
+    sides = {"ours": own("float32"), "ours int8": own("int8"), "Hugging Face": hugging_face}
     sides |= {f"CTranslate2 {compute_type}": ctranslate2_run(compute_type) for compute_type in translators}
     for batch, beam in [(1, 1), (32, 1), (1, 5), (32, 5)]:
         seconds, written = {label: [] for label in sides}, {}

@@ -2,6 +2,8 @@
 
 use crate::decoding::DecodingConfig;
 use crate::error::Result;
+use crate::models::Int8Model;
+use crate::training::LoadedModel;
 use clap::Args;
 
 /// Decoding options; what is not given comes from the run's config.
@@ -22,6 +24,10 @@ pub(super) struct DecodingArgs {
     /// Source tokens in a batch.
     #[arg(long)]
     batch_tokens: Option<usize>,
+    /// Round weights to 8 bits: faster where few sentences are translated at a time, and nearly as
+    /// good; on the CPU only.
+    #[arg(long)]
+    int8: bool,
     /// Draw at random instead of searching.
     #[arg(long)]
     sample: bool,
@@ -64,6 +70,17 @@ impl DecodingArgs {
         }
         config.validate()?;
         Ok(config)
+    }
+
+    /// Rounds the weights of `loaded`, if they shall have 8 bits. The model that comes back is the same in those 8 bits: it
+    /// decodes faster.
+    pub(super) fn round(&self, loaded: &mut LoadedModel) -> Result<Option<Int8Model>> {
+        if !self.int8 {
+            return Ok(None);
+        }
+        let rounded = Int8Model::new(loaded.model.clone())?;
+        loaded.model = rounded.rounded().clone();
+        Ok(Some(rounded))
     }
 }
 

@@ -90,14 +90,18 @@ fn of_run(args: &EvaluateArgs) -> Result<Scores> {
         .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
     let config = run.config_with(&args.set)?;
     let backend = args.backend.unwrap_or(config.backend);
-    let loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
+    let mut loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
     let decoding = args.decoding.apply(&config.decoding)?;
+    let int8 = args.decoding.round(&mut loaded)?;
     let pairs = dataset::pairs_of(&config.data, split, config.seed)?;
     let examples = dataset::encode(&pairs, &loaded.tokenizers);
     check_lengths(loaded.model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         pair_fault(i, "target", message)
     })?;
-    let hypotheses = translate_pairs(&loaded, &pairs, &decoding, "translating")?;
+    let hypotheses = match &int8 {
+        Some(model) => translate_pairs(model, &loaded, &pairs, &decoding, "translating"),
+        None => translate_pairs(&loaded.model, &loaded, &pairs, &decoding, "translating"),
+    }?;
     if let Some(path) = &args.output {
         std::fs::write(path, hypotheses.join("\n") + "\n").map_err(Error::io(path))?;
     }
@@ -114,11 +118,12 @@ fn pair_fault(i: usize, side: &str, message: String) -> Error {
     Error::message(format!("the {side} of pair {} {message}", i + 1))
 }
 
-/// The best translation of every source.
+/// The best translation of every source by `model`, in the words of `loaded`.
 ///
 /// # Errors
 /// If a source is longer than the model's positions reach.
-pub(super) fn translate_pairs(
+pub(super) fn translate_pairs<M: Seq2Seq>(
+    model: &M,
     loaded: &LoadedModel,
     pairs: &[Pair],
     config: &DecodingConfig,
@@ -127,11 +132,11 @@ pub(super) fn translate_pairs(
     let sources: Vec<&str> = pairs.iter().map(|pair| pair.source.as_str()).collect();
     let requests: Vec<Request> =
         loaded.tokenizers.source().encode_batch(&sources).into_iter().map(Request::new).collect();
-    check_lengths(loaded.model.limits().source, requests.iter().map(|r| &r.source), |i, message| {
+    check_lengths(model.limits().source, requests.iter().map(|r| &r.source), |i, message| {
         pair_fault(i, "source", message)
     })?;
     let bar = progress::bar(pairs.len() as u64, what);
-    let found = decode(&loaded.model, &requests, config, loaded.config.seed, |n| bar.set_position(n as u64));
+    let found = decode(model, &requests, config, loaded.config.seed, |n| bar.set_position(n as u64));
     bar.finish_and_clear();
     Ok(found.iter().map(|hypotheses| loaded.tokenizers.target().decode(&hypotheses[0].tokens)).collect())
 }

@@ -64,7 +64,7 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     let loaded = Run::open(&run)?.load_model(&adapter, |warning| eprintln!("warning: {warning}"))?;
     if config.data.task.is_some() {
         let pairs = dataset::pairs_of(&config.data, Split::Test, config.seed)?;
-        let found = evaluate::translate_pairs(&loaded, &pairs, &config.decoding, "testing")?;
+        let found = evaluate::translate_pairs(&loaded.model, &loaded, &pairs, &config.decoding, "testing")?;
         let scores =
             Scorer::default().score(&found, &pairs.iter().map(|pair| pair.target.clone()).collect::<Vec<_>>(), None)?;
         let accuracy = 100.0 * scores.metrics.sequence_accuracy;
@@ -76,7 +76,7 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     } else {
         let pairs = dataset::pairs_of(&config.data, Split::Valid, config.seed)?;
         let shown: Vec<_> = pairs.into_iter().take(N_SHOWN).collect();
-        let found = evaluate::translate_pairs(&loaded, &shown, &config.decoding, "translating")?;
+        let found = evaluate::translate_pairs(&loaded.model, &loaded, &shown, &config.decoding, "translating")?;
         for (pair, translation) in shown.iter().zip(found) {
             print(&format!("  {}  ->  {translation}\n", pair.source))?;
         }

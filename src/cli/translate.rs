@@ -49,7 +49,8 @@ pub(super) struct TranslateArgs {
 }
 
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
-    let loaded = load(&args.run, args.backend)?;
+    let mut loaded = load(&args.run, args.backend)?;
+    let int8 = args.decoding.round(&mut loaded)?;
     let lines = read_lines(&args.input)?;
     if let Some(targets) = &args.targets {
         return score(&args, &loaded, &lines, targets);
@@ -76,7 +77,11 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
     }
     let bar = progress::bar(lines.len() as u64, "translating");
     let seed = args.decoding.seed.unwrap_or(loaded.config.seed);
-    let found = decode(&loaded.model, &requests, &config, seed, |n| bar.set_position(n as u64));
+    let progress = |n| bar.set_position(n as u64);
+    let found = match &int8 {
+        Some(model) => decode(model, &requests, &config, seed, progress),
+        None => decode(&loaded.model, &requests, &config, seed, progress),
+    };
     bar.finish_and_clear();
     let mut output = open(&args.output)?;
     for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {

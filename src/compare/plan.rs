@@ -64,9 +64,12 @@ pub fn entrants(options: &Options) -> Result<Vec<Entrant>> {
     }
     for path in &options.configs {
         let name = path.file_stem().map_or("config".into(), |stem| stem.to_string_lossy().into_owned());
+        // What all have in common tells nobody apart.
+        let is_alone = options.configs.len() == 1 && options.runs.is_empty() && !options.sweeps.is_empty();
         for (suffix, settings) in settings(options) {
             let config = Config::load(Some(path), &settings)?;
-            found.push(of_config(format!("{name}{suffix}"), config, options));
+            let name = if is_alone { suffix.trim_start().to_string() } else { format!("{name}{suffix}") };
+            found.push(of_config(name, config, options));
         }
     }
     for path in &options.runs {

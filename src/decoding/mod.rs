@@ -12,6 +12,7 @@ mod score;
 pub use config::{DecodingConfig, SamplingConfig};
 pub use score::score_targets;
 
+use crate::backend::in_pool;
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};
 use crate::layers::Pass;
@@ -70,6 +71,16 @@ impl Task {
 ///
 /// `seed` is that of sampling. `progress` is called with the number of finished sentences.
 pub fn decode<M: Seq2Seq>(
+    model: &M,
+    requests: &[Request],
+    config: &DecodingConfig,
+    seed: u64,
+    progress: impl FnMut(usize) + Send,
+) -> Vec<Vec<Hypothesis>> {
+    in_pool(&model.device(), || decode_all(model, requests, config, seed, progress))
+}
+
+fn decode_all<M: Seq2Seq>(
     model: &M,
     requests: &[Request],
     config: &DecodingConfig,

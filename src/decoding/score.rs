@@ -1,6 +1,7 @@
 //! Forced decoding: what a model thinks of given targets.
 
 use super::Hypothesis;
+use crate::backend::in_pool;
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::tokenizer::PAD;
 use crate::layers::Pass;
@@ -16,10 +17,11 @@ pub fn score_targets<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: 
     for indices in plan_by_length(&lengths, batch_tokens) {
         let chosen: Vec<&Example> = indices.iter().map(|i| &examples[*i]).collect();
         let batch = Batch::new(&chosen, &model.device());
-        let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
-        let log_p = activation::log_softmax(logits, 2);
-        let picked = log_p.gather(2, batch.target_output.ids.clone().unsqueeze_dim(2));
-        let picked = crate::models::weights::to_vec(picked);
+        let picked = in_pool(&model.device(), || {
+            let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
+            let log_p = activation::log_softmax(logits, 2);
+            crate::models::weights::to_vec(log_p.gather(2, batch.target_output.ids.clone().unsqueeze_dim(2)))
+        });
         let len = batch.target_output.len();
         for (row, index) in indices.iter().enumerate() {
             let words = row * len..(row + 1) * len;

@@ -2,7 +2,9 @@
 
 use super::fused;
 use crate::random::{Purpose, Stream};
+use burn::module::ParamId;
 use burn::tensor::{Device, Tensor, TensorData};
+use std::sync::Arc;
 
 /// One tensor seen during a pass.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -58,6 +60,7 @@ struct DropoutCounter {
 pub struct Pass<'a> {
     dropout: Option<DropoutCounter>,
     is_fused: bool,
+    int8: Option<Arc<fused::Int8Weights>>,
     replacement_rate: f64,
     trace: Option<&'a mut Trace>,
     watch: Option<&'a mut Watch>,
@@ -91,6 +94,16 @@ impl<'a> Pass<'a> {
     /// Whether layers whose tensors are on `device` are fused. Unless a pass says otherwise, they are in training only.
     pub fn fuses(&self, device: &Device) -> bool {
         self.is_fused && crate::backend::is_host(device)
+    }
+
+    /// From now on, layers that are fused take these matrices instead of their own.
+    pub fn use_int8(&mut self, weights: &Arc<fused::Int8Weights>) {
+        self.int8 = Some(weights.clone());
+    }
+
+    /// The matrix in 8 bits of a parameter, if this pass has it and multiplying `n_rows` rows with it pays.
+    pub fn int8(&self, id: ParamId, n_rows: usize) -> Option<Arc<fused::Int8Matrix>> {
+        self.int8.as_ref().filter(|_| self.is_fused)?.get(id, n_rows)
     }
 
     /// Whether a decoder reads some of its own words in this pass.

@@ -3,11 +3,13 @@
 //! [`Seq2Seq`] is the seam of the project: training, decoding, scoring and explaining know this trait and no model. Its law,
 //! tested for every model: stepping = forward, cached = uncached, batched = single.
 
+mod int8;
 pub mod readout;
 pub mod rnn;
 pub mod transformer;
 pub mod weights;
 
+pub use int8::Int8Model;
 pub use rnn::{RnnConfig, RnnModel};
 pub use transformer::{TransformerConfig, TransformerModel};
 
@@ -29,7 +31,7 @@ pub trait Rows: Sized {
 ///
 /// Hypotheses are rows. Every sentence of a memory has the same number of them, one after the other, so that row `r` belongs
 /// to sentence `r / n_beams`: the beams of a sentence share its memory, which is never repeated.
-pub trait Seq2Seq {
+pub trait Seq2Seq: Sync {
     /// What the encoder has made of the sources.
     type Memory: Rows;
     /// What the decoder carries from step to step.
@@ -243,6 +245,14 @@ impl Seq2Seq for Model {
 }
 
 impl Model {
+    /// Whether words are scored by the target embeddings.
+    pub fn has_tied_output(&self) -> bool {
+        match self {
+            Self::Rnn(model) => model.has_tied_output(),
+            Self::Transformer(model) => model.has_tied_output(),
+        }
+    }
+
     /// The logits of a training batch: `[batch, target_len, vocab_size]`.
     pub fn forward_batch(&self, batch: &Batch, pass: &mut Pass) -> Tensor<3> {
         self.forward(&batch.source, &batch.target_input, pass)

@@ -27,14 +27,18 @@ impl Output {
         Self { projection: None }
     }
 
+    /// Whether words are scored by their embeddings.
+    pub fn is_tied(&self) -> bool {
+        self.projection.is_none()
+    }
+
     /// # Shapes
     /// - input: `[batch, len, d_input]`
     /// - output: `[batch, len, vocab_size]`
     pub fn forward(&self, input: Tensor<3>, embedding: &Embedding, pass: &Pass) -> Tensor<3> {
         match &self.projection {
             Some(projection) => fused::linear_layer(projection, input, pass),
-            None if pass.fuses(&input.device()) => fused::linear(input, embedding.weight.val(), None, true),
-            None => input.matmul(embedding.weight.val().transpose().unsqueeze()),
+            None => fused::similarity(input, embedding, pass),
         }
     }
 }

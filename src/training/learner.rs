@@ -14,7 +14,7 @@ use super::renderer::Progress;
 use super::run::Run;
 use super::schedule::ScheduleParameters;
 use super::{UpdatePart, gradients, resume, saving, signal, validation};
-use crate::backend::Adapter;
+use crate::backend::{Adapter, in_pool};
 use crate::config::Config;
 use crate::data::batch::{Batch, Example, plan_epoch};
 use crate::data::{Pair, Tokenizers};
@@ -270,6 +270,10 @@ impl Trainer {
 
     /// One update; nothing if its gradient is not finite, which is counted and skipped.
     fn update_once(&mut self, plan: &[Vec<usize>]) -> Result<Option<Stats>> {
+        in_pool(&self.device.clone(), || self.update_here(plan))
+    }
+
+    fn update_here(&mut self, plan: &[Vec<usize>]) -> Result<Option<Stats>> {
         let start = Instant::now();
         let training = &self.config.training;
         let first = self.state.position;

@@ -3,6 +3,7 @@
 use super::config::ValidationScore;
 use super::loss::{LossSums, smoothed_cross_entropy};
 use super::metrics::Stats;
+use crate::backend::in_pool;
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::{Pair, Tokenizers};
 use crate::decoding::{DecodingConfig, Request, decode};
@@ -26,8 +27,10 @@ pub fn validate<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize
     for indices in plan_by_length(&lengths, batch_tokens) {
         let chosen: Vec<&Example> = indices.iter().map(|i| &examples[*i]).collect();
         let batch = Batch::new(&chosen, &model.device());
-        let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
-        sums += smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums;
+        sums += in_pool(&model.device(), || {
+            let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
+            smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums
+        });
     }
     sums
 }

@@ -1,6 +1,6 @@
 //! One cell of the table of costs: a process of its own that makes one update, or writes one sentence, of one length.
 
-use crate::backend::Adapter;
+use crate::backend::{Adapter, in_pool};
 use crate::config::Config;
 use crate::data::batch::{Batch, Example, Padded};
 use crate::data::tokenizer::{BOS, SPECIALS};
@@ -51,6 +51,10 @@ pub struct Measured {
 /// # Errors
 /// If the model cannot be made.
 pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measured> {
+    in_pool(&adapter.device, || measure_here(config, cell, adapter))
+}
+
+fn measure_here(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measured> {
     let model = config.model.init(cell.vocabularies, 1, &adapter.device)?;
     let is_update = cell.kind == CostKind::Update;
     let mut worker = Worker { config, adapter, model: if is_update { model.train() } else { model } };

@@ -1,6 +1,7 @@
 //! `x W + b` as one operation.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
+use super::int8::int8_linear;
 use super::product::{Matrix, Threads, new_product};
 use super::simd::{for_pieces, sum_of_rows};
 use crate::layers::Pass;
@@ -35,7 +36,31 @@ pub fn linear_layer<const D: usize>(layer: &nn::Linear, input: Tensor<D>, pass: 
     if !pass.fuses(&input.device()) {
         return layer.forward(input);
     }
-    linear(input, layer.weight.val(), layer.bias.as_ref().map(|bias| bias.val()), false)
+    let bias = layer.bias.as_ref().map(|bias| bias.val());
+    match pass.int8(layer.weight.id, n_rows(&input)) {
+        Some(matrix) => int8_linear(input, matrix, bias),
+        None => linear(input, layer.weight.val(), bias, false),
+    }
+}
+
+/// Scores against every row of a table of embeddings, `x E^T`, fused if `pass` says so.
+///
+/// # Shapes
+/// - input: `[batch, len, d_embedding]`
+/// - output: `[batch, len, n_embeddings]`
+pub fn similarity(input: Tensor<3>, embedding: &nn::Embedding, pass: &Pass) -> Tensor<3> {
+    if !pass.fuses(&input.device()) {
+        return input.matmul(embedding.weight.val().transpose().unsqueeze());
+    }
+    match pass.int8(embedding.weight.id, n_rows(&input)) {
+        Some(matrix) => int8_linear(input, matrix, None),
+        None => linear(input, embedding.weight.val(), None, true),
+    }
+}
+
+/// How many vectors a tensor holds.
+pub fn n_rows<const D: usize>(input: &Tensor<D>) -> usize {
+    input.dims()[..D - 1].iter().product()
 }
 
 /// The rows of a tensor as a matrix.

@@ -16,12 +16,14 @@
 //! | [`cross_entropy`] | all passes over the logits but two |
 //! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
 //! | [`layer_norm`], [`rotate`] | all passes but one |
+//! | [`Int8Weights`] | three of four bytes of each weight, in decoding |
 
 mod alignment;
 mod attention;
 mod cell;
 mod cross_entropy;
 mod feed_forward;
+mod int8;
 mod one_row;
 // burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.
 #[allow(deprecated)]
@@ -37,7 +39,8 @@ pub use alignment::AlignmentScore;
 pub use attention::{Heads, Projected, attention};
 pub use cross_entropy::{RowLoss, cross_entropy};
 pub use feed_forward::feed_forward;
-pub use linear::{linear, linear_layer};
+pub use int8::{Int8Matrix, Int8Weights};
+pub use linear::{linear, linear_layer, similarity};
 pub use residual::{add_dropped, dropout, layer_norm};
 pub use rotation::rotate;
 pub use sequence::{CellParameters, Placement, Reading, StepAttention, attentive_layer, recurrent_layer};

@@ -120,6 +120,13 @@ fn reversed(input: Tensor<3>, lengths: &[usize]) -> Tensor<3> {
     input.reshape([batch * len, width]).select(0, order).reshape([batch, len, width])
 }
 
+impl RnnModel {
+    /// Whether words are scored by the target embeddings.
+    pub fn has_tied_output(&self) -> bool {
+        self.output.is_tied()
+    }
+}
+
 impl Seq2Seq for RnnModel {
     type Memory = RnnMemory;
     type State = RnnState;

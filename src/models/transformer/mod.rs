@@ -135,6 +135,13 @@ fn normalized(norm: &Option<Norm>, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
     }
 }
 
+impl TransformerModel {
+    /// Whether words are scored by the target embeddings.
+    pub fn has_tied_output(&self) -> bool {
+        self.output.is_tied()
+    }
+}
+
 impl Seq2Seq for TransformerModel {
     type Memory = TransformerMemory;
     type State = TransformerState;

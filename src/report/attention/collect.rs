@@ -59,7 +59,7 @@ pub fn write<M: Seq2Seq>(
     sources: &[(usize, String)],
     config: &DecodingConfig,
     seed: u64,
-    progress: impl FnMut(usize),
+    progress: impl FnMut(usize) + Send,
 ) -> Vec<Written> {
     let requests: Vec<Request> =
         sources.iter().map(|(_, text)| Request::new(tokenizers.source().encode(text))).collect();

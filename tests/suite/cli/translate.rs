@@ -179,3 +179,29 @@ fn a_run_that_was_moved_translates_the_same_also_on_another_backend() {
     }
     assert_eq!(succeed(dir.path(), &["translate", "--run", "elsewhere", "--input", "in"]), expected);
 }
+
+#[test]
+fn weights_in_8_bits_translate_and_score_nearly_the_same() {
+    let text = pipe(&with(&["--int8"]), INPUT);
+    let right = INPUT.lines().zip(text.lines()).filter(|(source, target)| source.trim() == *target).count();
+    assert!(right >= 5, "the model copies short lines in 8 bits too:\n{text}");
+    let log_probabilities = |int8: &[&str]| -> Vec<f64> {
+        let arguments = [&TRANSLATE[..], &["--beam", "1", "--json"], int8].concat();
+        let text = pipe(&arguments, "a b c\nd\n");
+        let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.map(|line| line["hypotheses"][0]["log_probability"].as_f64().unwrap()).collect()
+    };
+    let (floats, int8) = (log_probabilities(&[]), log_probabilities(&["--int8"]));
+    assert_ne!(floats, int8, "the weights are rounded");
+    for (a, b) in floats.iter().zip(&int8) {
+        assert!((a - b).abs() < 0.1, "{floats:?} {int8:?}");
+    }
+    let score = |extra: &[&str]| -> Value {
+        let arguments = [&["evaluate", "--run", "run", "--json"], extra].concat();
+        serde_json::from_str(&succeed(trained(), &arguments)).unwrap()
+    };
+    let (floats, int8) = (score(&[]), score(&["--int8"]));
+    let perplexity = |scores: &Value| scores["perplexity"].as_f64().unwrap();
+    assert_ne!(perplexity(&floats), perplexity(&int8), "what is scored is what is rounded");
+    assert!((perplexity(&floats) / perplexity(&int8)).ln().abs() < 0.1, "{floats} {int8}");
+}

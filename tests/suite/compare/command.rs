@@ -301,3 +301,14 @@ fn the_built_in_comparison_is_made_without_a_file() {
     let (least, most) = (parameters.iter().min().unwrap(), parameters.iter().max().unwrap());
     assert!(*most as f64 <= 1.05 * *least as f64, "{parameters:?}");
 }
+
+#[test]
+fn models_of_one_config_are_called_after_what_differs() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let rest = ["--budget", "updates=2", "--max-cost-length", "0", "--per-length", "2", "--out", "out"];
+    let sweep = ["compare", "rnn.toml", "--sweep", "training.label_smoothing=0.0,0.1"];
+    succeed(dir.path(), &[&sweep[..], &rest[..]].concat());
+    let names: Vec<String> = results(&dir.path().join("out")).contestants.into_iter().map(|c| c.name).collect();
+    assert_eq!(names, ["label_smoothing=0.0", "label_smoothing=0.1"]);
+}

@@ -4,6 +4,7 @@ mod attending;
 mod config;
 pub mod fields;
 mod golden;
+mod int8;
 mod laws;
 mod residual;
 mod sampled;

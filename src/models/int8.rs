@@ -1,0 +1,118 @@
+//! A model whose matrices are in 8 bits.
+
+use super::weights::{PathStack, replace, to_vec};
+use super::{LengthLimits, Memory, Model, Seq2Seq, State};
+use crate::data::batch::Padded;
+use crate::error::{Error, Result};
+use crate::layers::Pass;
+use crate::layers::fused::{Int8Matrix, Int8Weights};
+use burn::module::{Module, ModuleMapper, Param};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use std::sync::Arc;
+
+/// A model for decoding, with the weights of its linear layers and of its output rounded to 8 bits.
+///
+/// The model has the rounded weights as floats too, and multiplies many rows with those: a sentence gets the same scores, up to the
+/// order of sums, whether it is translated alone or among others. Recurrent cells keep all their bits where they run as one
+/// operation; so do source embeddings, norms and biases.
+#[derive(Debug)]
+pub struct Int8Model {
+    model: Model,
+    weights: Arc<Int8Weights>,
+}
+
+impl Int8Model {
+    /// Rounds the weights of `model`.
+    ///
+    /// # Errors
+    /// If the model is not in this process's memory.
+    pub fn new(model: Model) -> Result<Self> {
+        if !crate::backend::is_host(&model.device()) {
+            let message = "weights in 8 bits need a model on the CPU: take --backend flex or ndarray";
+            return Err(Error::message(message));
+        }
+        let mut rounder = Rounder {
+            path: PathStack::default(),
+            containers: Vec::new(),
+            has_tied_output: model.has_tied_output(),
+            weights: Int8Weights::default(),
+        };
+        let model = model.map(&mut rounder);
+        Ok(Self { model, weights: Arc::new(rounder.weights) })
+    }
+
+    /// The model with rounded weights, as floats.
+    pub fn rounded(&self) -> &Model {
+        &self.model
+    }
+}
+
+/// Rounds what is multiplied at every step.
+struct Rounder {
+    path: PathStack,
+    containers: Vec<String>,
+    has_tied_output: bool,
+    weights: Int8Weights,
+}
+
+impl ModuleMapper for Rounder {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        self.path.enter(name, container);
+        self.containers.push(container.to_string());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.exit();
+        self.containers.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let is_linear = self.containers.last().is_some_and(|container| container == "Struct:Linear");
+        let is_output = self.has_tied_output && self.path.path() == "target_embedding.weight";
+        let shape = param.val().dims().to_vec();
+        let [n_rows, n_columns] = shape[..] else { return param };
+        if !is_linear && !is_output {
+            return param;
+        }
+        let id = param.id;
+        replace(param, |tensor| {
+            let device = tensor.device();
+            let matrix = Int8Matrix::round(&to_vec(tensor), [n_rows, n_columns], is_output);
+            let rounded = TensorData::new(matrix.to_floats(is_output), shape);
+            self.weights.insert(id, matrix);
+            Tensor::from_data(rounded, &device)
+        })
+    }
+}
+
+impl Seq2Seq for Int8Model {
+    type Memory = Memory;
+    type State = State;
+
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> Memory {
+        pass.use_int8(&self.weights);
+        self.model.encode(source, pass)
+    }
+
+    fn start(&self, memory: &Memory, n_beams: usize) -> State {
+        self.model.start(memory, n_beams)
+    }
+
+    fn step(&self, previous: Tensor<1, Int>, state: State, memory: &Memory, pass: &mut Pass) -> (Tensor<2>, State) {
+        pass.use_int8(&self.weights);
+        self.model.step(previous, state, memory, pass)
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        pass.use_int8(&self.weights);
+        self.model.forward(source, target_input, pass)
+    }
+
+    fn limits(&self) -> LengthLimits {
+        self.model.limits()
+    }
+
+    fn device(&self) -> Device {
+        self.model.device()
+    }
+}
