@@ -5,7 +5,7 @@ use crate::layers::position::{AttentionPositions, PositionConfig, ShawTables};
 use crate::layers::{Init, Mask, Pass, fused};
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Device, Int, Tensor};
 
 /// The sizes of an attention in several heads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,6 +75,13 @@ pub struct KeyValue {
 }
 
 impl KeyValue {
+    /// From `[batch, key_len, 2 n_key_value_heads d_head]`.
+    fn split(packed: Tensor<3>, n_key_value_heads: usize) -> Self {
+        let mut parts = packed.chunk(2, 2).into_iter();
+        let mut next = || split_heads(parts.next().expect("two chunks"), n_key_value_heads);
+        Self { key: next(), value: next() }
+    }
+
     /// The rows `rows`, in that order.
     pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
         Self { key: self.key.clone().select(0, rows.clone()), value: self.value.clone().select(0, rows.clone()) }
@@ -83,6 +90,34 @@ impl KeyValue {
     /// These keys and values followed by `next`'s.
     fn followed_by(self, next: Self) -> Self {
         Self { key: Tensor::cat(vec![self.key, next.key], 2), value: Tensor::cat(vec![self.value, next.value], 2) }
+    }
+}
+
+/// Keys and values of the target so far.
+// One exists for each layer.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug)]
+pub enum TargetKeyValue {
+    /// As tensors, which are made anew at each step.
+    Heads(KeyValue),
+    /// As what a fused step adds to.
+    Growing(fused::GrowingCache),
+}
+
+impl TargetKeyValue {
+    /// The rows `rows`, in that order.
+    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        match self {
+            Self::Heads(heads) => Self::Heads(heads.select(rows)),
+            Self::Growing(cache) => Self::Growing(cache.select(rows)),
+        }
+    }
+
+    fn into_heads(self, n_key_value_heads: usize, device: &Device) -> KeyValue {
+        match self {
+            Self::Heads(heads) => heads,
+            Self::Growing(cache) => KeyValue::split(cache.packed(device), n_key_value_heads),
+        }
     }
 }
 
@@ -181,17 +216,7 @@ impl SelfAttention {
         positions: &AttentionPositions,
         pass: &Pass,
     ) -> Tensor<3> {
-        let packed = fused::linear_layer(&self.query_key_value, input, pass);
-        let packed = match positions {
-            AttentionPositions::Rotation(rotation) => {
-                rotation.apply_packed(packed, heads.n_heads + heads.n_key_value_heads)
-            }
-            _ => packed,
-        };
-        let bias = match positions {
-            AttentionPositions::Bias(bias) => Some(bias.clone()),
-            _ => None,
-        };
+        let (packed, bias) = self.packed(input, &heads, positions, pass);
         fused::linear_layer(&self.output, fused::attention(fused::Projected::Packed(packed), bias, heads), pass)
     }
 
@@ -202,17 +227,61 @@ impl SelfAttention {
     pub fn step(
         &self,
         input: Tensor<3>,
-        cache: &mut Option<KeyValue>,
+        cache: &mut Option<TargetKeyValue>,
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> Tensor<3> {
+        if !input.is_autodiff()
+            && !matches!(cache, Some(TargetKeyValue::Heads(_)))
+            && let Some(heads) = self.fused_heads(&input, &Mask::none(), positions, pass)
+            && heads.dropout.is_none()
+        {
+            return self.step_fused(input, cache, &heads, positions, pass);
+        }
+        let device = input.device();
         let (query, next) = self.project(input, positions, pass);
         let all = match cache.take() {
-            Some(past) => past.followed_by(next),
+            Some(past) => past.into_heads(self.config.n_key_value_heads, &device).followed_by(next),
             None => next,
         };
-        *cache = Some(all.clone());
+        *cache = Some(TargetKeyValue::Heads(all.clone()));
         self.attend(query, all, &Mask::none(), positions, pass)
+    }
+
+    fn step_fused(
+        &self,
+        input: Tensor<3>,
+        cache: &mut Option<TargetKeyValue>,
+        heads: &fused::Heads,
+        positions: &AttentionPositions,
+        pass: &Pass,
+    ) -> Tensor<3> {
+        let (packed, bias) = self.packed(input, heads, positions, pass);
+        let mut growing = match cache.take() {
+            Some(TargetKeyValue::Growing(growing)) => Some(growing),
+            _ => None,
+        };
+        let context = fused::step_attention(packed, &mut growing, bias, heads);
+        *cache = growing.map(TargetKeyValue::Growing);
+        fused::linear_layer(&self.output, context, pass)
+    }
+
+    /// Queries, keys and values of all heads side by side, turned where positions turn them, and what is added to the scores.
+    fn packed(
+        &self,
+        input: Tensor<3>,
+        heads: &fused::Heads,
+        positions: &AttentionPositions,
+        pass: &Pass,
+    ) -> (Tensor<3>, Option<Tensor<4>>) {
+        let packed = fused::linear_layer(&self.query_key_value, input, pass);
+        match positions {
+            AttentionPositions::Rotation(rotation) => {
+                (rotation.apply_packed(packed, heads.n_heads + heads.n_key_value_heads), None)
+            }
+            AttentionPositions::Bias(bias) => (packed, Some(bias.clone())),
+            AttentionPositions::None | AttentionPositions::Distances(_) => (packed, None),
+        }
     }
 
     fn project(&self, input: Tensor<3>, positions: &AttentionPositions, pass: &Pass) -> (Tensor<4>, KeyValue) {
@@ -292,9 +361,7 @@ impl CrossAttention {
     }
 
     fn split(&self, packed: Tensor<3>) -> KeyValue {
-        let mut parts = packed.chunk(2, 2).into_iter();
-        let mut next = || split_heads(parts.next().expect("two chunks"), self.config.n_key_value_heads);
-        KeyValue { key: next(), value: next() }
+        KeyValue::split(packed, self.config.n_key_value_heads)
     }
 
     /// # Shapes

@@ -16,10 +16,12 @@
 //! | [`cross_entropy`] | all passes over the logits but two |
 //! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
 //! | [`layer_norm`], [`rotate`] | all passes but one |
+//! | [`step_attention`] | copies of all keys and values at every step of decoding |
 //! | [`Int8Weights`] | three of four bytes of each weight, in decoding |
 
 mod alignment;
 mod attention;
+mod cache;
 mod cell;
 mod cross_entropy;
 mod feed_forward;
@@ -37,6 +39,7 @@ mod simd;
 
 pub use alignment::AlignmentScore;
 pub use attention::{Heads, Projected, attention};
+pub use cache::{GrowingCache, step_attention};
 pub use cross_entropy::{RowLoss, cross_entropy};
 pub use feed_forward::feed_forward;
 pub use int8::{Int8Matrix, Int8Weights};

@@ -9,7 +9,7 @@ use super::readout::Output;
 use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
-use crate::layers::attention::multi_head::{KeyValue, SourceKeyValue};
+use crate::layers::attention::multi_head::{SourceKeyValue, TargetKeyValue};
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, PositionConfig, Side};
 use crate::layers::{Init, Mask, Pass};
@@ -86,7 +86,7 @@ pub struct TransformerMemory {
 /// Keys and values of the target so far, for each layer.
 #[derive(Clone, Debug)]
 pub struct TransformerState {
-    layers: Vec<Option<KeyValue>>,
+    layers: Vec<Option<TargetKeyValue>>,
     len: usize,
 }
 

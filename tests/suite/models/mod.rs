@@ -3,6 +3,7 @@
 mod attending;
 mod config;
 pub mod fields;
+mod fused_steps;
 mod golden;
 mod int8;
 mod laws;

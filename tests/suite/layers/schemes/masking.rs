@@ -3,6 +3,7 @@
 use super::{Case, cases};
 use crate::support::{SAME_TOLERANCE, assert_close, random_cases, tensor};
 use burn::tensor::Tensor;
+use lookback::layers::attention::multi_head::TargetKeyValue;
 use lookback::layers::position::Side;
 use lookback::layers::{Mask, Pass, Trace};
 use lookback::models::weights::{collect, to_vec};
@@ -103,9 +104,15 @@ proptest! {
                 let found = &trace.get("scores").expect("traced").values[..=t];
                 assert_close(&format!("{case:?}: scores of step {t}"), found, row, 10.0 * SAME_TOLERANCE);
             }
-            let key = cache.expect("a cache after steps").key.dims();
+            let Some(TargetKeyValue::Heads(cache)) = cache else { panic!("a traced step is written out") };
+            let key = cache.key.dims();
             prop_assert_eq!(key, [case.batch, case.n_key_value_heads, case.len, case.d_head]);
-            assert_close(&format!("{case:?}"), &to_vec(Tensor::cat(steps, 1)), &to_vec(whole), SAME_TOLERANCE);
+            let whole = to_vec(whole);
+            assert_close(&format!("{case:?}"), &to_vec(Tensor::cat(steps, 1)), &whole, SAME_TOLERANCE);
+            let mut cache = None;
+            let mut step = |t| subject.step(input.clone().narrow(1, t, 1), t, &mut cache, &mut Pass::inference().fused(true));
+            let fused = (0..case.len).map(&mut step).collect();
+            assert_close(&format!("{case:?}, fused"), &to_vec(Tensor::cat(fused, 1)), &whole, SAME_TOLERANCE);
         }
     }
 

@@ -1,0 +1,128 @@
+//! Self-attention of a decoder that writes: one new position in each row, and keys and values that grow in place.
+//!
+//! Concatenation copies all keys and values at every step, and reordering the hypotheses of a beam does it once more. Here
+//! each row owns its own; a row that is chosen by several hypotheses is copied when the first of them grows.
+
+use super::attention::Heads;
+use super::simd::{exponentials, max, sum, update, vectorized};
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Multiplications from which on rows are spread over all cores.
+const PARALLEL_FROM: usize = 1 << 17;
+
+/// Keys and values of the words of each row so far.
+#[derive(Clone, Debug)]
+pub struct GrowingCache {
+    /// For each row `[len, 2 n_key_value_heads d_head]`: at every position the keys of all heads, then the values.
+    rows: Vec<Arc<Vec<f32>>>,
+    width: usize,
+}
+
+impl GrowingCache {
+    fn new(n_rows: usize, width: usize) -> Self {
+        Self { rows: vec![Arc::default(); n_rows], width }
+    }
+
+    /// The rows `rows`, in that order; nothing is copied.
+    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        let rows = rows.clone().try_into_vec_as::<i64>().expect("indices can be read");
+        Self { rows: rows.into_iter().map(|row| self.rows[row as usize].clone()).collect(), width: self.width }
+    }
+
+    /// All of it: `[rows, len, 2 n_key_value_heads d_head]`.
+    pub fn packed(&self, device: &Device) -> Tensor<3> {
+        let len = self.rows.first().map_or(0, |row| row.len() / self.width);
+        let values: Vec<f32> = self.rows.iter().flat_map(|row| row.iter().copied()).collect();
+        Tensor::from_data(TensorData::new(values, [self.rows.len(), len, self.width]), device)
+    }
+}
+
+/// Adds a position to a row that others may share.
+fn append(row: &mut Arc<Vec<f32>>, position: &[f32]) {
+    match Arc::get_mut(row) {
+        Some(values) => values.extend_from_slice(position),
+        None => {
+            let mut values = Vec::with_capacity(2 * (row.len() + position.len()));
+            values.extend_from_slice(row);
+            values.extend_from_slice(position);
+            *row = Arc::new(values);
+        }
+    }
+}
+
+/// Attention of the next position of each row to itself and to those in `cache`, which grows by one. Nothing learns through
+/// it, and nothing is dropped.
+///
+/// # Shapes
+/// - packed: `[rows, 1, (n_heads + 2 n_key_value_heads) d_head]`: query, keys and values of all heads side by side
+/// - bias: `[1, n_heads, 1, len]`, the new position included
+/// - output: `[rows, 1, n_heads d_head]`
+pub fn step_attention(
+    packed: Tensor<3>,
+    cache: &mut Option<GrowingCache>,
+    bias: Option<Tensor<4>>,
+    heads: &Heads,
+) -> Tensor<3> {
+    let device = packed.device();
+    let [n_rows, _, _] = packed.dims();
+    let Heads { n_heads, n_key_value_heads, d_head, .. } = *heads;
+    let (d_model, width) = (n_heads * d_head, 2 * n_key_value_heads * d_head);
+    let read = "a tensor in memory can be read";
+    let packed = packed.try_into_vec_as::<f32>().expect(read);
+    let bias = bias.map(|bias| bias.try_into_vec_as::<f32>().expect(read));
+    let cache = cache.get_or_insert_with(|| GrowingCache::new(n_rows, width));
+    let len = cache.rows[0].len() / width + 1;
+    let mut out = vec![0.0; n_rows * d_model];
+    let task = |((row, packed), out): ((&mut Arc<Vec<f32>>, &[f32]), &mut [f32])| {
+        let (query, position) = packed.split_at(d_model);
+        append(row, position);
+        vectorized(
+            #[inline(always)]
+            || attend(out, query, row, bias.as_deref(), heads),
+        );
+    };
+    if n_rows > 1 && n_rows * len * d_model >= PARALLEL_FROM {
+        let new = packed.par_chunks_exact(d_model + width);
+        cache.rows.par_iter_mut().zip(new).zip(out.par_chunks_exact_mut(d_model)).for_each(task);
+    } else {
+        let new = packed.chunks_exact(d_model + width);
+        cache.rows.iter_mut().zip(new).zip(out.chunks_exact_mut(d_model)).for_each(task);
+    }
+    Tensor::from_data(TensorData::new(out, [n_rows, 1, d_model]), &device)
+}
+
+/// What one row's new position finds.
+#[inline(always)]
+fn attend(out: &mut [f32], query: &[f32], row: &[f32], bias: Option<&[f32]>, heads: &Heads) {
+    let Heads { n_heads, n_key_value_heads, d_head, .. } = *heads;
+    let width = 2 * n_key_value_heads * d_head;
+    let len = row.len() / width;
+    let scale = (d_head as f32).powf(-0.5);
+    let mut weights = vec![0.0; len];
+    for (head, out) in out.chunks_exact_mut(d_head).enumerate() {
+        let query = &query[head * d_head..][..d_head];
+        let key_value_head = head * n_key_value_heads / n_heads;
+        let (key, value) = (key_value_head * d_head, (n_key_value_heads + key_value_head) * d_head);
+        for (i, (weight, position)) in weights.iter_mut().zip(row.chunks_exact(width)).enumerate() {
+            let score = sum(
+                [query, &position[key..][..d_head]],
+                #[inline(always)]
+                |[q, k]| q * k,
+            );
+            *weight = scale * score + bias.map_or(0.0, |bias| bias[head * len + i]);
+        }
+        let highest = max(&weights);
+        let total = exponentials(&mut weights, highest);
+        for (weight, position) in weights.iter().zip(row.chunks_exact(width)) {
+            let weight = weight / total;
+            update(
+                [&position[value..][..d_head]],
+                [&mut *out],
+                #[inline(always)]
+                |[v], [out]| [out + weight * v],
+            );
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Decoding steps with caches that grow in place, against steps written out in burn's operations.
+
+use crate::support::{SAME_TOLERANCE, assert_close, golden, host_backends};
+use burn::tensor::{Int, Tensor, TensorData};
+use lookback::data::batch::Padded;
+use lookback::layers::Pass;
+use lookback::models::weights::to_vec;
+use lookback::models::{Model, Rows, Seq2Seq};
+
+const BEAMS: usize = 3;
+const STEPS: usize = 5;
+
+/// Beams that survive a step, by their numbers within a sentence: repeated, dropped and reordered.
+const PARENTS: [[usize; BEAMS]; STEPS] = [[0, 0, 0], [0, 1, 2], [2, 2, 0], [1, 1, 1], [2, 0, 1]];
+
+fn ids(values: impl IntoIterator<Item = usize>, like: &Model) -> Tensor<1, Int> {
+    let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
+    let len = values.len();
+    Tensor::from_data(TensorData::new(values, [len]), &like.device())
+}
+
+/// The logits of a beam search that takes [`PARENTS`] and arbitrary words; `is_fused` says how each step is made.
+fn search(model: &Model, source: &[Vec<u32>], is_fused: impl Fn(usize) -> bool) -> Vec<f32> {
+    let mut pass = Pass::inference().fused(is_fused(0));
+    let memory = model.encode(&Padded::new(source, 0, &model.device()), &mut pass);
+    let mut state = model.start(&memory, BEAMS);
+    let mut logits = Vec::new();
+    for (t, parents) in PARENTS.iter().enumerate() {
+        let words = (0..source.len() * BEAMS).map(|row| 3 + (5 * row + 7 * t) % 9);
+        let mut pass = Pass::inference().fused(is_fused(t));
+        // The state before the step stays what it was: it is stepped from twice.
+        let (_, _) = model.step(ids(words.clone().map(|word| word + 1), model), state.clone(), &memory, &mut pass);
+        let (of_step, next) = model.step(ids(words, model), state, &memory, &mut pass);
+        logits.extend(to_vec(of_step));
+        let rows = (0..source.len()).flat_map(|i| parents.iter().map(move |parent| i * BEAMS + parent));
+        state = next.select(&ids(rows, model));
+    }
+    logits
+}
+
+#[test]
+fn steps_that_grow_in_place_are_steps_that_copy() {
+    for adapter in host_backends() {
+        for case in &golden().models {
+            let what = format!("{} on {}", case.name, adapter.backend);
+            let model = case.model(&adapter.device);
+            let expected = search(&model, &case.source, |_| false);
+            assert_close(&what, &search(&model, &case.source, |_| true), &expected, SAME_TOLERANCE);
+            // A step that is written out goes on from one that was fused.
+            assert_close(&what, &search(&model, &case.source, |t| t < 2), &expected, SAME_TOLERANCE);
+        }
+    }
+}
