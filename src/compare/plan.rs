@@ -144,6 +144,10 @@ fn add_run(found: &mut Vec<Entrant>, path: &Path) -> Result<()> {
             );
             return Err(Error::file(path, message));
         }
+        // The folders that `compare` itself makes are called after the seed; the model is not.
+        if let Some(stem) = same.name.strip_suffix(&format!("-seed{}", same.runs[0].seed)) {
+            same.name = stem.to_string();
+        }
         same.runs.push(entry);
         same.runs.sort_by_key(|run| run.seed);
         return Ok(());

@@ -75,7 +75,7 @@ pub fn step_attention(
     let cache = cache.get_or_insert_with(|| GrowingCache::new(n_rows, width));
     let len = cache.rows[0].len() / width + 1;
     let mut out = vec![0.0; n_rows * d_model];
-    let task = |((row, packed), out): ((&mut Arc<Vec<f32>>, &[f32]), &mut [f32])| {
+    let task = |row: &mut Arc<Vec<f32>>, packed: &[f32], out: &mut [f32]| {
         let (query, position) = packed.split_at(d_model);
         append(row, position);
         vectorized(
@@ -85,10 +85,20 @@ pub fn step_attention(
     };
     if n_rows > 1 && n_rows * len * d_model >= PARALLEL_FROM {
         let new = packed.par_chunks_exact(d_model + width);
-        cache.rows.par_iter_mut().zip(new).zip(out.par_chunks_exact_mut(d_model)).for_each(task);
+        cache
+            .rows
+            .par_iter_mut()
+            .zip(new)
+            .zip(out.par_chunks_exact_mut(d_model))
+            .for_each(|((row, packed), out)| task(row, packed, out));
     } else {
         let new = packed.chunks_exact(d_model + width);
-        cache.rows.iter_mut().zip(new).zip(out.chunks_exact_mut(d_model)).for_each(task);
+        cache
+            .rows
+            .iter_mut()
+            .zip(new)
+            .zip(out.chunks_exact_mut(d_model))
+            .for_each(|((row, packed), out)| task(row, packed, out));
     }
     Tensor::from_data(TensorData::new(out, [n_rows, 1, d_model]), &device)
 }

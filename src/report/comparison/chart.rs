@@ -5,6 +5,7 @@ use super::marker::marker;
 use super::scale::{Division, Scale, short};
 use crate::report::page::escape;
 use crate::report::svg::{Anchor, LINE, MUTED, Svg, TextStyle, number, text_width};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito 2008), darkest first.
@@ -14,8 +15,10 @@ pub const SHADE: &str = "#eceff3";
 
 /// The width of a chart in pixels.
 pub const WIDTH: f64 = 560.0;
-/// Its height.
-pub const HEIGHT: f64 = 340.0;
+/// The height of the plane; a longer legend makes the chart higher.
+const PLANE: f64 = 227.0;
+/// The base line of the first line of the legend.
+const LEGEND: f64 = 44.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 18.0;
 const BOTTOM: f64 = 52.0;
@@ -61,7 +64,7 @@ pub struct Point {
     pub tip: String,
 }
 
-/// A line.
+/// A line; those of one name share a place in the legend.
 #[derive(Clone, Debug)]
 pub struct Series {
     /// Its name.
@@ -105,7 +108,11 @@ impl Plane {
     }
 
     fn y(&self, value: f64) -> Option<f64> {
-        Some(HEIGHT - BOTTOM - self.y.place(value)? * (HEIGHT - BOTTOM - self.top))
+        Some(self.bottom() - self.y.place(value)? * PLANE)
+    }
+
+    fn bottom(&self) -> f64 {
+        self.top + PLANE
     }
 }
 
@@ -117,7 +124,16 @@ impl Chart {
 
     /// The chart as an SVG picture.
     pub fn svg(&self) -> String {
-        self.draw().finish(WIDTH, HEIGHT)
+        self.draw().finish(WIDTH, self.height())
+    }
+
+    /// Its height in pixels.
+    pub fn height(&self) -> f64 {
+        self.top() + PLANE + BOTTOM
+    }
+
+    fn top(&self) -> f64 {
+        self.legend().last().map_or(LEGEND, |(_, [_, y])| *y) + 17.0
     }
 
     /// The elements of the picture alone, to be put into a larger one.
@@ -128,13 +144,13 @@ impl Chart {
     fn draw(&self) -> Svg {
         let mut svg = Svg::default();
         svg.text([8.0, 20.0], TextStyle::new(15.0).bold(), &self.title);
-        let top = self.draw_legend(&mut svg, 44.0) + 17.0;
+        self.draw_legend(&mut svg);
         let points = || self.series.iter().flat_map(|series| &series.points);
         let ys = points().flat_map(|p| [Some(p.y), p.interval.map(|i| i[0]), p.interval.map(|i| i[1])]).flatten();
         let plane = Plane {
             x: Scale::new(self.x.division, points().map(|point| point.x), self.x.ends),
             y: Scale::new(self.y.division, ys, self.y.ends),
-            top,
+            top: self.top(),
         };
         self.draw_ground(&mut svg, &plane);
         for series in &self.series {
@@ -143,29 +159,36 @@ impl Chart {
         svg
     }
 
-    /// Names with their markers; the place of the last line.
-    fn draw_legend(&self, svg: &mut Svg, first: f64) -> f64 {
-        let (mut x, mut y) = (10.0, first);
+    /// One series of each name with its place in the legend.
+    fn legend(&self) -> Vec<(&Series, [f64; 2])> {
+        let (mut x, mut y) = (10.0, LEGEND);
+        let mut found: Vec<(&Series, [f64; 2])> = Vec::new();
         for series in &self.series {
-            let width = text_width(&series.name, 12.5) + 42.0;
+            if found.iter().any(|(other, _)| other.name == series.name) {
+                continue;
+            }
+            let width = text_width(&fitting(&series.name), 12.5) + 42.0;
             if x + width > WIDTH && x > 10.0 {
                 (x, y) = (10.0, y + 18.0);
             }
-            let colour = COLOURS[series.place % COLOURS.len()];
-            svg.raw(&format!(
-                r#"<path d="M{} {}h22" stroke="{colour}" stroke-width="2.2"/>"#,
-                number(x),
-                number(y - 4.0)
-            ));
-            svg.raw(&marker(series.place, [x + 11.0, y - 4.0], ""));
-            svg.text([x + 28.0, y], TextStyle::new(12.5), &series.name);
+            found.push((series, [x, y]));
             x += width;
         }
-        y
+        found
+    }
+
+    /// Names with their markers.
+    fn draw_legend(&self, svg: &mut Svg) {
+        for (series, [x, y]) in self.legend() {
+            let [left, middle] = [number(x), number(y - 4.0)];
+            svg.raw(&format!(r#"<path d="M{left} {middle}h22" {}/>"#, stroke(series.place)));
+            svg.raw(&marker(series.place, [x + 11.0, y - 4.0], ""));
+            svg.text([x + 28.0, y], TextStyle::new(12.5), &fitting(&series.name));
+        }
     }
 
     fn draw_ground(&self, svg: &mut Svg, plane: &Plane) {
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+        let (right, bottom) = (WIDTH - RIGHT, plane.bottom());
         let small = TextStyle::new(12.0).colour(MUTED);
         if let Some((from, what)) = &self.shaded
             && let Some(x) = plane.x(*from)
@@ -188,10 +211,27 @@ impl Chart {
         }
         svg.line([LEFT, bottom, right, bottom], MUTED);
         let middle = (LEFT + right) / 2.0;
-        svg.text([middle, HEIGHT - 12.0], TextStyle::new(12.5).anchor(Anchor::Middle), &self.x.label);
+        svg.text([middle, bottom + BOTTOM - 12.0], TextStyle::new(12.5).anchor(Anchor::Middle), &self.x.label);
         let upright = TextStyle::new(12.5).anchor(Anchor::Middle).rotated(-90.0);
         svg.text([15.0, (plane.top + bottom) / 2.0], upright, &self.y.label);
     }
+}
+
+/// A name that fits into one line of the legend; of a longer one, its end tells it apart.
+fn fitting(name: &str) -> Cow<'_, str> {
+    let room = WIDTH - 60.0;
+    if text_width(name, 12.5) <= room {
+        return name.into();
+    }
+    let fits = |i: &usize| text_width(&name[*i..], 12.5) + text_width("…", 12.5) <= room;
+    let start = name.char_indices().map(|(i, _)| i).find(fits).unwrap_or(name.len());
+    format!("…{}", &name[start..]).into()
+}
+
+/// How the lines of a series look: where colours come round again, they are dashed.
+fn stroke(place: usize) -> String {
+    let dashes = if place < COLOURS.len() { "" } else { r#" stroke-dasharray="7 4""# };
+    format!(r#"stroke="{}" stroke-width="2.2"{dashes}"#, COLOURS[place % COLOURS.len()])
 }
 
 fn draw_series(svg: &mut Svg, plane: &Plane, series: &Series) {
@@ -220,7 +260,7 @@ fn draw_series(svg: &mut Svg, plane: &Plane, series: &Series) {
         let _ = write!(path, "{}{} {}", if i == 0 { "M" } else { "L" }, number(*x), number(*y));
     }
     if placed.len() > 1 {
-        svg.raw(&format!(r#"<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.2"/>"#));
+        svg.raw(&format!(r#"<path d="{path}" fill="none" {}/>"#, stroke(series.place)));
     }
     for (x, y, point) in &placed {
         if let Some([low, high]) = point.interval

@@ -80,7 +80,11 @@ fn quality(comparison: &Comparison) -> Vec<Chart> {
             caption: "Each point is a group of test sentences at its mean length; bands are 95 % intervals over resampled sentences."
                 .into(),
             x: Axis::linear("source length (words)"),
-            y: Axis::between(metric_label(metric), 0.0, 100.0),
+            y: if metric.ends_with("accuracy") {
+                Axis::between(metric_label(metric), 0.0, 100.0)
+            } else {
+                Axis::linear(metric_label(metric))
+            },
             series: of_contestants(comparison, true, points),
             shaded: shaded(comparison),
         }
@@ -201,16 +205,16 @@ fn curves(comparison: &Comparison) -> Vec<Chart> {
         for (place, contestant) in comparison.contestants.iter().enumerate() {
             let own = comparison.curves.iter().filter(|curve| curve.contestant == contestant.name);
             for curve in own {
-                let name = match contestant.seeds.len() {
+                let who = match contestant.seeds.len() {
                     1 => contestant.name.clone(),
                     _ => format!("{}, seed {}", contestant.name, curve.seed),
                 };
                 let point = |point: &CurvePoint| {
-                    let tip = format!("{name}, update {}: {} nats", point.update, short(point.loss));
+                    let tip = format!("{who}, update {}: {} nats", point.update, short(point.loss));
                     Point { x: pick(point), y: point.loss, interval: None, tip }
                 };
                 let points = curve.train.iter().map(point).collect();
-                series.push(Series { name: name.clone(), place, points, is_marked: false });
+                series.push(Series { name: contestant.name.clone(), place, points, is_marked: false });
             }
         }
         Chart {

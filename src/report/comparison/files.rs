@@ -59,12 +59,15 @@ pub fn overview(comparison: &Comparison) -> String {
     let chosen: Vec<_> =
         OVERVIEW.iter().filter_map(|prefix| charts.iter().find(|chart| chart.id.starts_with(prefix))).collect();
     let mut svg = Svg::default();
-    for (i, chart) in chosen.iter().enumerate() {
-        let (x, y) = ((i % 2) as f64 * chart::WIDTH, (i / 2) as f64 * chart::HEIGHT);
-        svg.raw(&format!("<g transform=\"translate({x} {y})\">\n{}</g>", chart.drawing()));
+    let mut y = 0.0;
+    for row in chosen.chunks(2) {
+        for (i, chart) in row.iter().enumerate() {
+            let x = i as f64 * chart::WIDTH;
+            svg.raw(&format!("<g transform=\"translate({x} {y})\">\n{}</g>", chart.drawing()));
+        }
+        y += row.iter().map(|chart| chart.height()).fold(0.0, f64::max);
     }
-    let n_rows = chosen.len().div_ceil(2).max(1) as f64;
-    svg.finish(2.0 * chart::WIDTH, n_rows * chart::HEIGHT)
+    svg.finish(2.0 * chart::WIDTH, y.max(1.0))
 }
 
 /// `results.json`.
