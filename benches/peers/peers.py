@@ -241,7 +241,7 @@ def attention_case(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE", help="a, b-tiny, b-base, c-*, e")
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data", help="where multi30k/train.{de,en}.gz are")
+    parser.add_argument("--data", type=Path, default=ROOT / "datasets", help="where multi30k/train.{de,en}.gz are")
     parser.add_argument("--backends", nargs="+", default=["flex"], help="ours, beside each other")
     parser.add_argument("--modes", nargs="+", default=["eager", "bf16"], choices=["eager", "bf16", "compiled"])
     parser.add_argument("--plain", action="store_true", help="ours without fused layers too")

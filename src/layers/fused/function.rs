@@ -146,6 +146,12 @@ impl HostBackend for burn::backend::Flex {
 #[cfg(feature = "ndarray")]
 impl HostBackend for burn::backend::NdArray {
     fn values(tensor: &FloatTensor<Self>) -> Cow<'_, [f32]> {
+        // burn's own way out copies element by element.
+        if let burn::backend::ndarray::NdArrayTensor::F32(storage) = tensor
+            && let Some(values) = storage.view().to_slice()
+        {
+            return Cow::Borrowed(values);
+        }
         Cow::Owned(owned_values::<Self>(tensor))
     }
 }
