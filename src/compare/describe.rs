@@ -10,7 +10,9 @@ pub(super) fn task_name(data: &DataConfig) -> String {
         (Some(task), _) => task.name().to_string(),
         (None, Some(files)) => {
             let paths = data.resolve(files);
-            let names = paths.paths().into_iter().map(|path| path.display().to_string());
+            // Which text they hold, their hash says; where they lie is nobody's concern.
+            let names = paths.paths().into_iter().filter_map(|path| path.file_name());
+            let names = names.map(|name| name.to_string_lossy().trim_end_matches(".gz").to_string());
             names.collect::<Vec<_>>().join(", ")
         }
         (None, None) => "held-out part of the training files".into(),

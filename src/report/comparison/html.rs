@@ -88,8 +88,11 @@ pub fn page(comparison: &Comparison) -> Page {
 }
 
 fn title(comparison: &Comparison) -> String {
+    /// More names than a title can hold.
+    const MANY: usize = 5;
     let names: Vec<&str> = comparison.contestants.iter().map(|contestant| contestant.name.as_str()).collect();
-    format!("{}: {}", comparison.task.name, names.join(", "))
+    let who = if names.len() < MANY { names.join(", ") } else { format!("{} models", names.len()) };
+    format!("{}: {who}", comparison.task.name)
 }
 
 fn heading((id, title): (&str, &str)) -> String {
