@@ -86,7 +86,7 @@ pub(super) fn assemble(
     let names: Vec<String> = entrants.iter().map(|entrant| entrant.name.clone()).collect();
     let theory = |name: &str, kind: CostKind| {
         let entrant = entrants.iter().find(|entrant| entrant.name == name).expect("a contestant's own name");
-        theory::exponents(&entrant.config.model, kind == CostKind::Update)
+        theory::exponents(&entrant.config.model, kind == CostKind::Update, adapter.backend.is_host())
     };
     let task = entrants[0].config.data.task.as_ref();
     let mut comparison = Comparison {

@@ -4,7 +4,7 @@
 //! every position is hidden would become uniform; such rows are set to zero, weight and gradient.
 
 use burn::tensor::{Bool, Device, Tensor, TensorData};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The score added to a hidden position: far below any real score, and finite, so that no row becomes NaN.
 pub const HIDDEN: f32 = -1e9;
@@ -15,17 +15,52 @@ pub const HIDDEN: f32 = -1e9;
 /// - every tensor: `[batch or 1, 1, query_len or 1, key_len]`, ready to be broadcast over `[batch, n_heads, query_len, key_len]`
 #[derive(Clone, Debug)]
 pub struct Mask {
-    hidden: Option<Tensor<4, Bool>>,
-    bias: Option<Tensor<4>>,
+    hidden: Option<Hidden>,
     visible_rows: Option<Tensor<4>>,
-    is_causal: bool,
+    causal: Option<Arc<Causal>>,
     lengths: Option<Arc<[usize]>>,
+}
+
+/// Hidden positions, and what is added to their scores.
+#[derive(Clone, Debug)]
+struct Hidden {
+    places: Tensor<4, Bool>,
+    bias: Tensor<4>,
+}
+
+impl Hidden {
+    fn new(hidden: Vec<bool>, shape: [usize; 4], device: &Device) -> Self {
+        let bias: Vec<f32> = hidden.iter().map(|hidden| if *hidden { HIDDEN } else { 0.0 }).collect();
+        Self {
+            places: Tensor::from_data(TensorData::new(hidden, shape), device),
+            bias: Tensor::from_data(TensorData::new(bias, shape), device),
+        }
+    }
+}
+
+/// The future, which is written out when somebody asks for it: its size is the square of the length, and a fused attention
+/// needs none of it.
+#[derive(Debug)]
+struct Causal {
+    len: usize,
+    device: Device,
+    hidden: OnceLock<Hidden>,
+}
+
+impl Causal {
+    fn hidden(&self) -> &Hidden {
+        self.hidden.get_or_init(|| {
+            let len = self.len;
+            let hidden = (0..len).flat_map(|query| (0..len).map(move |key| key > query)).collect();
+            Hidden::new(hidden, [1, 1, len, len], &self.device)
+        })
+    }
 }
 
 impl Mask {
     /// Nothing is hidden.
     pub fn none() -> Self {
-        Self { hidden: None, bias: None, visible_rows: None, is_causal: false, lengths: None }
+        Self { hidden: None, visible_rows: None, causal: None, lengths: None }
     }
 
     /// Hides what lies beyond each sentence's length.
@@ -41,30 +76,23 @@ impl Mask {
             Tensor::from_data(TensorData::new(rows, [lengths.len(), 1, 1, 1]), device)
         });
         let lengths = Some(lengths.into());
-        Self { visible_rows, lengths, ..Self::from_hidden(hidden, shape, false, device) }
+        Self { hidden: Some(Hidden::new(hidden, shape, device)), visible_rows, lengths, causal: None }
     }
 
     /// Hides the future: position `i` sees positions up to `i` only.
     pub fn causal(len: usize, device: &Device) -> Self {
-        let hidden: Vec<bool> = (0..len).flat_map(|query| (0..len).map(move |key| key > query)).collect();
-        Self::from_hidden(hidden, [1, 1, len, len], true, device)
+        let causal = Causal { len, device: device.clone(), hidden: OnceLock::new() };
+        Self { causal: Some(Arc::new(causal)), ..Self::none() }
     }
 
-    fn from_hidden(hidden: Vec<bool>, shape: [usize; 4], is_causal: bool, device: &Device) -> Self {
-        let bias: Vec<f32> = hidden.iter().map(|hidden| if *hidden { HIDDEN } else { 0.0 }).collect();
-        Self {
-            hidden: Some(Tensor::from_data(TensorData::new(hidden, shape), device)),
-            bias: Some(Tensor::from_data(TensorData::new(bias, shape), device)),
-            visible_rows: None,
-            is_causal,
-            lengths: None,
-        }
+    fn any_hidden(&self) -> Option<&Hidden> {
+        self.causal.as_ref().map(|causal| causal.hidden()).or(self.hidden.as_ref())
     }
 
     /// Adds [`HIDDEN`] to the scores of hidden positions.
     pub fn apply(&self, scores: Tensor<4>) -> Tensor<4> {
-        match &self.bias {
-            Some(bias) => scores + bias.clone(),
+        match self.any_hidden() {
+            Some(hidden) => scores + hidden.bias.clone(),
             None => scores,
         }
     }
@@ -80,12 +108,12 @@ impl Mask {
 
     /// The hidden positions, unless the causal order alone says it.
     pub fn hidden(&self) -> Option<&Tensor<4, Bool>> {
-        if self.is_causal { None } else { self.hidden.as_ref() }
+        self.hidden.as_ref().map(|hidden| &hidden.places)
     }
 
     /// The hidden positions, the future included.
     pub fn every_hidden(&self) -> Option<&Tensor<4, Bool>> {
-        self.hidden.as_ref()
+        self.any_hidden().map(|hidden| &hidden.places)
     }
 
     /// The sentences' lengths, where the mask is exactly "no query sees the keys beyond", and where that is known here.
@@ -95,24 +123,26 @@ impl Mask {
 
     /// Whether nothing is hidden.
     pub fn is_none(&self) -> bool {
-        self.hidden.is_none()
+        self.hidden.is_none() && self.causal.is_none()
     }
 
     /// Whether the mask is exactly "no position sees its future".
     pub fn is_causal(&self) -> bool {
-        self.is_causal
+        self.causal.is_some()
     }
 
     /// The mask of the sentences `rows`, in that order.
     pub fn select(&self, rows: &Tensor<1, burn::tensor::Int>) -> Self {
-        if self.is_causal {
+        if self.is_causal() {
             return self.clone();
         }
         Self {
-            hidden: self.hidden.clone().map(|hidden| hidden.select(0, rows.clone())),
-            bias: self.bias.clone().map(|bias| bias.select(0, rows.clone())),
+            hidden: self.hidden.clone().map(|hidden| Hidden {
+                places: hidden.places.select(0, rows.clone()),
+                bias: hidden.bias.select(0, rows.clone()),
+            }),
             visible_rows: self.visible_rows.clone().map(|visible| visible.select(0, rows.clone())),
-            is_causal: false,
+            causal: None,
             // Reading the rows costs nothing where they lie in this process's memory, and is of no use elsewhere.
             lengths: self.lengths.as_ref().filter(|_| crate::backend::is_host(&rows.device())).map(|lengths| {
                 let rows = rows.clone().into_data().convert::<i64>();

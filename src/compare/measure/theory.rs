@@ -5,6 +5,7 @@
 //! for the weight for each product of the forward pass.
 
 use crate::layers::attention::{AttentionConfig, ScoreConfig};
+use crate::layers::position::PositionConfig;
 use crate::layers::recurrent::CellKind;
 use crate::models::readout::ReadoutConfig;
 use crate::models::rnn::OutputKind;
@@ -148,15 +149,19 @@ pub fn state_bytes(model: &ModelConfig, n: usize) -> u64 {
 /// The exponents of seconds and of memory for long sentences, of an update or of decoding.
 ///
 /// A recurrence takes a step for each word and keeps its states for the gradient: linear. Every word looks at every other in
-/// attention: quadratic time, and quadratic memory where all weights are kept for the gradient; decoding keeps one row of them.
-pub fn exponents(model: &ModelConfig, is_update: bool) -> [f64; 2] {
-    match (model, is_update) {
-        (ModelConfig::Rnn(config), _) if config.attention == (AttentionConfig::None {}) => {
+/// attention: quadratic time, and quadratic memory where all weights are kept; decoding keeps one row of them. A fused
+/// Transformer (`is_fused`) never has more than a block of its weights.
+pub fn exponents(model: &ModelConfig, is_update: bool, is_fused: bool) -> [f64; 2] {
+    match model {
+        ModelConfig::Rnn(config) if config.attention == (AttentionConfig::None {}) => {
             [1.0, if is_update { 1.0 } else { 0.0 }]
         }
-        (_, true) => [2.0, 2.0],
-        // The encoder of a Transformer looks at all pairs of positions at once.
-        (ModelConfig::Transformer(_), false) => [2.0, 2.0],
-        (ModelConfig::Rnn(_), false) => [2.0, 1.0],
+        ModelConfig::Rnn(_) => [2.0, if is_update { 2.0 } else { 1.0 }],
+        ModelConfig::Transformer(config) => {
+            let has_tables = |positions: &PositionConfig| matches!(positions, PositionConfig::Shaw { .. });
+            let decoder = config.decoder_positions.as_ref().unwrap_or(&config.positions);
+            let is_linear = is_fused && !has_tables(&config.positions) && !has_tables(decoder);
+            [2.0, if is_linear { 1.0 } else { 2.0 }]
+        }
     }
 }
