@@ -15,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from pathlib import Path
 
@@ -40,18 +39,24 @@ print(translator.translate_batch(words, beam_size=5, max_decoding_length=n, min_
 """
 
 
-def measured(command, text=None):
+# A process begins with the memory of the one that started it, so a small one starts them.
+LAUNCHER = """
+import os, subprocess, sys, time
+start = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
+_, status, used = os.wait4(process.pid, 0)
+sys.stderr.write(f"{time.perf_counter() - start} {used.ru_maxrss / 1024} {status}")
+"""
+
+
+def measured(command, text=""):
     """Seconds and MiB of a process, and what it wrote."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    process.stdin.write(text or "")
-    process.stdin.close()
-    out = process.stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - start
-    if status != 0:
+    launcher = [sys.executable, "-S", "-c", LAUNCHER, *command]
+    done = subprocess.run(launcher, input=text, capture_output=True, text=True, check=True)
+    seconds, memory, status = done.stderr.split()
+    if status != "0":
         sys.exit(f"{command[0]} failed: {status}")
-    return seconds, used.ru_maxrss / 1024, out
+    return float(seconds), float(memory), done.stdout
 
 
 def main():
@@ -86,6 +91,7 @@ def main():
     folder = tempfile.mkdtemp()
     marian.save_pretrained(f"{folder}/marian")
     translating.VOCABULARY = vocabulary
+    os.mkdir(f"{folder}/ctranslate2")
     translating.ctranslate(marian, f"{folder}/ctranslate2", "float32")
 
     ours = [str(ROOT / "target/release/lookback"), "translate", "--run", str(options.run), "--beam", "5", "--json"]
