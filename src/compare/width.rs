@@ -26,7 +26,7 @@ pub fn vocabularies(config: &Config) -> Result<Vocabularies> {
 /// # Errors
 /// If the model cannot be made.
 pub fn parameters(model: &ModelConfig, vocabularies: Vocabularies, adapter: &Adapter) -> Result<usize> {
-    Ok(model.init(vocabularies, 1, &adapter.device)?.num_params())
+    Ok(model.blank(vocabularies, &adapter.device)?.num_params())
 }
 
 /// Changes the widths of all but the first until each has as many parameters, within [`TOLERANCE`].

@@ -13,20 +13,30 @@ use std::cell::Cell;
 /// Makes the parameters of a model on one device.
 pub struct Init {
     device: Device,
-    seed: u64,
+    /// Nothing is drawn where this is not given.
+    seed: Option<u64>,
     made: Cell<u64>,
 }
 
 impl Init {
     /// An initializer for a model on `device`.
     pub fn new(seed: u64, device: &Device) -> Self {
-        Self { device: device.clone(), seed, made: Cell::new(0) }
+        Self { device: device.clone(), seed: Some(seed), made: Cell::new(0) }
+    }
+
+    /// All zeros, for a model whose weights are about to be read from somewhere.
+    pub fn blank(device: &Device) -> Self {
+        Self { device: device.clone(), seed: None, made: Cell::new(0) }
     }
 
     fn parameter<const D: usize>(&self, shape: [usize; D], value: impl Fn(&Stream, u64) -> f64) -> Param<Tensor<D>> {
-        let stream = Stream::new(self.seed, Purpose::Initialization, &[self.made.get()]);
+        let n = shape.iter().product::<usize>();
+        let Some(seed) = self.seed else {
+            return Param::from_data(TensorData::new(vec![0f32; n], shape), &self.device);
+        };
+        let stream = Stream::new(seed, Purpose::Initialization, &[self.made.get()]);
         self.made.set(self.made.get() + 1);
-        let values: Vec<f32> = (0..shape.iter().product::<usize>() as u64).map(|i| value(&stream, i) as f32).collect();
+        let values: Vec<f32> = (0..n as u64).map(|i| value(&stream, i) as f32).collect();
         Param::from_data(TensorData::new(values, shape), &self.device)
     }
 

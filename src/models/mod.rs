@@ -140,11 +140,19 @@ impl ModelConfig {
 
     /// Makes the model with initial weights that depend on `seed` alone.
     pub fn init(&self, vocabularies: Vocabularies, seed: u64, device: &Device) -> Result<Model> {
+        self.make(vocabularies, &Init::new(seed, device))
+    }
+
+    /// Makes the model with zeros for weights, which [`weights::apply`] replaces: drawing them takes longer than reading them.
+    pub fn blank(&self, vocabularies: Vocabularies, device: &Device) -> Result<Model> {
+        self.make(vocabularies, &Init::blank(device))
+    }
+
+    fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model> {
         self.validate()?;
-        let init = Init::new(seed, device);
         Ok(match self {
-            Self::Rnn(config) => Model::Rnn(config.init(vocabularies, &init)?),
-            Self::Transformer(config) => Model::Transformer(config.init(vocabularies, &init)?),
+            Self::Rnn(config) => Model::Rnn(config.init(vocabularies, init)?),
+            Self::Transformer(config) => Model::Transformer(config.init(vocabularies, init)?),
         })
     }
 }

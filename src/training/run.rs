@@ -180,7 +180,7 @@ impl Run {
                 (checkpoint::name_of(checkpoint.state.update), folder, checkpoint)
             }
         };
-        let model = config.model.init(vocabularies(&tokenizers), config.seed, &adapter.device)?;
+        let model = config.model.blank(vocabularies(&tokenizers), &adapter.device)?;
         let model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?;
         Ok(LoadedModel { model, tokenizers, config, checkpoint: name, updates: checkpoint.state.update })
     }
