@@ -88,7 +88,8 @@ def main():
             decoder_start_token_id=1,
         )
     )
-    folder = tempfile.mkdtemp()
+    temporary = tempfile.TemporaryDirectory()
+    folder = temporary.name
     marian.save_pretrained(f"{folder}/marian")
     translating.VOCABULARY = vocabulary
     os.mkdir(f"{folder}/ctranslate2")

@@ -104,7 +104,6 @@ pub(super) struct CompareCellArgs {
 
 pub(super) fn run(args: CompareArgs) -> Result<()> {
     let is_built_in = args.configs.is_empty() && args.runs.is_empty();
-    let largest = args.max_cost_length;
     let options = Options {
         configs: args.configs,
         set: args.set,
@@ -118,7 +117,7 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         match_parameters: args.match_parameters,
         lengths: (!args.lengths.is_empty()).then_some(args.lengths),
         per_length: args.per_length as usize,
-        cost_lengths: (4..=12).map(|power| 1 << power).filter(|length| *length <= largest).collect(),
+        cost_lengths: (4..=12).map(|power| 1 << power).filter(|length| *length <= args.max_cost_length).collect(),
         cell_seconds: args.cell_seconds,
         beam: args.beam.map(|beam| beam as usize),
         command: command_line(std::env::args().skip(1)),

@@ -83,23 +83,11 @@ pub fn step_attention(
             || attend(out, query, row, bias.as_deref(), heads),
         );
     };
-    if n_rows > 1 && n_rows * len * d_model >= PARALLEL_FROM {
-        let new = packed.par_chunks_exact(d_model + width);
-        cache
-            .rows
-            .par_iter_mut()
-            .zip(new)
-            .zip(out.par_chunks_exact_mut(d_model))
-            .for_each(|((row, packed), out)| task(row, packed, out));
-    } else {
-        let new = packed.chunks_exact(d_model + width);
-        cache
-            .rows
-            .iter_mut()
-            .zip(new)
-            .zip(out.chunks_exact_mut(d_model))
-            .for_each(|((row, packed), out)| task(row, packed, out));
-    }
+    // Rows that one thread takes: all of them, where the work is not worth a second one.
+    let at_once = if n_rows * len * d_model < PARALLEL_FROM { n_rows } else { 1 };
+    let new = packed.par_chunks_exact(d_model + width);
+    let rows = cache.rows.par_iter_mut().zip(new).zip(out.par_chunks_exact_mut(d_model));
+    rows.with_min_len(at_once).for_each(|((row, packed), out)| task(row, packed, out));
     Tensor::from_data(TensorData::new(out, [n_rows, 1, d_model]), &device)
 }
 

@@ -160,16 +160,6 @@ impl Int8Weights {
         self.matrices.insert(id, Arc::new(matrix));
     }
 
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.matrices.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.matrices.is_empty()
-    }
-
     /// The matrix of a parameter, where multiplying `n_rows` rows with it pays.
     pub fn get(&self, id: ParamId, n_rows: usize) -> Option<Arc<Int8Matrix>> {
         if n_rows <= MAX_ROWS { self.matrices.get(&id).cloned() } else { None }

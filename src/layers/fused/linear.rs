@@ -37,7 +37,7 @@ pub fn linear_layer<const D: usize>(layer: &nn::Linear, input: Tensor<D>, pass: 
         return layer.forward(input);
     }
     let bias = layer.bias.as_ref().map(|bias| bias.val());
-    match pass.int8(layer.weight.id, n_rows(&input)) {
+    match pass.int8(layer.weight.id, &input) {
         Some(matrix) => int8_linear(input, matrix, bias),
         None => linear(input, layer.weight.val(), bias, false),
     }
@@ -52,15 +52,10 @@ pub fn similarity(input: Tensor<3>, embedding: &nn::Embedding, pass: &Pass) -> T
     if !pass.fuses(&input.device()) {
         return input.matmul(embedding.weight.val().transpose().unsqueeze());
     }
-    match pass.int8(embedding.weight.id, n_rows(&input)) {
+    match pass.int8(embedding.weight.id, &input) {
         Some(matrix) => int8_linear(input, matrix, None),
         None => linear(input, embedding.weight.val(), None, true),
     }
-}
-
-/// How many vectors a tensor holds.
-pub fn n_rows<const D: usize>(input: &Tensor<D>) -> usize {
-    input.dims()[..D - 1].iter().product()
 }
 
 /// The rows of a tensor as a matrix.

@@ -3,7 +3,7 @@
 //! On a CPU the arithmetic of a training update is not what takes the time: burn's elementwise operations run on one core,
 //! each through memory of its own, and every reshaped or transposed operand of a product is copied. The operations here are
 //! functions on slices, each with its own backward pass, that take part in burn's graph through one door (`function.rs`).
-//! They run where tensors lie in this process's memory, on every core, and only in training; elsewhere, and with
+//! They run where tensors lie in this process's memory, on every core, in training, decoding and scoring; elsewhere, and with
 //! `training.fused = false`, a layer does the same in burn's operations. Both give the same numbers, up to rounding: that is
 //! what the tests compare.
 //!

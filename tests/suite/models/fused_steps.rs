@@ -1,7 +1,7 @@
 //! Decoding steps with caches that grow in place, against steps written out in burn's operations.
 
+use super::laws::indices;
 use crate::support::{SAME_TOLERANCE, assert_close, golden, host_backends};
-use burn::tensor::{Int, Tensor, TensorData};
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::to_vec;
@@ -13,27 +13,22 @@ const STEPS: usize = 5;
 /// Beams that survive a step, by their numbers within a sentence: repeated, dropped and reordered.
 const PARENTS: [[usize; BEAMS]; STEPS] = [[0, 0, 0], [0, 1, 2], [2, 2, 0], [1, 1, 1], [2, 0, 1]];
 
-fn ids(values: impl IntoIterator<Item = usize>, like: &Model) -> Tensor<1, Int> {
-    let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
-    let len = values.len();
-    Tensor::from_data(TensorData::new(values, [len]), &like.device())
-}
-
 /// The logits of a beam search that takes [`PARENTS`] and arbitrary words; `is_fused` says how each step is made.
 fn search(model: &Model, source: &[Vec<u32>], is_fused: impl Fn(usize) -> bool) -> Vec<f32> {
     let mut pass = Pass::inference().fused(is_fused(0));
     let memory = model.encode(&Padded::new(source, 0, &model.device()), &mut pass);
     let mut state = model.start(&memory, BEAMS);
+    let ids = |values: Vec<usize>| indices(values, &model.device());
     let mut logits = Vec::new();
     for (t, parents) in PARENTS.iter().enumerate() {
-        let words = (0..source.len() * BEAMS).map(|row| 3 + (5 * row + 7 * t) % 9);
+        let words = |shift: usize| (0..source.len() * BEAMS).map(|row| shift + (5 * row + 7 * t) % 9).collect();
         let mut pass = Pass::inference().fused(is_fused(t));
         // The state before the step stays what it was: it is stepped from twice.
-        let (_, _) = model.step(ids(words.clone().map(|word| word + 1), model), state.clone(), &memory, &mut pass);
-        let (of_step, next) = model.step(ids(words, model), state, &memory, &mut pass);
+        let (_, _) = model.step(ids(words(4)), state.clone(), &memory, &mut pass);
+        let (of_step, next) = model.step(ids(words(3)), state, &memory, &mut pass);
         logits.extend(to_vec(of_step));
-        let rows = (0..source.len()).flat_map(|i| parents.iter().map(move |parent| i * BEAMS + parent));
-        state = next.select(&ids(rows, model));
+        let rows = (0..source.len()).flat_map(|i| parents.iter().map(move |parent| i * BEAMS + parent)).collect();
+        state = next.select(&ids(rows));
     }
     logits
 }

@@ -1,7 +1,7 @@
 //! Models in 8 bits: the same as their rounded weights as floats, and close to what was rounded.
 
+use super::laws::column;
 use crate::support::{SAME_TOLERANCE, assert_close, golden, host_backends, largest};
-use burn::tensor::{Int, Tensor, TensorData};
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::{collect, to_vec};
@@ -15,9 +15,7 @@ fn steps<M: Seq2Seq>(model: &M, source: &[Vec<u32>], words: &[Vec<u32>], is_fuse
     let mut state = model.start(&memory, 1);
     let mut logits = Vec::new();
     for t in 0..words[0].len() {
-        let column: Vec<i32> = words.iter().map(|sentence| sentence[t] as i32).collect();
-        let previous: Tensor<1, Int> = Tensor::from_data(TensorData::new(column, [words.len()]), &device);
-        let (of_step, next) = model.step(previous, state, &memory, &mut pass);
+        let (of_step, next) = model.step(column(words, t, &device), state, &memory, &mut pass);
         logits.extend(to_vec(of_step));
         state = next;
     }

@@ -86,11 +86,11 @@ fn longest(words: &[Vec<u32>]) -> usize {
 }
 
 /// Word `t` of every sentence.
-fn column(words: &[Vec<u32>], t: usize, device: &Device) -> Tensor<1, Int> {
+pub(super) fn column(words: &[Vec<u32>], t: usize, device: &Device) -> Tensor<1, Int> {
     indices(words.iter().map(|sentence| *sentence.get(t).unwrap_or(&PAD) as usize), device)
 }
 
-fn indices(values: impl IntoIterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
+pub(super) fn indices(values: impl IntoIterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
     let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
     let len = values.len();
     Tensor::from_data(TensorData::new(values, [len]), device)
