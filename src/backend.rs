@@ -194,11 +194,3 @@ pub fn is_host(device: &Device) -> bool {
     // Equality of devices does not look at autodiff.
     hosts.contains(device)
 }
-
-/// Runs `work` on a thread of the pool that the operations on `device` spread over, if they do.
-///
-/// From any other thread, each operation has to wake the pool and sleep until it is done, which takes longer than many
-/// operations of a decoding step. On other devices, `work` runs where it is.
-pub fn in_pool<T: Send>(device: &Device, work: impl FnOnce() -> T + Send) -> T {
-    if is_host(device) { rayon::scope(|_| work()) } else { work() }
-}

@@ -81,6 +81,7 @@ pub mod decoding;
 pub mod error;
 pub mod layers;
 pub mod models;
+pub mod pool;
 pub mod random;
 pub mod report;
 pub mod scoring;

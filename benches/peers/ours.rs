@@ -4,12 +4,13 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Distribution, Tensor};
-use lookback::backend::{Backend, in_pool};
+use lookback::backend::Backend;
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
 use lookback::layers::Pass;
 use lookback::layers::fused::{self, Heads, Projected};
 use lookback::models::{Int8Model, Model, ModelConfig, Vocabularies, weights};
+use lookback::pool::in_pool;
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
 use lookback::training::{UpdatePart, gradients};

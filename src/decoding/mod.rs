@@ -12,12 +12,12 @@ mod score;
 pub use config::{DecodingConfig, SamplingConfig};
 pub use score::score_targets;
 
-use crate::backend::in_pool;
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};
 use crate::layers::Pass;
 use crate::layers::fused::{highest, log_sum_exp};
 use crate::models::{Rows, Seq2Seq};
+use crate::pool::in_pool;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rayon::prelude::*;
 

@@ -1,11 +1,11 @@
 //! Forced decoding: what a model thinks of given targets.
 
 use super::Hypothesis;
-use crate::backend::in_pool;
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::tokenizer::PAD;
 use crate::layers::Pass;
 use crate::models::Seq2Seq;
+use crate::pool::in_pool;
 use burn::tensor::activation;
 
 /// The log-probability of every target word, its end symbol last, for each example, in nats.

@@ -56,7 +56,7 @@ impl FeedForward {
     /// # Shapes
     /// - input, output: `[batch, len, d_model]`
     pub fn forward(&self, input: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let is_int8 = pass.int8(self.inner.weight.id, &input).is_some();
+        let is_int8 = pass.int8(self.inner.weight.id).is_some();
         if self.activation == Activation::Relu && pass.fuses(&input.device()) && !is_int8 {
             return fused::feed_forward(input, &self.inner, &self.outer, pass.next_dropout(self.dropout_rate));
         }

@@ -101,10 +101,9 @@ impl<'a> Pass<'a> {
         self.int8 = Some(weights.clone());
     }
 
-    /// The matrix in 8 bits of a parameter, if this pass has it and multiplying the vectors of `input` with it pays.
-    pub fn int8<const D: usize>(&self, id: ParamId, input: &Tensor<D>) -> Option<Arc<fused::Int8Matrix>> {
-        let n_rows = input.dims()[..D - 1].iter().product();
-        self.int8.as_ref().filter(|_| self.is_fused)?.get(id, n_rows)
+    /// The matrix in 8 bits of a parameter, if this pass has it.
+    pub fn int8(&self, id: ParamId) -> Option<Arc<fused::Int8Matrix>> {
+        self.int8.as_ref().filter(|_| self.is_fused)?.get(id)
     }
 
     /// Whether a decoder reads some of its own words in this pass.

@@ -12,9 +12,8 @@ use std::sync::Arc;
 
 /// A model for decoding, with the weights of its linear layers and of its output rounded to 8 bits.
 ///
-/// The model has the rounded weights as floats too, and multiplies many rows with those: a sentence gets the same scores, up to the
-/// order of sums, whether it is translated alone or among others. Recurrent cells keep all their bits where they run as one
-/// operation; so do source embeddings, norms and biases.
+/// Recurrent cells keep all their bits where they run as one operation; so do source embeddings, norms and biases. The model has the
+/// rounded weights as floats too, for what does not run as one operation.
 #[derive(Debug)]
 pub struct Int8Model {
     model: Model,

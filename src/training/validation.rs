@@ -3,13 +3,13 @@
 use super::config::ValidationScore;
 use super::loss::{LossSums, smoothed_cross_entropy};
 use super::metrics::Stats;
-use crate::backend::in_pool;
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::{Pair, Tokenizers};
 use crate::decoding::{DecodingConfig, Request, decode};
 use crate::error::Result;
 use crate::layers::Pass;
 use crate::models::{Model, Seq2Seq};
+use crate::pool::in_pool;
 use crate::scoring::{Bleu, sequence_matches};
 
 /// What a validation found.

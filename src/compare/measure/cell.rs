@@ -1,12 +1,13 @@
 //! One cell of the table of costs: a process of its own that makes one update, or writes one sentence, of one length.
 
-use crate::backend::{Adapter, in_pool};
+use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::batch::{Batch, Example, Padded};
 use crate::data::tokenizer::{BOS, SPECIALS};
 use crate::error::Result;
 use crate::layers::Pass;
 use crate::models::{Model, Seq2Seq, Vocabularies};
+use crate::pool::in_pool;
 use crate::report::comparison::CostKind;
 use crate::training::optimizer::{Adam, GradientSet};
 use crate::training::{UpdatePart, gradients};

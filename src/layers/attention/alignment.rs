@@ -74,13 +74,13 @@ impl Alignment {
     ///
     /// # Shapes
     /// - values: `[batch, source_len, d_value]`
-    pub fn prepare(&self, values: Tensor<3>, lengths: &[usize]) -> AttentionMemory {
+    pub fn prepare(&self, values: Tensor<3>, lengths: &[usize], pass: &Pass) -> AttentionMemory {
         let [batch, source_len, _] = values.dims();
         let device = values.device();
         let mask = Mask::padding(lengths, source_len, &device);
         let lengths: Vec<f32> = lengths.iter().map(|length| *length as f32).collect();
         let lengths = Tensor::from_data(TensorData::new(lengths, [batch, 1, 1]), &device);
-        AttentionMemory { keys: self.score.keys(values.clone()), values, mask, lengths }
+        AttentionMemory { keys: self.score.keys(values.clone(), pass), values, mask, lengths }
     }
 
     /// This alignment inside a fused recurrence, where there is one for its score and window.

@@ -23,7 +23,7 @@ pub use luong::LuongAttention;
 pub use multi_head::{CrossAttention, MultiHeadConfig, SelfAttention};
 pub use score::ScoreConfig;
 
-use super::Init;
+use super::{Init, Pass};
 use crate::layers::fused::StepAttention;
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -137,10 +137,10 @@ impl Attention {
     ///
     /// # Shapes
     /// - values: `[batch, source_len, d_value]`
-    pub fn prepare(&self, values: Tensor<3>, lengths: &[usize]) -> AttentionMemory {
+    pub fn prepare(&self, values: Tensor<3>, lengths: &[usize], pass: &Pass) -> AttentionMemory {
         match self {
-            Self::Bahdanau(attention) => attention.alignment.prepare(values, lengths),
-            Self::Luong(attention) => attention.alignment.prepare(values, lengths),
+            Self::Bahdanau(attention) => attention.alignment.prepare(values, lengths, pass),
+            Self::Luong(attention) => attention.alignment.prepare(values, lengths, pass),
         }
     }
 }

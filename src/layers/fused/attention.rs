@@ -1,7 +1,7 @@
 //! Scaled dot-product attention in blocks, forward and backward: memory grows with the length, not with its square.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::product::{Matrix, MatrixMut, Threads, add_product, product};
+use super::product::{Matrix, MatrixMut, Start, Threads, add_product, new_pieces, product, zeros};
 use super::simd::{self, Dropout, exp, exponentials, vectorized};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
@@ -242,7 +242,7 @@ impl Function for Attention {
         let view = self.view(inputs);
         let Heads { n_heads, d_head, .. } = self.heads;
         let width = n_heads * d_head;
-        let mut values = vec![0.0; view.batch * view.query_len * width];
+        let mut values = zeros(view.batch * view.query_len * width);
         let mut log_sums = vec![0.0; view.batch * view.query_len * n_heads];
         // A task has some queries of one sentence, in all heads: their contexts lie side by side.
         let tasks: Vec<(usize, usize, &mut [f32], &mut [f32])> = values
@@ -275,9 +275,9 @@ impl Function for Attention {
         let bias_wanted = self.has_bias && *of.wanted.last().expect("attention has inputs");
         // The gradients of a head lie apart from the others' while they are summed, sentence after sentence.
         let (query_len, key_len) = (view.query_len * d_head, view.key_len * d_head);
-        let mut of_query = vec![0.0; view.batch * group * n_key_value_heads * query_len];
-        let mut of_key = vec![0.0; view.batch * n_key_value_heads * key_len];
-        let mut of_value = vec![0.0; view.batch * n_key_value_heads * key_len];
+        let mut of_query = zeros(view.batch * group * n_key_value_heads * query_len);
+        let mut of_key = zeros(view.batch * n_key_value_heads * key_len);
+        let mut of_value = zeros(view.batch * n_key_value_heads * key_len);
         let mut of_bias = vec![0.0; if bias_wanted { view.bias.map_or(0, <[f32]>::len) } else { 0 }];
         let incoming = Incoming { gradient: of.gradient, output: of.output, log_sums: &of.saved[0] };
         // The bias is one for all sentences: then a task has a head of all of them, otherwise of one.
@@ -334,10 +334,9 @@ impl Function for Attention {
 fn merge_heads(parts: &[(&[f32], usize)], n_heads: usize, [batch, len, d_head]: [usize; 3]) -> Vec<f32> {
     const ROWS: usize = 16;
     let width = parts.iter().map(|(_, n_members)| n_heads * n_members * d_head).sum();
-    let mut out = vec![0.0; batch * len * width];
-    out.par_chunks_mut(ROWS * width).enumerate().for_each(|(task, rows)| {
+    let merge = |start: usize, rows: &mut [f32]| {
         for (row, out) in rows.chunks_exact_mut(width).enumerate() {
-            let (sentence, position) = ((task * ROWS + row) / len, (task * ROWS + row) % len);
+            let (sentence, position) = ((start / width + row) / len, (start / width + row) % len);
             let mut pieces = out.chunks_exact_mut(d_head);
             for (values, n_members) in parts {
                 for head in 0..n_heads * n_members {
@@ -347,8 +346,8 @@ fn merge_heads(parts: &[(&[f32], usize)], n_heads: usize, [batch, len, d_head]: 
                 }
             }
         }
-    });
-    out
+    };
+    new_pieces(Start::Zeros(batch * len * width), ROWS * width, merge).0
 }
 
 /// What the backward pass starts from.

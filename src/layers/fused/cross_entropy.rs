@@ -1,7 +1,8 @@
 //! Label-smoothed cross-entropy and its gradient in one pass over the logits.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::simd::{exponentials, max, sum, vectorized};
+use super::product::{Start, new_pieces};
+use super::simd::{exponentials, max, sum};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 use std::sync::{Arc, OnceLock};
@@ -79,20 +80,15 @@ impl Function for CrossEntropy {
     fn forward(&self, inputs: &[Input]) -> Output {
         let logits = inputs[0].values;
         let vocab_size = inputs[0].shape[2];
-        let mut gradient = vec![0.0; logits.len()];
-        let rows: Vec<Option<RowLoss>> = gradient
-            .par_chunks_mut(vocab_size)
-            .zip(logits.par_chunks(vocab_size))
-            .zip(&self.targets)
-            .map(|((out, logits), target)| {
-                target.map(|target| {
-                    vectorized(
-                        #[inline(always)]
-                        || self.row(logits, target as usize, out),
-                    )
-                })
-            })
-            .collect();
+        let (gradient, rows) = new_pieces(
+            Start::Zeros(logits.len()),
+            vocab_size,
+            #[inline(always)]
+            |start, out| {
+                let target = self.targets[start / vocab_size]?;
+                Some(self.row(&logits[start..][..vocab_size], target as usize, out))
+            },
+        );
         let loss = rows.iter().flatten().map(|row| row.smoothed).sum::<f64>() * self.scale;
         self.rows.set(rows).expect("a function runs once");
         Output { shape: vec![1], values: vec![loss as f32], saved: vec![gradient] }

@@ -54,7 +54,10 @@ impl Function for FeedForward {
         let n_rows = x.values.len() / d_model;
         let active = &of.saved[0];
         let gradient = Matrix::new(of.gradient, n_rows, d_model);
-        let mut inner = new_product(gradient, rows(w_2).transposed(), Threads::All);
+        let of_inner = || new_product(gradient, rows(w_2).transposed(), Threads::All);
+        let of_w_2 = || new_product(Matrix::new(active, n_rows, d_inner).transposed(), gradient, Threads::All);
+        // Side by side, so that no core waits at the end of each.
+        let (mut inner, of_w_2) = rayon::join(of_inner, || Gradient::when(of.wanted[3], of_w_2));
         let kept = self.dropout.map_or(1.0, |dropout| dropout.kept());
         for_pieces(
             &mut inner,
@@ -67,12 +70,15 @@ impl Function for FeedForward {
             },
         );
         let inner_matrix = Matrix::new(&inner, n_rows, d_inner);
-        let of_w_2 = || new_product(Matrix::new(active, n_rows, d_inner).transposed(), gradient, Threads::All);
+        let of_x = || new_product(inner_matrix, rows(w_1).transposed(), Threads::All);
+        let of_w_1 = || new_product(rows(x).transposed(), inner_matrix, Threads::All);
+        let (of_x, of_w_1) =
+            rayon::join(|| Gradient::when(of.wanted[0], of_x), || Gradient::when(of.wanted[1], of_w_1));
         vec![
-            Gradient::when(of.wanted[0], || new_product(inner_matrix, rows(w_1).transposed(), Threads::All)),
-            Gradient::when(of.wanted[1], || new_product(rows(x).transposed(), inner_matrix, Threads::All)),
+            of_x,
+            of_w_1,
             Gradient::when(of.wanted[2], || sum_of_rows(&inner, d_inner)),
-            Gradient::when(of.wanted[3], of_w_2),
+            of_w_2,
             Gradient::when(of.wanted[4], || sum_of_rows(of.gradient, d_model)),
         ]
     }

@@ -1,27 +1,16 @@
-//! Matrices in 8 bits, for decoders that write a few sentences at a time.
+//! Matrices in 8 bits, for decoders.
 //!
-//! Such a decoder reads every weight of the model for each word and multiplies it with a handful of rows: what it waits for
-//! is memory, and a weight of one byte comes four times as fast as one of four. Only weights are rounded; sums are made in
-//! 32-bit floats.
+//! A decoder reads every weight of the model for each word and multiplies it with a few rows: what it waits for is memory, and
+//! a weight of one byte comes four times as fast as one of four. Only weights are rounded; sums are made in 32-bit floats.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
+use super::panel::{self, DEPTH, WIDTH};
 use super::product::{Matrix, Threads, new_product};
-use super::simd::vectorized;
 use burn::module::ParamId;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// The most rows that a matrix in 8 bits is multiplied with. With more, turning bytes into floats for each of them takes
-/// longer than reading the floats.
-pub const MAX_ROWS: usize = 12;
-
-/// Outputs that a task computes.
-const OUTPUTS: usize = 128;
-
-/// Elements side by side in a sum.
-const LANES: usize = 16;
 
 /// A matrix of integers from -127 to 127, with a factor for each output.
 ///
@@ -30,8 +19,8 @@ const LANES: usize = 16;
 /// activations too and learn with the rounding.
 #[derive(Clone, Debug)]
 pub struct Int8Matrix {
-    /// Output after output, whatever the layout of the floats was.
-    values: Vec<i8>,
+    /// Panels of outputs, each of them input after input; zeros fill up the last.
+    panels: Vec<[i8; WIDTH]>,
     scales: Vec<f32>,
     n_inputs: usize,
 }
@@ -42,110 +31,76 @@ impl Int8Matrix {
     pub fn round(weights: &[f32], [n_rows, n_columns]: [usize; 2], transposed: bool) -> Self {
         let [n_inputs, n_outputs] = if transposed { [n_columns, n_rows] } else { [n_rows, n_columns] };
         let at = |output: usize, input: usize| weights[place([n_rows, n_columns], transposed, output, input)];
-        let mut values = vec![0; n_inputs * n_outputs];
-        let mut scales = vec![0.0; n_outputs];
-        let outputs = values.par_chunks_mut(n_inputs.max(1)).zip(&mut scales).enumerate();
-        outputs.for_each(|(output, (values, scale))| {
+        let scale = |output: usize| {
             let largest = (0..n_inputs).fold(0.0, |largest: f32, input| largest.max(at(output, input).abs()));
             // Of an output that is all zeros, any factor will do.
-            *scale = if largest > 0.0 { largest / 127.0 } else { 1.0 };
-            for (input, value) in values.iter_mut().enumerate() {
-                *value = (at(output, input) / *scale).round() as i8;
+            if largest > 0.0 { largest / 127.0 } else { 1.0 }
+        };
+        let scales: Vec<f32> = (0..n_outputs).into_par_iter().map(scale).collect();
+        let mut panels = vec![[0; WIDTH]; n_outputs.div_ceil(WIDTH) * n_inputs];
+        panels.par_chunks_mut(n_inputs.max(1)).enumerate().for_each(|(panel, rows)| {
+            let first = panel * WIDTH;
+            for (input, row) in rows.iter_mut().enumerate() {
+                for (i, (value, scale)) in row.iter_mut().zip(&scales[first..]).enumerate() {
+                    *value = (at(first + i, input) / scale).round() as i8;
+                }
             }
         });
-        Self { values, scales, n_inputs }
+        Self { panels, scales, n_inputs }
     }
 
     /// The rounded weights as floats, in the layout that they were given in.
     pub fn to_floats(&self, transposed: bool) -> Vec<f32> {
         let n_outputs = self.scales.len();
         let shape = if transposed { [n_outputs, self.n_inputs] } else { [self.n_inputs, n_outputs] };
-        let mut weights = vec![0.0; self.values.len()];
+        let mut weights = vec![0.0; n_outputs * self.n_inputs];
         for (output, scale) in self.scales.iter().enumerate() {
-            for input in 0..self.n_inputs {
-                let value = f32::from(self.values[output * self.n_inputs + input]);
-                weights[place(shape, transposed, output, input)] = scale * value;
+            let panel = &self.panels[output / WIDTH * self.n_inputs..][..self.n_inputs];
+            for (input, row) in panel.iter().enumerate() {
+                weights[place(shape, transposed, output, input)] = scale * f32::from(row[output % WIDTH]);
             }
         }
         weights
     }
 
-    /// The product with the rows of `x`, plus `bias`.
+    /// The product with the rows of `x`, plus `bias`. A row comes out the same whatever other rows there are.
     ///
     /// # Shapes
     /// - x: `[n_rows, n_inputs]`
     /// - output: `[n_rows, n_outputs]`
     fn product(&self, x: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
-        let n_outputs = self.scales.len();
-        let rows: Vec<&[f32]> = x.chunks_exact(self.n_inputs).collect();
-        // Output after output, so that each weight is read once.
-        let mut columns = vec![0.0; rows.len() * n_outputs];
-        columns.par_chunks_mut(rows.len() * OUTPUTS).enumerate().for_each(|(task, columns)| {
-            vectorized(
+        let n_rows = x.len() / self.n_inputs;
+        let mut products = vec![[0.0; WIDTH]; self.panels.len() / self.n_inputs * n_rows];
+        let scratch = || vec![[0.0; WIDTH]; DEPTH];
+        let panels = self.panels.par_chunks_exact(self.n_inputs).zip(products.par_chunks_exact_mut(n_rows));
+        panels.enumerate().with_min_len(4).for_each_init(scratch, |scratch, (panel, (weights, products))| {
+            panel::multiply(
+                x,
+                self.n_inputs,
+                products,
+                scratch,
                 #[inline(always)]
-                || {
-                    for (i, column) in columns.chunks_exact_mut(rows.len()).enumerate() {
-                        let output = task * OUTPUTS + i;
-                        let weights = &self.values[output * self.n_inputs..][..self.n_inputs];
-                        sums_of_products(weights, &rows, column);
-                        let added = bias.map_or(0.0, |bias| bias[output]);
-                        column.iter_mut().for_each(|sum| *sum = self.scales[output] * *sum + added);
+                |start, floats| {
+                    for (floats, weights) in floats.iter_mut().zip(&weights[start..]) {
+                        floats.iter_mut().zip(weights).for_each(|(float, weight)| *float = f32::from(*weight));
                     }
                 },
             );
+            let outputs = panel * WIDTH..self.scales.len().min((panel + 1) * WIDTH);
+            for product in products {
+                product.iter_mut().zip(&self.scales[outputs.clone()]).for_each(|(sum, scale)| *sum *= scale);
+                if let Some(bias) = bias {
+                    product.iter_mut().zip(&bias[outputs.clone()]).for_each(|(sum, bias)| *sum += bias);
+                }
+            }
         });
-        if rows.len() == 1 {
-            return columns;
-        }
-        Matrix::new(&columns, n_outputs, rows.len()).transposed().to_vec()
+        panel::join(products, n_rows, self.scales.len())
     }
 }
 
 /// Where the weight from `input` to `output` stands.
 fn place([_, n_columns]: [usize; 2], transposed: bool, output: usize, input: usize) -> usize {
     if transposed { output * n_columns + input } else { input * n_columns + output }
-}
-
-/// `sums[r] = weights . rows[r]`, four rows at a time.
-#[inline(always)]
-fn sums_of_products(weights: &[i8], rows: &[&[f32]], sums: &mut [f32]) {
-    let (fours, rest) = rows.as_chunks::<4>();
-    let (sums_of_fours, sums_of_rest) = sums.as_chunks_mut::<4>();
-    for (rows, sums) in fours.iter().zip(sums_of_fours) {
-        *sums = dot_products(weights, *rows);
-    }
-    match *rest {
-        [a] => sums_of_rest.copy_from_slice(&dot_products(weights, [a])),
-        [a, b] => sums_of_rest.copy_from_slice(&dot_products(weights, [a, b])),
-        [a, b, c] => sums_of_rest.copy_from_slice(&dot_products(weights, [a, b, c])),
-        _ => {}
-    }
-}
-
-/// The products of one vector with `R` others, all of one length.
-// Elements are copied before they are used and rows are the inner loop: written otherwise, this does not become wide
-// instructions.
-#[allow(clippy::needless_range_loop)]
-#[inline(always)]
-fn dot_products<const R: usize>(weights: &[i8], rows: [&[f32]; R]) -> [f32; R] {
-    let (whole, rest) = weights.as_chunks::<LANES>();
-    let n = whole.len();
-    let pieces = rows.map(|row| &row.as_chunks::<LANES>().0[..n]);
-    let mut sums = [[0f32; LANES]; R];
-    for i in 0..n {
-        let x: [[f32; LANES]; R] = std::array::from_fn(|r| pieces[r][i]);
-        let weights = whole[i];
-        for lane in 0..LANES {
-            let weight = f32::from(weights[lane]);
-            for r in 0..R {
-                sums[r][lane] += weight * x[r][lane];
-            }
-        }
-    }
-    std::array::from_fn(|r| {
-        let tail = &rows[r][LANES * n..];
-        sums[r].iter().sum::<f32>() + rest.iter().zip(tail).map(|(w, x)| f32::from(*w) * x).sum::<f32>()
-    })
 }
 
 /// The matrices of a model that are there in 8 bits.
@@ -160,9 +115,9 @@ impl Int8Weights {
         self.matrices.insert(id, Arc::new(matrix));
     }
 
-    /// The matrix of a parameter, where multiplying `n_rows` rows with it pays.
-    pub fn get(&self, id: ParamId, n_rows: usize) -> Option<Arc<Int8Matrix>> {
-        if n_rows <= MAX_ROWS { self.matrices.get(&id).cloned() } else { None }
+    /// The matrix of a parameter.
+    pub fn get(&self, id: ParamId) -> Option<Arc<Int8Matrix>> {
+        self.matrices.get(&id).cloned()
     }
 }
 
@@ -230,7 +185,7 @@ mod tests {
                 }
             }
             let again = Int8Matrix::round(&rounded, shape, transposed);
-            assert_eq!(again.values, matrix.values);
+            assert_eq!(again.panels, matrix.panels);
         }
         let zeros = Int8Matrix::round(&[0.0; 6], [2, 3], false);
         assert_eq!(zeros.to_floats(false), [0.0; 6]);
@@ -238,12 +193,16 @@ mod tests {
 
     #[test]
     fn products_are_those_of_the_rounded_weights() {
-        for (n_rows, n_inputs, n_outputs) in [(1, 5, 3), (1, 64, 300), (4, 33, 130), (7, 96, 129), (8, 70, 1)] {
+        for (n_rows, n_inputs, n_outputs) in
+            [(1, 5, 3), (1, 64, 300), (2, 300, 64), (4, 33, 130), (7, 96, 129), (8, 70, 1), (71, 257, 65)]
+        {
             let x = numbers(n_rows * n_inputs, 11);
             let bias = numbers(n_outputs, 5);
             let matrix = Int8Matrix::round(&numbers(n_inputs * n_outputs, 1), [n_inputs, n_outputs], false);
             let weights = matrix.to_floats(false);
             let found = matrix.product(&x, Some(&bias));
+            let alone: Vec<f32> = x.chunks_exact(n_inputs).flat_map(|x| matrix.product(x, Some(&bias))).collect();
+            assert_eq!(found, alone, "a row is multiplied the same among {n_rows}");
             for row in 0..n_rows {
                 for output in 0..n_outputs {
                     let exact: f64 = (0..n_inputs)

@@ -37,7 +37,7 @@ pub fn linear_layer<const D: usize>(layer: &nn::Linear, input: Tensor<D>, pass: 
         return layer.forward(input);
     }
     let bias = layer.bias.as_ref().map(|bias| bias.val());
-    match pass.int8(layer.weight.id, &input) {
+    match pass.int8(layer.weight.id) {
         Some(matrix) => int8_linear(input, matrix, bias),
         None => linear(input, layer.weight.val(), bias, false),
     }
@@ -52,7 +52,7 @@ pub fn similarity(input: Tensor<3>, embedding: &nn::Embedding, pass: &Pass) -> T
     if !pass.fuses(&input.device()) {
         return input.matmul(embedding.weight.val().transpose().unsqueeze());
     }
-    match pass.int8(embedding.weight.id, &input) {
+    match pass.int8(embedding.weight.id) {
         Some(matrix) => int8_linear(input, matrix, None),
         None => linear(input, embedding.weight.val(), None, true),
     }
@@ -110,7 +110,10 @@ impl Function for Linear {
                 new_product(x.transposed(), gradient, Threads::All)
             }
         };
-        let mut gradients = vec![Gradient::when(of.wanted[0], of_input), Gradient::when(of.wanted[1], of_weight)];
+        // Side by side, so that no core waits at the end of each.
+        let (of_input, of_weight) =
+            rayon::join(|| Gradient::when(of.wanted[0], of_input), || Gradient::when(of.wanted[1], of_weight));
+        let mut gradients = vec![of_input, of_weight];
         if let Some(wanted) = of.wanted.get(2) {
             gradients.push(Gradient::when(*wanted, || sum_of_rows(of.gradient, d_output)));
         }

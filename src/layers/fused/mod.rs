@@ -27,6 +27,7 @@ mod cross_entropy;
 mod feed_forward;
 mod int8;
 mod one_row;
+mod panel;
 // burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.
 #[allow(deprecated)]
 mod function;

@@ -1,11 +1,15 @@
-//! Matrix products on slices.
+//! Matrix products on slices, and vectors that are filled by all cores.
 //!
-//! The only file with `unsafe`: the `gemm` crate, which burn's flex uses too, takes pointers. Every pointer here comes from a
-//! slice whose length has just been checked against the sizes and strides, and outputs are borrowed mutably.
+//! The only file with `unsafe`, for two reasons. The `gemm` crate, which burn's flex uses too, takes pointers: every pointer
+//! here comes from a slice whose length has just been checked against the sizes and strides, and outputs are borrowed mutably.
+//! And new memory is written once, by the core that goes on to use it, instead of being cleared by one core first.
 #![allow(unsafe_code)]
 
 use super::one_row;
+use super::panel::{self, DEPTH, WIDTH};
+use super::simd::{TASK, task_rows, vectorized};
 use rayon::prelude::*;
+use std::mem::MaybeUninit;
 
 /// A matrix inside a slice.
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +61,13 @@ impl<'a> Matrix<'a> {
     /// The elements, row after row.
     pub fn to_vec(self) -> Vec<f32> {
         let Self { values, n_rows, n_columns, row_stride, column_stride } = self;
-        let row = |i: usize| (0..n_columns).map(move |j| values[i * row_stride + j * column_stride]);
-        (0..n_rows).flat_map(row).collect()
+        let copy = |start: usize, rows: &mut [f32]| {
+            for (i, row) in rows.chunks_exact_mut(n_columns).enumerate() {
+                let first = (start / n_columns + i) * row_stride;
+                row.iter_mut().enumerate().for_each(|(j, value)| *value = values[first + j * column_stride]);
+            }
+        };
+        new_pieces(Start::Zeros(n_rows * n_columns), task_rows(n_columns) * n_columns, copy).0
     }
 
     /// Rows become columns; nothing moves.
@@ -123,6 +132,13 @@ const PARALLEL_FROM: usize = 1 << 20;
 /// Rows up to which a product with a transposed matrix is made column by column.
 const FEW_ROWS: usize = 128;
 
+/// Rows for which `gemm` waits for a matrix whose rows are [`PANEL_COLUMNS`] or more apart in memory: with fewer it is as fast
+/// as memory, with more it copies the matrix together itself.
+const PANEL_ROWS: std::ops::RangeInclusive<usize> = 8..=64;
+
+/// Columns from which on a matrix is copied together in panels for so many rows.
+const PANEL_COLUMNS: usize = 1024;
+
 /// `out = scale * a b`.
 pub fn product(out: MatrixMut, a: Matrix, b: Matrix, scale: f32, threads: Threads) {
     if out.n_rows == 1 {
@@ -157,6 +173,9 @@ pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
     if n_rows <= FEW_ROWS && b.columns().is_some() {
         return by_columns(a, b, threads);
     }
+    if PANEL_ROWS.contains(&n_rows) && n_columns >= PANEL_COLUMNS && threads == Threads::All {
+        return by_panels(a, b);
+    }
     let mut values = Vec::with_capacity(n_rows * n_columns);
     // SAFETY: the capacity is that of the matrix, and the product writes every element of it before the length is set.
     unsafe {
@@ -164,6 +183,31 @@ pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
         values.set_len(n_rows * n_columns);
     }
     values
+}
+
+/// `a b` with a wide matrix, of which 64 columns at a time are copied together before they are used.
+fn by_panels(a: Matrix, b: Matrix) -> Vec<f32> {
+    let (n_rows, depth) = (a.n_rows, a.n_columns);
+    let rows = a.to_vec();
+    let mut products = vec![[0.0; WIDTH]; b.n_columns.div_ceil(WIDTH) * n_rows];
+    let scratch = || vec![[0.0; WIDTH]; DEPTH];
+    let panels = products.par_chunks_exact_mut(n_rows).enumerate();
+    panels.with_min_len(4).for_each_init(scratch, |scratch, (panel, products)| {
+        let columns = panel * WIDTH..b.n_columns.min((panel + 1) * WIDTH);
+        panel::multiply(
+            &rows,
+            depth,
+            products,
+            scratch,
+            #[inline(always)]
+            |start, floats| {
+                for (i, floats) in floats.iter_mut().enumerate() {
+                    floats[..columns.len()].copy_from_slice(&b.row(start + i)[columns.clone()]);
+                }
+            },
+        );
+    });
+    panel::join(products, n_rows, b.n_columns)
 }
 
 /// `a b` with few rows and a transposed matrix, such as a table of embeddings: made column by column, so that the matrix, by
@@ -188,6 +232,58 @@ fn by_columns(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
         }
     });
     values
+}
+
+/// What a new vector begins as.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// So many zeros.
+    Zeros(usize),
+    /// A copy.
+    Copy(&'a [f32]),
+}
+
+/// A new vector made over all cores in pieces of `piece_len` elements, and what `work` says of each. `work` gets the place at
+/// which a piece begins, and the piece as it starts, still in the cache of its core.
+pub fn new_pieces<T: Send>(
+    start: Start,
+    piece_len: usize,
+    work: impl Fn(usize, &mut [f32]) -> T + Sync,
+) -> (Vec<f32>, Vec<T>) {
+    let len = match start {
+        Start::Zeros(len) => len,
+        Start::Copy(values) => values.len(),
+    };
+    let mut values = Vec::with_capacity(len);
+    let make = |(i, piece): (usize, &mut [MaybeUninit<f32>])| {
+        let place = i * piece_len;
+        let piece = match start {
+            Start::Zeros(_) => {
+                piece.iter_mut().for_each(|value| _ = value.write(0.0));
+                // SAFETY: every element has just been written.
+                unsafe { piece.assume_init_mut() }
+            }
+            Start::Copy(values) => piece.write_copy_of_slice(&values[place..place + piece.len()]),
+        };
+        vectorized(
+            #[inline(always)]
+            || work(place, piece),
+        )
+    };
+    let pieces = &mut values.spare_capacity_mut()[..len];
+    let results = if len <= piece_len {
+        pieces.chunks_mut(piece_len.max(1)).enumerate().map(make).collect()
+    } else {
+        pieces.par_chunks_mut(piece_len).enumerate().map(make).collect()
+    };
+    // SAFETY: the pieces are all of the first `len` elements, and each has been written.
+    unsafe { values.set_len(len) };
+    (values, results)
+}
+
+/// Zeros, written by all cores.
+pub fn zeros(len: usize) -> Vec<f32> {
+    new_pieces(Start::Zeros(len), TASK, |_, _| ()).0
 }
 
 fn check_sizes([n_rows, n_columns]: [usize; 2], a: Matrix, b: Matrix) {
@@ -242,5 +338,56 @@ unsafe fn multiply(
             false,
             parallelism,
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(n: usize, seed: usize) -> Vec<f32> {
+        (0..n).map(|i| ((i + seed) * 7919 % 1009) as f32 / 504.5 - 1.0).collect()
+    }
+
+    /// Every way of multiplying has some shape here: one row, few rows with a wide matrix and with a turned one, many rows.
+    #[test]
+    fn products_are_sums_of_products_whichever_way_is_taken() {
+        let few = [*PANEL_ROWS.start(), *PANEL_ROWS.end()];
+        let shapes =
+            [1, 3, few[0], few[1] - 1, few[1] + 1, FEW_ROWS + 1].map(|n_rows| [n_rows, 140, PANEL_COLUMNS + 7]);
+        for [n_rows, depth, n_columns] in shapes.into_iter().chain([[9, 300, PANEL_COLUMNS], [5, 1, 3], [8, 7, 2000]]) {
+            let (a, b) = (numbers(n_rows * depth, 3), numbers(depth * n_columns, 11));
+            let a = Matrix::new(&a, n_rows, depth);
+            let turned = Matrix::new(&b, depth, n_columns).transposed().to_vec();
+            let plain = new_product(a, Matrix::new(&b, depth, n_columns), Threads::All);
+            let from_turned = new_product(a, Matrix::new(&turned, n_columns, depth).transposed(), Threads::All);
+            assert_eq!([plain.len(), from_turned.len()], [n_rows * n_columns; 2]);
+            for i in 0..n_rows {
+                for j in 0..n_columns {
+                    let exact: f64 = (0..depth).map(|k| f64::from(a.at(i, k)) * f64::from(b[k * n_columns + j])).sum();
+                    for found in [plain[i * n_columns + j], from_turned[i * n_columns + j]] {
+                        assert!(
+                            (f64::from(found) - exact).abs() < 1e-4,
+                            "{n_rows} rows, {i} {j}: {found}, not {exact}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_cover_a_new_vector_once_in_order() {
+        for len in [0, 1, 10, 31, 100] {
+            let (values, starts) = new_pieces(Start::Zeros(len), 10, |start, piece| {
+                piece.iter_mut().for_each(|value| *value += 1.0);
+                (start, piece.len())
+            });
+            assert_eq!(values, vec![1.0; len]);
+            assert_eq!(starts, (0..len).step_by(10).map(|i| (i, 10.min(len - i))).collect::<Vec<_>>());
+            let from = numbers(len, 5);
+            let (doubled, _) = new_pieces(Start::Copy(&from), 10, |_, piece| piece.iter_mut().for_each(|v| *v *= 2.0));
+            assert_eq!(doubled, from.iter().map(|value| 2.0 * value).collect::<Vec<_>>());
+        }
     }
 }

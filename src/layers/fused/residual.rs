@@ -1,9 +1,9 @@
 //! Dropout, sums and norms of vectors.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::simd::{Dropout, for_pieces, sum, sum_of_rows, task_rows, vectorized};
+use super::product::{Start, new_pieces};
+use super::simd::{Dropout, mapped, sum, sum_of_rows, task_rows};
 use burn::tensor::Tensor;
-use rayon::prelude::*;
 
 /// `x` with elements dropped.
 #[derive(Debug)]
@@ -15,14 +15,12 @@ pub fn dropout<const D: usize>(input: Tensor<D>, dropout: Dropout) -> Tensor<D> 
 }
 
 fn dropped(values: &[f32], dropout: &Dropout) -> Vec<f32> {
-    let mut out = values.to_vec();
-    for_pieces(
-        &mut out,
+    mapped(
+        values,
         1,
         #[inline(always)]
         |start, piece| dropout.apply(start, piece),
-    );
-    out
+    )
 }
 
 impl Function for Drop {
@@ -48,9 +46,8 @@ pub fn add_dropped<const D: usize>(x: Tensor<D>, y: Tensor<D>, dropout: Option<D
 impl Function for AddDropped {
     fn forward(&self, inputs: &[Input]) -> Output {
         let (x, y) = (inputs[0].values, inputs[1].values);
-        let mut values = x.to_vec();
-        for_pieces(
-            &mut values,
+        let values = mapped(
+            x,
             1,
             #[inline(always)]
             |start, piece| match &self.0 {
@@ -113,9 +110,8 @@ impl Function for LayerNorm {
     fn forward(&self, inputs: &[Input]) -> Output {
         let [x, gamma, beta] = inputs else { unreachable!("three inputs") };
         let width = gamma.values.len();
-        let mut values = x.values.to_vec();
-        for_pieces(
-            &mut values,
+        let values = mapped(
+            x.values,
             width,
             #[inline(always)]
             |_, piece| {
@@ -134,18 +130,16 @@ impl Function for LayerNorm {
         let [x, gamma, _] = of.inputs else { unreachable!("three inputs") };
         let width = gamma.values.len();
         let rows = task_rows(width) * width;
-        let mut of_x = vec![0.0; x.values.len()];
         // Pieces of fixed size, added in order: the sum does not depend on the number of threads.
-        let of_gamma: Vec<Vec<f32>> = of_x
-            .par_chunks_mut(rows)
-            .zip(x.values.par_chunks(rows).zip(of.gradient.par_chunks(rows)))
-            .map(|(out, (x, gradient))| {
-                vectorized(
-                    #[inline(always)]
-                    || backward_rows(out, x, gradient, gamma.values, self.epsilon),
-                )
-            })
-            .collect();
+        let (of_x, of_gamma) = new_pieces(
+            Start::Zeros(x.values.len()),
+            rows,
+            #[inline(always)]
+            |start, out| {
+                let (x, gradient) = (&x.values[start..][..out.len()], &of.gradient[start..][..out.len()]);
+                backward_rows(out, x, gradient, gamma.values, self.epsilon)
+            },
+        );
         let of_gamma = || sum_of_rows(&of_gamma.concat(), width);
         vec![
             Gradient::New(of_x),

@@ -1,7 +1,7 @@
 //! Rotary positions on packed projections.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::simd::for_pieces;
+use super::simd::mapped;
 use burn::tensor::Tensor;
 
 /// Turns the first heads of each position.
@@ -29,9 +29,8 @@ impl Rotate {
         let [packed, cosines, sines] = inputs else { unreachable!("three inputs") };
         let [len, width] = [packed.shape[1], packed.shape[2]];
         let half = self.d_head / 2;
-        let mut out = values.to_vec();
-        for_pieces(
-            &mut out,
+        mapped(
+            values,
             width,
             #[inline(always)]
             |start, piece| {
@@ -48,8 +47,7 @@ impl Rotate {
                     }
                 }
             },
-        );
-        out
+        )
     }
 }
 

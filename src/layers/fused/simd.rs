@@ -1,5 +1,6 @@
 //! Loops that the compiler turns into the widest instructions of the machine at hand.
 
+use super::product::{Start, new_pieces};
 use crate::random::Stream;
 use rayon::prelude::*;
 
@@ -10,7 +11,7 @@ pub fn vectorized<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Elements that one task works on: enough to outweigh starting it, and little enough for the cache.
-const TASK: usize = 1 << 14;
+pub const TASK: usize = 1 << 14;
 
 /// Rows of `width` elements that make a task.
 pub fn task_rows(width: usize) -> usize {
@@ -32,6 +33,11 @@ pub fn for_pieces(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]
             || work(i * len, piece),
         )
     });
+}
+
+/// A copy of `values` on which `work` has been called as by [`for_pieces`].
+pub fn mapped(values: &[f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
+    new_pieces(Start::Copy(values), task_rows(width) * width, work).0
 }
 
 /// The sum of the rows of `values`, each `width` long, always in the same order.

@@ -148,7 +148,7 @@ impl Seq2Seq for RnnModel {
         let attention = self.attention.as_ref().map(|attention| {
             // Attention sees the states in the order of the words, whatever the order of reading.
             let states = if self.reverse_source { reversed(encoded.states, &source.lengths) } else { encoded.states };
-            let attended = attention.prepare(states, &source.lengths);
+            let attended = attention.prepare(states, &source.lengths, pass);
             attended.record(pass);
             attended
         });

@@ -36,7 +36,7 @@ fn every_score_with_every_window_is_the_papers_forward_and_backward() {
         let [d_query, d_value] = ["d_query", "d_value"].map(|key| case.number(key));
         let build = |init: &Init| Alignment::new(&score, &window, d_query, d_value, init);
         check_golden(case, build, |layer, inputs, pass| {
-            let memory = layer.prepare(inputs.get::<3>("values"), &lengths);
+            let memory = layer.prepare(inputs.get::<3>("values"), &lengths, pass);
             let context = layer.forward(inputs.get::<3>("query"), &steps, &memory, pass);
             Outputs::from([named("context", context)])
         });
@@ -58,7 +58,7 @@ fn additive_attention_is_bahdanaus_for_every_beam() {
         let build =
             |init: &Init| Named { alignment: Alignment::new(&score, &WindowConfig::Global {}, d_query, d_value, init) };
         check_golden(case, build, |layer, inputs, pass| {
-            let memory = layer.alignment.prepare(inputs.get::<3>("values"), &lengths);
+            let memory = layer.alignment.prepare(inputs.get::<3>("values"), &lengths, pass);
             let query = inputs.get::<2>("query").reshape([lengths.len(), beams, d_query]);
             Outputs::from([named("context", layer.alignment.forward(query, &[0], &memory, pass))])
         });
@@ -76,7 +76,9 @@ fn gradients_of_every_score_and_window_are_difference_quotients() {
         check_quotients(&what, with_closed_form(layer, 2.0), |layer, device| {
             let [query, values] =
                 [("query", 3), ("values", 7)].map(|(path, len)| closed_form_tensor(path, [3, len, 5], 4.0, device));
-            layer.forward(query, &[0, 1, 5], &layer.prepare(values, &[7, 2, 4]), &mut Pass::inference())
+            let mut pass = Pass::inference();
+            let memory = layer.prepare(values, &[7, 2, 4], &pass);
+            layer.forward(query, &[0, 1, 5], &memory, &mut pass)
         });
     }
 }

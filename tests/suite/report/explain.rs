@@ -299,7 +299,7 @@ fn paper_example() -> Explanation {
     let alignment = Alignment::new(&ScoreConfig::Dot {}, &WindowConfig::Global {}, 3, 3, &init);
     let mut trace = Trace::default();
     let mut pass = Pass::traced(&mut trace);
-    let memory = alignment.prepare(states, &[4]);
+    let memory = alignment.prepare(states, &[4], &pass);
     memory.record(&mut pass);
     pass.scoped("attention", |pass| alignment.forward(query, &[0], &memory, pass));
     let attention =

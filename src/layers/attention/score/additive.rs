@@ -1,7 +1,7 @@
 //! The additive score: a small network looks at both states.
 
 use super::alignment_network;
-use crate::layers::Init;
+use crate::layers::{Init, Pass, fused};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::Tensor;
@@ -37,8 +37,8 @@ impl Additive {
     /// # Shapes
     /// - values: `[batch, source_len, d_value]`
     /// - output: `[batch, source_len, d_attention]`
-    pub fn keys(&self, values: Tensor<3>) -> Tensor<3> {
-        self.key.forward(values)
+    pub fn keys(&self, values: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        fused::linear_layer(&self.key, values, pass)
     }
 
     /// # Shapes

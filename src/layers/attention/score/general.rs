@@ -1,7 +1,7 @@
 //! The general score: a dot product after a learned change of space.
 
 use super::Dot;
-use crate::layers::Init;
+use crate::layers::{Init, Pass, fused};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
@@ -29,8 +29,8 @@ impl General {
     /// # Shapes
     /// - values: `[batch, source_len, d_value]`
     /// - output: `[batch, source_len, d_query]`
-    pub fn keys(&self, values: Tensor<3>) -> Tensor<3> {
-        self.key.forward(values)
+    pub fn keys(&self, values: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        fused::linear_layer(&self.key, values, pass)
     }
 
     /// # Shapes

@@ -29,8 +29,8 @@ pub use general::General;
 pub use location::Location;
 pub use scaled_dot::ScaledDot;
 
-use crate::layers::Init;
 use crate::layers::fused::AlignmentScore;
+use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
@@ -113,11 +113,11 @@ impl Score {
     /// # Shapes
     /// - values: `[batch, source_len, d_value]`
     /// - output: `[batch, source_len, d_key]`, the width that the score compares
-    pub fn keys(&self, values: Tensor<3>) -> Tensor<3> {
+    pub fn keys(&self, values: Tensor<3>, pass: &Pass) -> Tensor<3> {
         match self {
             Self::Dot(_) | Self::ScaledDot(_) | Self::Location(_) => values,
-            Self::General(score) => score.keys(values),
-            Self::Additive(score) => score.keys(values),
+            Self::General(score) => score.keys(values, pass),
+            Self::Additive(score) => score.keys(values, pass),
             Self::Concat(score) => score.keys(values),
             Self::Cosine(score) => score.keys(values),
         }

@@ -33,7 +33,7 @@ fn ask<const D: usize>(
     let layer = Alignment::new(&score, &window, state.len(), D, &Init::new(1, &device));
     let layer = only(layer, parameters);
     let values = tensor(encoder.concat(), [1, encoder.len(), D], &device);
-    let memory = layer.prepare(values, &[encoder.len()]);
+    let memory = layer.prepare(values, &[encoder.len()], &Pass::inference());
     let mut trace = Trace::default();
     let state = tensor(state.to_vec(), [1, 1, state.len()], &device);
     let context = layer.forward(state, &[step], &memory, &mut Pass::traced(&mut trace));
@@ -92,7 +92,7 @@ fn the_variance_of_dot_products_grows_with_the_width_and_that_of_scaled_ones_doe
                 Alignment::new(&score, &WindowConfig::Global {}, d as usize, d as usize, &Init::new(1, &device));
             let [query, key] = [&queries, &keys].map(|v| tensor(v.clone(), [N, 1, d as usize], &device));
             let mut trace = Trace::default();
-            layer.forward(query, &[0], &layer.prepare(key, &[1; N]), &mut Pass::traced(&mut trace));
+            layer.forward(query, &[0], &layer.prepare(key, &[1; N], &Pass::inference()), &mut Pass::traced(&mut trace));
             let products = &trace.get("scores").expect("they are traced").values;
             let variance = products.iter().map(|x| (*x as f64).powi(2)).sum::<f64>() / N as f64;
             assert!((variance / expected - 1.0).abs() < 0.15, "{score:?}, width {d}: {variance}");

@@ -76,7 +76,7 @@ impl Shape {
     fn see_given(&self, layer: &Alignment, queries: Vec<f32>, values: Vec<f32>) -> Seen {
         let (batch, source_len) = (self.lengths.len(), self.source_len());
         let device = flex();
-        let memory = layer.prepare(tensor(values, [batch, source_len, D], &device), &self.lengths);
+        let memory = layer.prepare(tensor(values, [batch, source_len, D], &device), &self.lengths, &Pass::inference());
         let query: Tensor<3> = tensor(queries, [batch, self.steps.len(), D], &device);
         let mut trace = Trace::default();
         let contexts = to_vec(layer.forward(query.clone(), &self.steps, &memory, &mut Pass::traced(&mut trace)));
@@ -174,7 +174,7 @@ fn gradients_are_finite_and_zero_where_nothing_is_seen() {
         let layer = shape.layer(score, window).train();
         let query = tensor(shape.queries(), [batch, n, D], &device).require_grad();
         let values = tensor(shape.values(), [batch, source_len, D], &device).require_grad();
-        let memory = layer.prepare(values.clone(), &shape.lengths);
+        let memory = layer.prepare(values.clone(), &shape.lengths, &Pass::inference());
         let context = layer.forward(query.clone(), &shape.steps, &memory, &mut Pass::inference());
         let grads = weighted_sum(context).backward();
         let what = format!("{score:?}, {window:?}, {shape:?}");
@@ -244,7 +244,11 @@ fn a_query_of_a_sentence_alone_is_the_same_whatever_the_padding() {
         // One step for all queries is that step for each: the beams of one step.
         let steps = vec![shape.steps[0]; shape.steps.len()];
         let each = Shape { steps: steps.clone(), ..shape.clone() }.see(&layer);
-        let memory = layer.prepare(tensor(values, [shape.lengths.len(), source_len, D], &flex()), &shape.lengths);
+        let memory = layer.prepare(
+            tensor(values, [shape.lengths.len(), source_len, D], &flex()),
+            &shape.lengths,
+            &Pass::inference(),
+        );
         let query: Tensor<3> = tensor(queries, [shape.lengths.len(), steps.len(), D], &flex());
         let beams = to_vec(layer.forward(query, &steps[..1], &memory, &mut Pass::inference()));
         assert_eq!(beams, each.contexts.concat(), "{score:?}, {window:?}, {shape:?}");

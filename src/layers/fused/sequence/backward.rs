@@ -1,0 +1,194 @@
+//! The steps back, for the sentences of one task.
+
+use super::{AttentionParts, Parts, Sequence, add, row, row_mut};
+use crate::layers::fused::alignment::{self, SourceGradients};
+use crate::layers::fused::cell;
+use crate::layers::fused::function::Backprop;
+use crate::layers::fused::product::{Matrix, MatrixMut, Threads, add_product, product};
+
+/// What the backward pass makes, sentence by sentence.
+pub(super) struct Made<'a> {
+    pub(super) gates: &'a mut [f32],
+    /// Of the GRU, whose parts have different gradients; empty for the others.
+    pub(super) recurrent: &'a mut [f32],
+    pub(super) start: &'a mut [f32],
+    pub(super) start_memory: &'a mut [f32],
+    pub(super) queries: &'a mut [f32],
+    pub(super) keys: &'a mut [f32],
+    pub(super) values: &'a mut [f32],
+    pub(super) vector: &'a mut [f32],
+    /// Before the hyperbolic tangent of the attentional vector.
+    pub(super) attentional: &'a mut [f32],
+}
+
+/// The matrix the other way round, in memory of its own: products with few rows do not have to gather it at every step.
+fn transposed(matrix: Matrix) -> Vec<f32> {
+    matrix.transposed().to_vec()
+}
+
+/// Matrices the other way round.
+pub(super) struct Back {
+    recurrent: Vec<f32>,
+    query: Vec<f32>,
+    fed: Vec<f32>,
+    attentional: Vec<f32>,
+}
+
+impl Back {
+    pub(super) fn new(parts: &Parts) -> Self {
+        let attention = parts.attention.as_ref();
+        Self {
+            recurrent: transposed(parts.recurrent),
+            query: attention.and_then(|a| a.network.as_ref()).map_or(Vec::new(), |(matrix, _)| transposed(*matrix)),
+            fed: attention.map_or(Vec::new(), |attention| transposed(attention.fed)),
+            attentional: attention.and_then(|a| a.attentional).map_or(Vec::new(), |(matrix, _)| transposed(matrix)),
+        }
+    }
+}
+
+impl Sequence {
+    /// The way back through one step's attention: from the gradients of contexts to those of the states that asked, which are
+    /// added to. It stands after that of the cell if attention is before the cell, and the other way round.
+    #[allow(clippy::too_many_arguments)]
+    #[inline(always)]
+    fn attend_back(
+        &self,
+        parts: &Parts,
+        of: &Backprop,
+        back: &Back,
+        [first, step]: [usize; 2],
+        made: &mut Made,
+        contexts: &mut [f32],
+        hidden: &mut [f32],
+        scratch: &mut [f32],
+    ) {
+        let Some((kind, attention)) = self.attention.as_ref().zip(parts.attention.as_ref()) else { return };
+        let AttentionParts { source_len, d_key, d_value, .. } = *attention;
+        let Parts { len, d, .. } = *parts;
+        let n = contexts.len() / d_value;
+        let (query, scratch) = scratch.split_at_mut(n * d_key);
+        let [_, _, weights, queries, _] = &of.saved[..] else { unreachable!("five buffers") };
+        for i in 0..n {
+            let saved = (first + i) * len + step;
+            let of_context = row_mut(contexts, i, d_value);
+            add(of_context, &row(of.gradient, saved, d + d_value)[d..]);
+            let source = attention.source(first + i, &kind.lengths);
+            let mut of_source = SourceGradients {
+                keys: row_mut(made.keys, i, source_len * d_key),
+                values: row_mut(made.values, i, source_len * d_value),
+                vector: if made.vector.is_empty() { &mut [] } else { row_mut(made.vector, i, d_key) },
+            };
+            alignment::back(
+                kind.score,
+                row(queries, saved, d_key),
+                &source,
+                row(weights, saved, source_len),
+                of_context,
+                &mut of_source,
+                row_mut(query, i, d_key),
+                scratch,
+            );
+            row_mut(made.queries, i * len + step, d_key).copy_from_slice(row(query, i, d_key));
+        }
+        if attention.network.is_some() {
+            let matrix = Matrix::new(&back.query, d_key, d);
+            add_product(MatrixMut::new(hidden, n, d), Matrix::new(query, n, d_key), matrix, 1.0, Threads::One);
+        } else {
+            add(hidden, query);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn backward_task(&self, parts: &Parts, of: &Backprop, back: &Back, first: usize, made: &mut Made) {
+        let Parts { len, d, n_gates, .. } = *parts;
+        let out_len = parts.output_len(self.keeps_last);
+        let [_, d_saved, source_len, d_key, _] = parts.saved_widths(self.kind);
+        let width = n_gates * d;
+        let n = made.start.len() / d;
+        let [previous, cells, ..] = &of.saved[..] else { unreachable!("five buffers") };
+        let attention = self.attention.as_ref().zip(parts.attention.as_ref());
+        let d_value = attention.map_or(0, |(_, attention)| attention.d_value);
+        let has_memory = !parts.start_memory.is_empty();
+        let (mut gates, mut recurrent) = (vec![0.0; n * width], vec![0.0; n * width]);
+        let mut contexts = vec![0.0; n * d_value];
+        let (mut vectors, mut both) = (vec![0.0; n * d], vec![0.0; n * (d_value + d)]);
+        let mut hidden = vec![0.0; n * d];
+        let mut memory = vec![0.0; if has_memory { n * d } else { 0 }];
+        let mut scratch = vec![0.0; n * d_key + source_len];
+        if self.keeps_last {
+            for i in 0..n {
+                let last = &of.gradient[(first + i) * out_len + len * d..];
+                row_mut(&mut hidden, i, d).copy_from_slice(&last[..d]);
+                if has_memory {
+                    row_mut(&mut memory, i, d).copy_from_slice(&last[d..2 * d]);
+                }
+            }
+        }
+        for step in self.steps(len).rev() {
+            let place = |i: usize| (first + i) * out_len + step * (d + d_value);
+            let gradient = |i: usize| &of.gradient[place(i)..][..d + d_value];
+            let is_after = attention.is_some_and(|(kind, _)| !kind.is_before);
+            if is_after {
+                for i in 0..n {
+                    let vector = &of.output[place(i)..][..d];
+                    let of_vector = row_mut(&mut vectors, i, d);
+                    for j in 0..d {
+                        of_vector[j] = (of_vector[j] + gradient(i)[j]) * (1.0 - vector[j] * vector[j]);
+                    }
+                    row_mut(made.attentional, i * len + step, d).copy_from_slice(of_vector);
+                }
+                let matrix = Matrix::new(&back.attentional, d, d_value + d);
+                let out = MatrixMut::new(&mut both, n, d_value + d);
+                product(out, Matrix::new(&vectors, n, d), matrix, 1.0, Threads::One);
+                for i in 0..n {
+                    let (of_context, of_hidden) = row(&both, i, d_value + d).split_at(d_value);
+                    row_mut(&mut contexts, i, d_value).copy_from_slice(of_context);
+                    add(row_mut(&mut hidden, i, d), of_hidden);
+                }
+            } else {
+                for i in (0..n).filter(|i| self.is_running(first + i, step)) {
+                    add(row_mut(&mut hidden, i, d), &gradient(i)[..d]);
+                }
+            }
+            if is_after {
+                self.attend_back(parts, of, back, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
+            }
+            for i in 0..n {
+                let (of_gates, of_recurrent) = (row_mut(&mut gates, i, width), row_mut(&mut recurrent, i, width));
+                if !self.is_running(first + i, step) {
+                    of_gates.fill(0.0);
+                    of_recurrent.fill(0.0);
+                    continue;
+                }
+                let saved = (first + i) * len + step;
+                cell::back(
+                    self.kind,
+                    row(cells, saved, d_saved),
+                    row(previous, saved, d),
+                    row_mut(&mut hidden, i, d),
+                    if has_memory { row_mut(&mut memory, i, d) } else { &mut [] },
+                    of_gates,
+                    of_recurrent,
+                );
+                row_mut(made.gates, i * len + step, width).copy_from_slice(of_gates);
+                if !made.recurrent.is_empty() {
+                    row_mut(made.recurrent, i * len + step, width).copy_from_slice(of_recurrent);
+                }
+            }
+            let matrix = Matrix::new(&back.recurrent, width, d);
+            let of_recurrent = Matrix::new(&recurrent, n, width);
+            add_product(MatrixMut::new(&mut hidden, n, d), of_recurrent, matrix, 1.0, Threads::One);
+            if attention.is_some() {
+                let of_gates = Matrix::new(&gates, n, width);
+                let (out, d_fed) = if is_after { (&mut vectors, d) } else { (&mut contexts, d_value) };
+                let matrix = Matrix::new(&back.fed, width, d_fed);
+                product(MatrixMut::new(out, n, d_fed), of_gates, matrix, 1.0, Threads::One);
+            }
+            if attention.is_some() && !is_after {
+                self.attend_back(parts, of, back, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
+            }
+        }
+        made.start.copy_from_slice(&hidden);
+        made.start_memory.copy_from_slice(&memory);
+    }
+}
