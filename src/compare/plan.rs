@@ -144,15 +144,13 @@ fn add_run(found: &mut Vec<Entrant>, path: &Path) -> Result<()> {
             );
             return Err(Error::file(path, message));
         }
-        // The folders that `compare` itself makes are called after the seed; the model is not.
-        if let Some(stem) = same.name.strip_suffix(&format!("-seed{}", same.runs[0].seed)) {
-            same.name = stem.to_string();
-        }
         same.runs.push(entry);
         same.runs.sort_by_key(|run| run.seed);
         return Ok(());
     }
     let short = path.file_name().map_or(path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    // The folders that `compare` itself makes are called after the seed; the model is not.
+    let short = short.strip_suffix(&format!("-seed{}", config.seed)).unwrap_or(&short).to_string();
     let is_taken = found.iter().any(|other| other.name == short);
     let name = if is_taken { path.display().to_string() } else { short };
     found.push(Entrant { name, config, runs: vec![entry], is_given: true });
@@ -166,11 +164,6 @@ fn is_same_experiment(left: &Config, right: &Config) -> bool {
 }
 
 fn check(entrants: &[Entrant]) -> Result<()> {
-    if entrants.len() < 2 {
-        return Err(Error::message(
-            "a comparison needs at least two models; give two or more configs or --run folders",
-        ));
-    }
     for (i, left) in entrants.iter().enumerate() {
         for right in &entrants[i + 1..] {
             if left.name == right.name {

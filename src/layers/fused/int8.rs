@@ -70,13 +70,13 @@ impl Int8Matrix {
     /// - output: `[n_rows, n_outputs]`
     fn product(&self, x: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
         let n_rows = x.len() / self.n_inputs;
+        let x = Matrix::new(x, n_rows, self.n_inputs);
         let mut products = vec![[0.0; WIDTH]; self.panels.len() / self.n_inputs * n_rows];
         let scratch = || vec![[0.0; WIDTH]; DEPTH];
         let panels = self.panels.par_chunks_exact(self.n_inputs).zip(products.par_chunks_exact_mut(n_rows));
         panels.enumerate().with_min_len(4).for_each_init(scratch, |scratch, (panel, (weights, products))| {
             panel::multiply(
                 x,
-                self.n_inputs,
                 products,
                 scratch,
                 #[inline(always)]

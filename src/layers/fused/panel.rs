@@ -2,9 +2,13 @@
 //!
 //! The `gemm` crate reads a large matrix as it lies or copies it together first, and reaches a third of the machine's rate with
 //! the 32 rows of a batch of sentences. A panel of 64 columns, input after input, is read from its beginning to its end: memory
-//! brings it as fast as it can, and what the panel is stored as is nobody's business but the loader's.
+//! brings it as fast as it can. Panels are copied together once for all steps of a recurrence ([`Packed`]), or when they are
+//! used, from whatever the matrix is stored as ([`multiply`]).
 
+use super::product::{Matrix, MatrixMut, Start, new_pieces};
+use super::simd::task_rows;
 use pulp::{Arch, Simd, WithSimd};
+use rayon::prelude::*;
 
 /// Columns of a panel.
 pub const WIDTH: usize = 64;
@@ -24,57 +28,132 @@ const VECTORS: usize = 4;
 /// # Shapes
 /// - x: `[n_rows, n_inputs]`
 /// - sums: `[n_rows, WIDTH]`
-pub fn multiply(
-    x: &[f32],
-    n_inputs: usize,
-    sums: &mut [PanelRow],
-    scratch: &mut [PanelRow],
-    load: impl Fn(usize, &mut [PanelRow]),
-) {
-    assert_eq!(x.len(), n_inputs * sums.len(), "{} rows of {n_inputs}", sums.len());
-    Arch::new().dispatch(Product { x, n_inputs, sums, scratch, load });
+pub fn multiply(x: Matrix, sums: &mut [PanelRow], scratch: &mut [PanelRow], load: impl Fn(usize, &mut [PanelRow])) {
+    Arch::new().dispatch(Loaded { x, sums, scratch, load });
 }
 
-struct Product<'a, L> {
-    x: &'a [f32],
-    n_inputs: usize,
+struct Loaded<'a, L> {
+    x: Matrix<'a>,
     sums: &'a mut [PanelRow],
     scratch: &'a mut [PanelRow],
     load: L,
 }
 
-impl<L: Fn(usize, &mut [PanelRow])> WithSimd for Product<'_, L> {
+impl<L: Fn(usize, &mut [PanelRow])> WithSimd for Loaded<'_, L> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { x, n_inputs, sums, scratch, load } = self;
+        let Self { x, sums, scratch, load } = self;
         sums.iter_mut().for_each(|sums| sums.fill(0.0));
-        for start in (0..n_inputs).step_by(scratch.len()) {
-            let n = scratch.len().min(n_inputs - start);
+        for start in (0..x.n_columns()).step_by(scratch.len()) {
+            let n = scratch.len().min(x.n_columns() - start);
             let panel = &mut scratch[..n];
             load(start, panel);
-            // With 16 registers, as AVX2 has, the sums of three rows find room; elsewhere there are 32.
-            if S::F32_LANES == 8 {
-                add_rows::<S, 3>(simd, panel, x, [n_inputs, start], sums);
-            } else {
-                add_rows::<S, 6>(simd, panel, x, [n_inputs, start], sums);
+            add_rows(simd, panel, (x, start), sums);
+        }
+    }
+}
+
+/// A matrix of floats in panels, for products with few rows at every step of a recurrence.
+#[derive(Debug)]
+pub struct Packed {
+    /// Panels of columns, each of them input after input; zeros fill up the last.
+    panels: Vec<PanelRow>,
+    n_inputs: usize,
+    n_columns: usize,
+}
+
+/// Rows that are multiplied at a time.
+const ROWS: usize = 16;
+
+impl Packed {
+    /// Copies a matrix.
+    pub fn new(matrix: Matrix) -> Self {
+        let [n_inputs, n_columns] = [matrix.n_rows(), matrix.n_columns()];
+        let mut panels = vec![[0.0; WIDTH]; n_columns.div_ceil(WIDTH) * n_inputs];
+        panels.par_chunks_mut(n_inputs.max(1)).enumerate().for_each(|(panel, rows)| {
+            let first = panel * WIDTH;
+            for (input, row) in rows.iter_mut().enumerate() {
+                let row = &mut row[..WIDTH.min(n_columns - first)];
+                if matrix.columns().is_none() {
+                    row.copy_from_slice(&matrix.row(input)[first..first + row.len()]);
+                } else {
+                    row.iter_mut().enumerate().for_each(|(j, value)| *value = matrix.at(input, first + j));
+                }
+            }
+        });
+        Self { panels, n_inputs, n_columns }
+    }
+
+    /// `out = x W` on this thread.
+    pub fn product(&self, out: MatrixMut, x: Matrix) {
+        Arch::new().dispatch(PackedProduct { packed: self, out, x, adds: false });
+    }
+
+    /// `out = out + x W` on this thread.
+    pub fn add_product(&self, out: MatrixMut, x: Matrix) {
+        Arch::new().dispatch(PackedProduct { packed: self, out, x, adds: true });
+    }
+}
+
+struct PackedProduct<'a> {
+    packed: &'a Packed,
+    out: MatrixMut<'a>,
+    x: Matrix<'a>,
+    adds: bool,
+}
+
+impl WithSimd for PackedProduct<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { packed, mut out, x, adds } = self;
+        assert_eq!([x.n_rows(), x.n_columns()], [out.n_rows(), packed.n_inputs]);
+        let mut sums = [[0.0; WIDTH]; ROWS];
+        for (panel, weights) in packed.panels.chunks_exact(packed.n_inputs.max(1)).enumerate() {
+            let columns = panel * WIDTH..packed.n_columns.min((panel + 1) * WIDTH);
+            for first in (0..x.n_rows()).step_by(ROWS) {
+                let rows = first..x.n_rows().min(first + ROWS);
+                let sums = &mut sums[..rows.len()];
+                sums.iter_mut().for_each(|sums| sums.fill(0.0));
+                for (piece, weights) in weights.chunks(DEPTH).enumerate() {
+                    add_rows(simd, weights, (x.rows(rows.clone()), piece * DEPTH), sums);
+                }
+                for (row, sums) in rows.zip(sums) {
+                    let out = &mut out.row_mut(row)[columns.clone()];
+                    match adds {
+                        true => out.iter_mut().zip(sums).for_each(|(out, sum)| *out += *sum),
+                        false => out.copy_from_slice(&sums[..out.len()]),
+                    }
+                }
             }
         }
     }
 }
 
-/// Adds the products of all rows with a piece of a panel that begins at input `start`, `MOST` rows at a time.
+/// Adds the products of all rows with a piece of a panel that begins at input `start`.
 #[inline(always)]
-fn add_rows<S: Simd, const MOST: usize>(
+fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], (x, start): (Matrix, usize), sums: &mut [PanelRow]) {
+    // With 16 registers, as AVX2 has, the sums of three rows find room; elsewhere there are 32.
+    if S::F32_LANES == 8 {
+        add_blocks::<S, 3>(simd, panel, (x, start), sums);
+    } else {
+        add_blocks::<S, 6>(simd, panel, (x, start), sums);
+    }
+}
+
+/// The same, `MOST` rows at a time.
+#[inline(always)]
+fn add_blocks<S: Simd, const MOST: usize>(
     simd: S,
     panel: &[PanelRow],
-    x: &[f32],
-    [n_inputs, start]: [usize; 2],
+    (x, start): (Matrix, usize),
     sums: &mut [PanelRow],
 ) {
     let n = panel.len();
-    let row = |r: usize| &x[r * n_inputs + start..][..n];
+    let row = |r: usize| &x.row(r)[start..start + n];
     for group in 0..WIDTH.div_ceil(VECTORS * S::F32_LANES) {
         let (whole, rest) = sums.as_chunks_mut::<MOST>();
         for (i, sums) in whole.iter_mut().enumerate() {
@@ -140,15 +219,12 @@ pub fn join(panels: Vec<PanelRow>, n_rows: usize, n_columns: usize) -> Vec<f32> 
         row.truncate(n_columns);
         return row;
     }
-    let whole_rows = super::simd::task_rows(n_columns) * n_columns;
-    let (values, _) =
-        super::product::new_pieces(super::product::Start::Zeros(n_rows * n_columns), whole_rows, |start, out| {
-            for (i, row) in out.chunks_exact_mut(n_columns).enumerate() {
-                let row_index = start / n_columns + i;
-                for (panel, out) in row.chunks_mut(WIDTH).enumerate() {
-                    out.copy_from_slice(&panels[panel * n_rows + row_index][..out.len()]);
-                }
+    let join = |start: usize, rows: &mut [f32]| {
+        for (i, row) in rows.chunks_exact_mut(n_columns).enumerate() {
+            for (panel, out) in row.chunks_mut(WIDTH).enumerate() {
+                out.copy_from_slice(&panels[panel * n_rows + start / n_columns + i][..out.len()]);
             }
-        });
-    values
+        }
+    };
+    new_pieces(Start::Zeros(n_rows * n_columns), task_rows(n_columns) * n_columns, join).0
 }

@@ -10,6 +10,7 @@ use super::panel::{self, DEPTH, WIDTH};
 use super::simd::{TASK, task_rows, vectorized};
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 /// A matrix inside a slice.
 #[derive(Clone, Copy, Debug)]
@@ -33,9 +34,21 @@ impl<'a> Matrix<'a> {
         Self { values, n_rows, n_columns, row_stride, column_stride: 1 }
     }
 
+    /// The number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
     /// The number of columns.
     pub fn n_columns(&self) -> usize {
         self.n_columns
+    }
+
+    /// Some of the rows.
+    #[inline(always)]
+    pub fn rows(&self, rows: Range<usize>) -> Self {
+        assert!(rows.start <= rows.end && rows.end <= self.n_rows, "rows {rows:?} of {}", self.n_rows);
+        Self { values: &self.values[rows.start * self.row_stride..], n_rows: rows.len(), ..*self }
     }
 
     /// The element in row `i` and column `j`.
@@ -111,6 +124,17 @@ impl<'a> MatrixMut<'a> {
 }
 
 impl<'a> MatrixMut<'a> {
+    /// The number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// Row `i`.
+    #[inline(always)]
+    pub fn row_mut(&mut self, i: usize) -> &mut [f32] {
+        &mut self.values[i * self.row_stride..][..self.n_columns]
+    }
+
     /// The first row.
     pub fn into_row(self) -> &'a mut [f32] {
         &mut self.values[..self.n_columns]
@@ -189,14 +213,14 @@ pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
 fn by_panels(a: Matrix, b: Matrix) -> Vec<f32> {
     let (n_rows, depth) = (a.n_rows, a.n_columns);
     let rows = a.to_vec();
+    let rows = Matrix::new(&rows, n_rows, depth);
     let mut products = vec![[0.0; WIDTH]; b.n_columns.div_ceil(WIDTH) * n_rows];
     let scratch = || vec![[0.0; WIDTH]; DEPTH];
     let panels = products.par_chunks_exact_mut(n_rows).enumerate();
     panels.with_min_len(4).for_each_init(scratch, |scratch, (panel, products)| {
         let columns = panel * WIDTH..b.n_columns.min((panel + 1) * WIDTH);
         panel::multiply(
-            &rows,
-            depth,
+            rows,
             products,
             scratch,
             #[inline(always)]
@@ -347,6 +371,32 @@ mod tests {
 
     fn numbers(n: usize, seed: usize) -> Vec<f32> {
         (0..n).map(|i| ((i + seed) * 7919 % 1009) as f32 / 504.5 - 1.0).collect()
+    }
+
+    #[test]
+    fn products_in_panels_are_the_same_for_a_row_whatever_other_rows_there_are() {
+        for [n_rows, depth, n_columns] in [[1, 5, 3], [6, 128, 64], [16, 129, 65], [17, 300, 130], [40, 7, 200]] {
+            let (a, b) = (numbers(n_rows * depth, 3), numbers(depth * n_columns, 11));
+            let a = Matrix::new(&a, n_rows, depth);
+            let turned = Matrix::new(&b, depth, n_columns).transposed().to_vec();
+            let packed = panel::Packed::new(Matrix::new(&b, depth, n_columns));
+            let from_turned = panel::Packed::new(Matrix::new(&turned, n_columns, depth).transposed());
+            // Rows of the output have others' elements between them, which stay as they are.
+            let stride = n_columns + 3;
+            let mut out = vec![-1.0; n_rows * stride];
+            packed.product(MatrixMut::strided(&mut out, n_rows, n_columns, stride), a);
+            from_turned.add_product(MatrixMut::strided(&mut out, n_rows, n_columns, stride), a);
+            for (i, out) in out.chunks_exact(stride).enumerate() {
+                let mut alone = vec![0.0; n_columns];
+                packed.product(MatrixMut::new(&mut alone, 1, n_columns), a.rows(i..i + 1));
+                for (j, alone) in alone.into_iter().enumerate() {
+                    let exact: f64 = (0..depth).map(|k| f64::from(a.at(i, k)) * f64::from(b[k * n_columns + j])).sum();
+                    assert!((f64::from(alone) - exact).abs() < 1e-4, "{n_rows} rows, {i} {j}: {alone}, not {exact}");
+                    assert_eq!(out[j], 2.0 * alone, "row {i} of {n_rows}, column {j}");
+                }
+                assert_eq!(out[n_columns..], [-1.0; 3]);
+            }
+        }
     }
 
     /// Every way of multiplying has some shape here: one row, few rows with a wide matrix and with a turned one, many rows.

@@ -102,13 +102,17 @@ fn heading((id, title): (&str, &str)) -> String {
 /// What the page is about, and its contents.
 fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
     let task = &comparison.task;
+    let models = match comparison.contestants.len() {
+        1 => "1 model".to_string(),
+        n => format!("{n} models"),
+    };
     let seeds = match comparison.contestants.iter().map(|c| c.seeds.len()).max() {
         Some(n) if n > 1 => format!("{n} seeds each; scores are means over the seeds. "),
+        _ if comparison.contestants.len() == 1 => "One seed. ".into(),
         _ => "One seed each. ".into(),
     };
     let lead = format!(
-        "{} models, {} training pairs of up to {} words, {} test sentences. {seeds}Answers are written {}.",
-        comparison.contestants.len(),
+        "{models}, {} training pairs of up to {} words, {} test sentences. {seeds}Answers are written {}.",
         task.train_pairs,
         task.trained_length,
         comparison.groups.iter().filter(|g| g.kind != super::GroupKind::Bucket).map(|g| g.sentences).sum::<usize>(),
@@ -154,9 +158,10 @@ fn themed(svg: &str, title: &str) -> String {
 
 fn folded(table: &Table) -> String {
     format!(
-        "<details><summary>{}: {} rows</summary>\n{}</details>\n",
+        "<details><summary>{}: {} rows<span class=\"print-only\"> in tables/{}.csv</span></summary>\n{}</details>\n",
         escape(&table.title),
         table.rows.len(),
+        table.id,
         html_table(table, false)
     )
 }

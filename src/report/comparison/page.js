@@ -36,4 +36,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
-addEventListener("beforeprint", () => { for (const more of document.querySelectorAll("details")) more.open = true; });
+// What fits on a page or so is printed; longer tables stay closed and say which file has them.
+addEventListener("beforeprint", () => {
+  for (const more of document.querySelectorAll("details")) if (more.querySelectorAll("tbody tr").length <= 60) more.open = true;
+});

@@ -141,7 +141,10 @@ fn finished_runs_are_compared_and_seeds_of_one_experiment_are_one_model() {
     assert!(found.costs.is_empty());
 
     assert_says(&fail(dir.path(), &["compare", "--run", "t", "--run", "t"]), &["t: is given twice"]);
-    assert_says(&fail(dir.path(), &["compare", "--run", "t"]), &["at least two models"]);
+    succeed(dir.path(), &["compare", "--run", "rnn-5", "--max-cost-length", "0", "--out", "alone"]);
+    let alone = results(&dir.path().join("alone"));
+    assert_eq!((alone.contestants.len(), alone.significance.len()), (1, 0), "one model has a report too");
+    assert_eq!(alone.quality[0].scores[0].score, found.quality[0].scores[0].by_seed[0]);
     assert_says(&fail(dir.path(), &["compare", "--run", "t", "--run", "nowhere"]), &["nowhere: is no folder"]);
     crate::training::copy_folder(&dir.path().join("t"), &dir.path().join("copy"));
     let twins = fail(dir.path(), &["compare", "--run", "t", "--run", "copy"]);

@@ -1,10 +1,10 @@
 //! The steps back, for the sentences of one task.
 
-use super::{AttentionParts, Parts, Sequence, add, row, row_mut};
+use super::{AttentionParts, Matrices, Parts, Sequence, add, row, row_mut};
 use crate::layers::fused::alignment::{self, SourceGradients};
 use crate::layers::fused::cell;
 use crate::layers::fused::function::Backprop;
-use crate::layers::fused::product::{Matrix, MatrixMut, Threads, add_product, product};
+use crate::layers::fused::product::{Matrix, MatrixMut};
 
 /// What the backward pass makes, sentence by sentence.
 pub(super) struct Made<'a> {
@@ -21,31 +21,6 @@ pub(super) struct Made<'a> {
     pub(super) attentional: &'a mut [f32],
 }
 
-/// The matrix the other way round, in memory of its own: products with few rows do not have to gather it at every step.
-fn transposed(matrix: Matrix) -> Vec<f32> {
-    matrix.transposed().to_vec()
-}
-
-/// Matrices the other way round.
-pub(super) struct Back {
-    recurrent: Vec<f32>,
-    query: Vec<f32>,
-    fed: Vec<f32>,
-    attentional: Vec<f32>,
-}
-
-impl Back {
-    pub(super) fn new(parts: &Parts) -> Self {
-        let attention = parts.attention.as_ref();
-        Self {
-            recurrent: transposed(parts.recurrent),
-            query: attention.and_then(|a| a.network.as_ref()).map_or(Vec::new(), |(matrix, _)| transposed(*matrix)),
-            fed: attention.map_or(Vec::new(), |attention| transposed(attention.fed)),
-            attentional: attention.and_then(|a| a.attentional).map_or(Vec::new(), |(matrix, _)| transposed(matrix)),
-        }
-    }
-}
-
 impl Sequence {
     /// The way back through one step's attention: from the gradients of contexts to those of the states that asked, which are
     /// added to. It stands after that of the cell if attention is before the cell, and the other way round.
@@ -55,7 +30,7 @@ impl Sequence {
         &self,
         parts: &Parts,
         of: &Backprop,
-        back: &Back,
+        matrices: &Matrices,
         [first, step]: [usize; 2],
         made: &mut Made,
         contexts: &mut [f32],
@@ -90,16 +65,21 @@ impl Sequence {
             );
             row_mut(made.queries, i * len + step, d_key).copy_from_slice(row(query, i, d_key));
         }
-        if attention.network.is_some() {
-            let matrix = Matrix::new(&back.query, d_key, d);
-            add_product(MatrixMut::new(hidden, n, d), Matrix::new(query, n, d_key), matrix, 1.0, Threads::One);
-        } else {
-            add(hidden, query);
+        match &matrices.query {
+            Some(matrix) => matrix.add_product(MatrixMut::new(hidden, n, d), Matrix::new(query, n, d_key)),
+            None => add(hidden, query),
         }
     }
 
     #[inline(always)]
-    pub(super) fn backward_task(&self, parts: &Parts, of: &Backprop, back: &Back, first: usize, made: &mut Made) {
+    pub(super) fn backward_task(
+        &self,
+        parts: &Parts,
+        of: &Backprop,
+        matrices: &Matrices,
+        first: usize,
+        made: &mut Made,
+    ) {
         let Parts { len, d, n_gates, .. } = *parts;
         let out_len = parts.output_len(self.keeps_last);
         let [_, d_saved, source_len, d_key, _] = parts.saved_widths(self.kind);
@@ -137,9 +117,8 @@ impl Sequence {
                     }
                     row_mut(made.attentional, i * len + step, d).copy_from_slice(of_vector);
                 }
-                let matrix = Matrix::new(&back.attentional, d, d_value + d);
-                let out = MatrixMut::new(&mut both, n, d_value + d);
-                product(out, Matrix::new(&vectors, n, d), matrix, 1.0, Threads::One);
+                let matrix = matrices.attentional.as_ref().expect("attention after the step has it");
+                matrix.product(MatrixMut::new(&mut both, n, d_value + d), Matrix::new(&vectors, n, d));
                 for i in 0..n {
                     let (of_context, of_hidden) = row(&both, i, d_value + d).split_at(d_value);
                     row_mut(&mut contexts, i, d_value).copy_from_slice(of_context);
@@ -151,7 +130,7 @@ impl Sequence {
                 }
             }
             if is_after {
-                self.attend_back(parts, of, back, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
+                self.attend_back(parts, of, matrices, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
             }
             for i in 0..n {
                 let (of_gates, of_recurrent) = (row_mut(&mut gates, i, width), row_mut(&mut recurrent, i, width));
@@ -175,17 +154,14 @@ impl Sequence {
                     row_mut(made.recurrent, i * len + step, width).copy_from_slice(of_recurrent);
                 }
             }
-            let matrix = Matrix::new(&back.recurrent, width, d);
             let of_recurrent = Matrix::new(&recurrent, n, width);
-            add_product(MatrixMut::new(&mut hidden, n, d), of_recurrent, matrix, 1.0, Threads::One);
-            if attention.is_some() {
-                let of_gates = Matrix::new(&gates, n, width);
+            matrices.recurrent.add_product(MatrixMut::new(&mut hidden, n, d), of_recurrent);
+            if let Some(matrix) = &matrices.fed {
                 let (out, d_fed) = if is_after { (&mut vectors, d) } else { (&mut contexts, d_value) };
-                let matrix = Matrix::new(&back.fed, width, d_fed);
-                product(MatrixMut::new(out, n, d_fed), of_gates, matrix, 1.0, Threads::One);
+                matrix.product(MatrixMut::new(out, n, d_fed), Matrix::new(&gates, n, width));
             }
             if attention.is_some() && !is_after {
-                self.attend_back(parts, of, back, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
+                self.attend_back(parts, of, matrices, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
             }
         }
         made.start.copy_from_slice(&hidden);

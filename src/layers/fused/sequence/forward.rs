@@ -1,9 +1,10 @@
 //! The steps forwards, for the sentences of one task.
 
-use super::{AttentionKind, AttentionParts, Parts, Sequence, row, row_mut};
+use super::{AttentionKind, AttentionParts, Matrices, Parts, Sequence, row, row_mut};
 use crate::layers::fused::alignment;
 use crate::layers::fused::cell;
-use crate::layers::fused::product::{Matrix, MatrixMut, Threads, add_product, product};
+use crate::layers::fused::panel::Packed;
+use crate::layers::fused::product::{Matrix, MatrixMut};
 use crate::layers::fused::simd::tanh;
 
 /// The context of every sentence's query at one step.
@@ -12,6 +13,7 @@ use crate::layers::fused::simd::tanh;
 fn attend(
     kind: &AttentionKind,
     attention: &AttentionParts,
+    matrix: Option<&Packed>,
     [first, step, len]: [usize; 3],
     hidden: &[f32],
     query: &mut [f32],
@@ -21,10 +23,9 @@ fn attend(
 ) {
     let AttentionParts { source_len, d_key, d_value, .. } = *attention;
     let n = contexts.len() / d_value;
-    match &attention.network {
-        Some((matrix, _)) => {
-            let hidden = Matrix::new(hidden, n, hidden.len() / n);
-            product(MatrixMut::new(query, n, d_key), hidden, *matrix, 1.0, Threads::One);
+    match matrix {
+        Some(matrix) => {
+            matrix.product(MatrixMut::new(query, n, d_key), Matrix::new(hidden, n, hidden.len() / n));
         }
         None => query.copy_from_slice(hidden),
     }
@@ -39,7 +40,14 @@ fn attend(
 
 impl Sequence {
     #[inline(always)]
-    pub(super) fn forward_task(&self, parts: &Parts, first: usize, out: &mut [f32], saved: [&mut [f32]; 5]) {
+    pub(super) fn forward_task(
+        &self,
+        parts: &Parts,
+        matrices: &Matrices,
+        first: usize,
+        out: &mut [f32],
+        saved: [&mut [f32]; 5],
+    ) {
         let Parts { len, d, n_gates, .. } = *parts;
         let out_len = parts.output_len(self.keeps_last);
         let [d_saved, fed_width] = [parts.saved_widths(self.kind)[1], parts.saved_widths(self.kind)[4]];
@@ -60,18 +68,28 @@ impl Sequence {
                 let from = row(parts.gates, (first + i) * len + step, width);
                 row_mut(&mut gates, i, width).copy_from_slice(from);
             }
-            if let Some((kind, attention)) = attention {
+            if let Some(((kind, attention), matrix)) = attention.zip(matrices.fed.as_ref()) {
                 let fed = if kind.is_before {
                     let place = [first, step, len];
-                    attend(kind, attention, place, &hidden, &mut query, &mut contexts, weights, queries);
+                    attend(
+                        kind,
+                        attention,
+                        matrices.query.as_ref(),
+                        place,
+                        &hidden,
+                        &mut query,
+                        &mut contexts,
+                        weights,
+                        queries,
+                    );
                     Matrix::new(&contexts, n, d_value)
                 } else {
                     Matrix::new(&vectors, n, d)
                 };
-                add_product(MatrixMut::new(&mut gates, n, width), fed, attention.fed, 1.0, Threads::One);
+                matrix.add_product(MatrixMut::new(&mut gates, n, width), fed);
             }
             let before = Matrix::new(&hidden, n, d);
-            product(MatrixMut::new(&mut recurrent, n, width), before, parts.recurrent, 1.0, Threads::One);
+            matrices.recurrent.product(MatrixMut::new(&mut recurrent, n, width), before);
             for i in 0..n {
                 if !self.is_running(first + i, step) {
                     continue;
@@ -88,10 +106,20 @@ impl Sequence {
                 );
             }
             if let Some((kind, attention)) = attention
-                && let Some((matrix, bias)) = attention.attentional
+                && let Some((matrix, (_, bias))) = matrices.attentional.as_ref().zip(attention.attentional)
             {
                 let place = [first, step, len];
-                attend(kind, attention, place, &hidden, &mut query, &mut contexts, weights, queries);
+                attend(
+                    kind,
+                    attention,
+                    matrices.query.as_ref(),
+                    place,
+                    &hidden,
+                    &mut query,
+                    &mut contexts,
+                    weights,
+                    queries,
+                );
                 for i in 0..n {
                     let saved = row_mut(fed, i * len + step, fed_width);
                     saved[..d_value].copy_from_slice(row(&contexts, i, d_value));
@@ -99,7 +127,7 @@ impl Sequence {
                     saved[d_value + d..].copy_from_slice(row(&vectors, i, d));
                 }
                 let both = Matrix::strided(&fed[step * fed_width..], n, d_value + d, len * fed_width);
-                product(MatrixMut::new(&mut vectors, n, d), both, matrix, 1.0, Threads::One);
+                matrix.product(MatrixMut::new(&mut vectors, n, d), both);
                 for vector in vectors.chunks_exact_mut(d) {
                     vector.iter_mut().zip(bias).for_each(|(value, bias)| *value = tanh(*value + bias));
                 }

@@ -6,10 +6,11 @@ mod forward;
 use super::alignment::{AlignmentScore, Source};
 use super::cell;
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
+use super::panel::Packed;
 use super::product::{Matrix, Threads, new_product, zeros};
 use super::simd::{sum_of_rows, vectorized};
 use crate::layers::recurrent::{CellKind, CellState};
-use backward::{Back, Made};
+use backward::Made;
 use burn::backend::DispatchTensor;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
@@ -175,6 +176,37 @@ struct AttentionParts<'a> {
     d_value: usize,
 }
 
+/// The matrices that every step multiplies with, in panels.
+struct Matrices {
+    recurrent: Packed,
+    query: Option<Packed>,
+    fed: Option<Packed>,
+    attentional: Option<Packed>,
+}
+
+impl Matrices {
+    /// Those of the forward pass.
+    fn new(parts: &Parts) -> Self {
+        Self::turned_by(parts, |matrix| matrix)
+    }
+
+    /// Those of the backward pass: the same the other way round.
+    fn transposed(parts: &Parts) -> Self {
+        Self::turned_by(parts, |matrix| matrix.transposed())
+    }
+
+    fn turned_by(parts: &Parts, turn: impl for<'a> Fn(Matrix<'a>) -> Matrix<'a>) -> Self {
+        let packed = |matrix: Matrix| Packed::new(turn(matrix));
+        let attention = parts.attention.as_ref();
+        Self {
+            recurrent: packed(parts.recurrent),
+            query: attention.and_then(|attention| attention.network).map(|(matrix, _)| packed(matrix)),
+            fed: attention.map(|attention| packed(attention.fed)),
+            attentional: attention.and_then(|attention| attention.attentional).map(|(matrix, _)| packed(matrix)),
+        }
+    }
+}
+
 fn matrix<'a>(input: &Input<'a>) -> Matrix<'a> {
     Matrix::new(input.values, input.shape[0], input.shape[1])
 }
@@ -312,10 +344,11 @@ impl Function for Sequence {
         let [a, b, c, d, e] = saved.each_mut();
         let tasks =
             split([&mut values, a, b, c, d, e], [out_len, widths[0], widths[1], widths[2], widths[3], widths[4]]);
+        let matrices = Matrices::new(&parts);
         tasks.into_par_iter().enumerate().for_each(|(task, [out, a, b, c, d, e])| {
             vectorized(
                 #[inline(always)]
-                || self.forward_task(&parts, task * SENTENCES, out, [a, b, c, d, e]),
+                || self.forward_task(&parts, &matrices, task * SENTENCES, out, [a, b, c, d, e]),
             );
         });
         let width = parts.d + parts.attention.as_ref().map_or(0, |attention| attention.d_value);
@@ -343,13 +376,13 @@ impl Function for Sequence {
             if_any(fed_width > 0, len * d),
         ];
         let mut made = lens.map(|len| zeros(batch * len));
-        let back = Back::new(&parts);
+        let matrices = Matrices::transposed(&parts);
         split(made.each_mut(), lens).into_par_iter().enumerate().for_each(|(task, pieces)| {
             let [gates, recurrent, start, start_memory, queries, keys, values, vector, attentional] = pieces;
             let mut made = Made { gates, recurrent, start, start_memory, queries, keys, values, vector, attentional };
             vectorized(
                 #[inline(always)]
-                || self.backward_task(&parts, &of, &back, task * SENTENCES, &mut made),
+                || self.backward_task(&parts, &of, &matrices, task * SENTENCES, &mut made),
             );
         });
         let [gates, recurrent, start, start_memory, queries, keys, values, vector, attentional] = made;
