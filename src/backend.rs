@@ -177,8 +177,9 @@ impl Adapter {
 
     #[cfg(any(feature = "flex", feature = "ndarray"))]
     fn cpu(backend: Backend, device: Device) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Self { backend, name: format!("CPU, {threads} threads"), is_software: false, device }
+        let threads = rayon::current_num_threads();
+        let s = if threads == 1 { "" } else { "s" };
+        Self { backend, name: format!("CPU, {threads} thread{s}"), is_software: false, device }
     }
 }
 

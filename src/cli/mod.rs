@@ -32,6 +32,9 @@ use std::path::Path;
   lookback explain --run runs/numbers-transformer 'one hundred'
   lookback inspect attention --run runs/numbers-transformer --out maps.html")]
 pub struct Cli {
+    /// Threads of the CPU backends [default: as many as there are cores].
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
     #[command(subcommand)]
     command: Command,
 }
@@ -69,6 +72,10 @@ enum Command {
 impl Cli {
     /// Runs the command.
     pub fn run(self) -> Result<()> {
+        if let Some(threads) = self.threads {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
+            pool.build_global().map_err(|error| Error::message(format!("--threads {threads}: {error}")))?;
+        }
         match self.command {
             Command::Data(command) => data::run(command),
             Command::Train(args) => train::run(args),

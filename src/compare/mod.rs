@@ -24,8 +24,10 @@ pub use sweep::Sweep;
 
 use crate::backend::Adapter;
 use crate::error::{Error, Result};
+use crate::models::Vocabularies;
 use crate::report::comparison::{Comparison, Trial};
 use crate::training::signal;
+use measure::theory::forward_flops;
 use plan::Entrant;
 use progress::Progress;
 use test_set::TestSet;
@@ -60,14 +62,18 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     }
     let work: Vec<f64> = entrants.iter().map(work_of).collect();
     let n_runs = |entrant: &Entrant| entrant.runs.len() as f64;
-    let mut total = 0.0;
+    let (mut total, mut foreseen) = (0.0, 0.0);
     for (entrant, work) in entrants.iter().zip(&work) {
         total += work * n_runs(entrant) * MEASURING * (1.0 + assemble::TIMING);
         if !entrant.is_given {
-            total += work * n_runs(entrant) + tuning_work(entrant, options, *work) * options.trials as f64;
+            let trial = tuning_work(entrant, options, *work);
+            total += work * n_runs(entrant) + trial * options.trials as f64;
+            foreseen += entrant.runs.iter().filter(|run| training::is_finished(&run.folder)).count() as f64 * work;
+            let tried = |n: &usize| training::is_finished(&tuning::folder(entrant, options, *n));
+            foreseen += (1..=options.trials).filter(tried).count() as f64 * trial;
         }
     }
-    let mut progress = Progress::new(total, show);
+    let mut progress = Progress::new(total, foreseen, show);
     let mut trials = Vec::new();
     for (entrant, work) in entrants.iter_mut().zip(&work).filter(|(entrant, _)| !entrant.is_given) {
         let each = tuning_work(entrant, options, *work);
@@ -95,11 +101,19 @@ fn tuning_work(entrant: &Entrant, options: &Options, work: f64) -> f64 {
     work * tuning::trial_updates(&entrant.config) as f64 / entrant.config.training.max_updates as f64
 }
 
-/// About how long training takes: in minutes where they are the budget, else in tokens.
+/// What a token takes beside its arithmetic, in operations.
+const OPERATIONS_BESIDE: f64 = 3e6;
+
+/// About how long training takes: in minutes where they are the budget, else in operations.
 fn work_of(entrant: &Entrant) -> f64 {
     let training = &entrant.config.training;
     match training.max_minutes {
         Some(minutes) => minutes,
-        None => (training.max_updates * training.batch_tokens as u64) as f64,
+        None => {
+            // The vocabulary is not known before the data are read, and equal for all; any number will do.
+            let (len, vocabularies) = (32, Vocabularies { source: 1000, target: 1000, shared: true });
+            let operations = forward_flops(&entrant.config.model, vocabularies, len) / len as f64;
+            (training.max_updates * training.batch_tokens as u64) as f64 * (operations + OPERATIONS_BESIDE)
+        }
     }
 }

@@ -27,20 +27,23 @@ pub struct Progress<'a> {
     done: f64,
     /// Work that was found done and took no time.
     skipped: f64,
+    /// Work that will be found done, which counts for nothing in the time that is left.
+    foreseen: f64,
     start: Instant,
 }
 
 impl<'a> Progress<'a> {
-    /// Nothing done of `total`.
-    pub fn new(total: f64, show: &'a Show<'a>) -> Self {
-        Self { show, total: total.max(1e-9), done: 0.0, skipped: 0.0, start: Instant::now() }
+    /// Nothing done of `total`, of which `foreseen` will be found done.
+    pub fn new(total: f64, foreseen: f64, show: &'a Show<'a>) -> Self {
+        Self { show, total: total.max(1e-9), done: 0.0, skipped: 0.0, foreseen, start: Instant::now() }
     }
 
     fn status(&self, what: &str, part: f64) -> Status {
         let done = self.done + part;
         let made = done - self.skipped;
         let seconds = self.start.elapsed().as_secs_f64();
-        let seconds_left = (made > 0.0 && seconds > 2.0).then(|| seconds / made * (self.total - done).max(0.0));
+        let left = (self.total - done - (self.foreseen - self.skipped).max(0.0)).max(0.0);
+        let seconds_left = (made > 0.0 && seconds > 2.0).then(|| seconds / made * left);
         Status { done: (done / self.total).min(1.0), what: what.to_string(), seconds_left }
     }
 

@@ -35,10 +35,9 @@ pub fn run_to_end(
     (what, work): (&str, f64),
 ) -> Result<()> {
     check_signal()?;
-    let mark = folder.join("finished.json");
     if Run::has_begun(folder) {
         check_same(folder, config)?;
-        if mark.is_file() {
+        if is_finished(folder) {
             progress.skip(work);
             return Ok(());
         }
@@ -62,7 +61,15 @@ pub fn run_to_end(
     let TrainingState { update, tokens, seconds, .. } = outcome.state;
     let finished = Finished { why: why.into(), updates: update, tokens, seconds };
     let text = serde_json::to_string_pretty(&finished).expect("plain data");
-    super::store::write(&mark, &text)
+    super::store::write(&folder.join(MARK), &text)
+}
+
+/// Says in a run folder how its training ended.
+const MARK: &str = "finished.json";
+
+/// Whether a comparison has trained this run to its end.
+pub fn is_finished(folder: &Path) -> bool {
+    folder.join(MARK).is_file()
 }
 
 /// A folder that was trained for something else is never gone on with: a longer budget, for one, gives another schedule, and
@@ -84,7 +91,7 @@ fn check_same(folder: &Path, config: &Config) -> Result<()> {
 /// # Errors
 /// If the run has no whole checkpoint.
 pub fn finished(folder: &Path, config: &Config) -> Result<Finished> {
-    let mark = folder.join("finished.json");
+    let mark = folder.join(MARK);
     if let Some(finished) = std::fs::read_to_string(&mark).ok().and_then(|text| serde_json::from_str(&text).ok()) {
         return Ok(finished);
     }

@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::models::ModelConfig;
 use crate::report::comparison::Trial;
 use crate::training::{Run, dataset, validate};
+use std::path::PathBuf;
 
 /// Learning rates are drawn evenly on a logarithmic scale between these.
 const RATES: [f64; 2] = [3e-4, 1e-2];
@@ -56,6 +57,11 @@ pub fn trial_updates(config: &Config) -> u64 {
     updates.max(FEWEST_UPDATES).min(config.training.max_updates)
 }
 
+/// The run of a trial.
+pub fn folder(entrant: &Entrant, options: &Options, trial: usize) -> PathBuf {
+    options.out.join("tuning").join(file_name(&format!("{}-trial{trial}", entrant.name)))
+}
+
 /// Tries `options.trials` settings for an entrant and takes the one with the least validation loss.
 ///
 /// # Errors
@@ -78,7 +84,7 @@ pub fn tune(
         training.max_minutes = training.max_minutes.map(|minutes| PART * minutes);
         training.validate_every = training.validate_every.min(training.max_updates.div_ceil(2));
         training.patience = 0;
-        let folder = options.out.join("tuning").join(file_name(&format!("{}-trial{trial}", entrant.name)));
+        let folder = folder(entrant, options, trial);
         let what = format!("tuning {}: trial {trial} of {}", entrant.name, options.trials);
         run_to_end(&config, &folder, adapter, &options.command, progress, (&what, work))?;
         let valid_loss = least_valid_loss(&Run::open(&folder)?, adapter)?;
