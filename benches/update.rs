@@ -13,8 +13,9 @@ use divan::counter::ItemsCount;
 use lookback::backend::Backend;
 use lookback::data::batch::{Batch, Example};
 use lookback::layers::attention::AttentionConfig;
-use lookback::layers::{Pass, Trace};
+use lookback::layers::{Pass, Trace, fused};
 use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use lookback::pool::in_pool;
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
 use lookback::training::{UpdatePart, gradients};
@@ -42,6 +43,29 @@ fn device(backend: &str) -> Device {
 
 fn activations(device: &Device) -> Tensor<3> {
     Tensor::random([BATCH, LEN, 4 * D_MODEL], Distribution::Default, device)
+}
+
+/// A batch of sentences' product with a wide matrix, in a step of decoding.
+mod few_rows {
+    use super::*;
+
+    fn operands(n_rows: usize) -> (Tensor<2>, Tensor<2>) {
+        let device = device("flex").inner();
+        let random = |shape: [usize; 2]| Tensor::random(shape, Distribution::Default, &device);
+        (random([n_rows, 512]), random([512, 32_000]))
+    }
+
+    #[divan::bench(args = [1, 8, 32, 128])]
+    fn ours(bencher: Bencher, n_rows: usize) {
+        let (x, weight) = operands(n_rows);
+        bencher.bench(|| in_pool(&x.device(), || fused::linear(x.clone(), weight.clone(), None, false)));
+    }
+
+    #[divan::bench(args = [1, 8, 32, 128])]
+    fn burn(bencher: Bencher, n_rows: usize) {
+        let (x, weight) = operands(n_rows);
+        bencher.bench(|| in_pool(&x.device(), || x.clone().matmul(weight.clone())));
+    }
 }
 
 mod dropout {

@@ -2,12 +2,19 @@
 
 use crate::backend::is_host;
 use burn::tensor::Device;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+thread_local! {
+    /// Whether this thread is in the middle of somebody's `in_pool`.
+    static IS_BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Runs `work` on a thread of the pool that the operations on `device` spread over, if they do, and keeps the other threads
-/// awake meanwhile.
+/// awake meanwhile: until they have found nothing to do for a fiftieth of a second, so that `work` should be an update or
+/// a batch rather than a whole training.
 ///
 /// From any other thread, each operation has to wake the pool and sleep until it is done, which takes longer than many
 /// operations of a decoding step. On other devices, `work` runs where it is.
@@ -16,9 +23,21 @@ pub fn in_pool<T: Send>(device: &Device, work: impl FnOnce() -> T + Send) -> T {
         return work();
     }
     rayon::scope(|_| {
+        let _busy = Busy { before: IS_BUSY.replace(true) };
         let _awake = Awake::new();
         work()
     })
+}
+
+/// Marks the thread while it lives.
+struct Busy {
+    before: bool,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        IS_BUSY.set(self.before);
+    }
 }
 
 /// How long a thread looks for work in vain before it may sleep.
@@ -30,7 +49,8 @@ static IS_AWAKE: AtomicBool = AtomicBool::new(false);
 /// Keeps the other threads of the pool looking for work while it lives. An update has hundreds of short operations with a few
 /// microseconds between them, in which a thread of rayon's falls asleep; waking it takes longer than many of the operations.
 ///
-/// One at a time in a process: two, each on a thread that the other keeps busy, would wait for each other.
+/// A thread that is busy for another caller takes no part, or that caller would wait for the end of this one's work. One is
+/// enough in a process.
 struct Awake {
     is_over: Arc<AtomicBool>,
 }
@@ -42,9 +62,9 @@ impl Awake {
             return None;
         }
         let is_over = Arc::new(AtomicBool::new(false));
-        let (here, end) = (rayon::current_thread_index(), is_over.clone());
-        rayon::spawn_broadcast(move |context| {
-            if Some(context.index()) != here {
+        let end = is_over.clone();
+        rayon::spawn_broadcast(move |_| {
+            if !IS_BUSY.get() {
                 look_for_work(&end);
             }
         });
@@ -59,8 +79,7 @@ impl Drop for Awake {
     }
 }
 
-/// Does what there is to do until the end, or until nothing has come up for a while: whoever called this from a thread that
-/// waits for something else is not held up for longer.
+/// Does what there is to do until the end, or until nothing has come up for a while.
 fn look_for_work(is_over: &AtomicBool) {
     let mut last = Instant::now();
     while !is_over.load(Relaxed) {
@@ -75,43 +94,38 @@ fn look_for_work(is_over: &AtomicBool) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "flex"))]
 mod tests {
     use super::*;
-    use burn::tensor::Device;
     use rayon::prelude::*;
 
     /// Work as of an update: operations on all threads with pauses between them.
-    fn operations(device: &Device, n: usize) -> usize {
-        in_pool(device, || (0..n).map(|i| (0..64usize).into_par_iter().map(|j| i * j % 7).sum::<usize>()).sum())
+    fn operations(n: usize) -> usize {
+        in_pool(&Device::flex(), || {
+            (0..n).map(|i| (0..64usize).into_par_iter().map(|j| i * j % 7).sum::<usize>()).sum()
+        })
     }
 
     #[test]
     fn callers_at_once_and_inside_one_another_all_come_to_an_end() {
-        #[cfg(feature = "flex")]
-        {
-            let expected = operations(&Device::flex(), 500);
-            let found: Vec<usize> = std::thread::scope(|scope| {
-                let callers: Vec<_> = (0..8)
-                    .map(|_| scope.spawn(|| in_pool(&Device::flex(), || operations(&Device::flex(), 500))))
-                    .collect();
-                callers.into_iter().map(|caller| caller.join().expect("no caller panics")).collect()
-            });
-            assert_eq!(found, [expected; 8]);
-        }
+        let expected = operations(500);
+        let found: Vec<usize> = std::thread::scope(|scope| {
+            let nested = || in_pool(&Device::flex(), || operations(500));
+            let callers: Vec<_> = (0..8).map(|_| scope.spawn(nested)).collect();
+            callers.into_iter().map(|caller| caller.join().expect("no caller panics")).collect()
+        });
+        assert_eq!(found, [expected; 8]);
+        rayon::broadcast(|_| assert!(!IS_BUSY.get(), "nobody is busy once all are done"));
     }
 
     #[test]
     fn a_panic_ends_the_vigil() {
-        #[cfg(feature = "flex")]
-        {
-            let panicked = std::panic::catch_unwind(|| in_pool(&Device::flex(), || panic!("on purpose")));
-            assert!(panicked.is_err());
-            if rayon::current_num_threads() > 1 {
-                // Another test may be keeping the threads awake at the moment.
-                let mut awake = std::iter::repeat_with(|| rayon::scope(|_| Awake::new())).take(1_000_000);
-                assert!(awake.any(|awake| awake.is_some()));
-            }
+        let panicked = std::panic::catch_unwind(|| in_pool(&Device::flex(), || panic!("on purpose")));
+        assert!(panicked.is_err());
+        if rayon::current_num_threads() > 1 {
+            // Another test may be keeping the threads awake at the moment.
+            let mut awake = std::iter::repeat_with(|| rayon::scope(|_| Awake::new())).take(1_000_000);
+            assert!(awake.any(|awake| awake.is_some()));
         }
     }
 }

@@ -60,7 +60,8 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     if options.match_parameters {
         width::match_parameters(&mut entrants, &adapter)?;
     }
-    let work: Vec<f64> = entrants.iter().map(work_of).collect();
+    let by_minutes = entrants.iter().all(|entrant| entrant.config.training.max_minutes.is_some());
+    let work: Vec<f64> = entrants.iter().map(|entrant| work_of(entrant, by_minutes)).collect();
     let n_runs = |entrant: &Entrant| entrant.runs.len() as f64;
     let (mut total, mut foreseen) = (0.0, 0.0);
     for (entrant, work) in entrants.iter().zip(&work) {
@@ -101,19 +102,18 @@ fn tuning_work(entrant: &Entrant, options: &Options, work: f64) -> f64 {
     work * tuning::trial_updates(&entrant.config) as f64 / entrant.config.training.max_updates as f64
 }
 
-/// What a token takes beside its arithmetic, in operations.
+/// What a token takes beside its arithmetic, in operations of the forward pass: a guess, without which small models would count
+/// for nothing.
 const OPERATIONS_BESIDE: f64 = 3e6;
 
-/// About how long training takes: in minutes where they are the budget, else in operations.
-fn work_of(entrant: &Entrant) -> f64 {
+/// About how long training takes: in minutes if they are the budget of all, else in operations.
+fn work_of(entrant: &Entrant, by_minutes: bool) -> f64 {
     let training = &entrant.config.training;
-    match training.max_minutes {
-        Some(minutes) => minutes,
-        None => {
-            // The vocabulary is not known before the data are read, and equal for all; any number will do.
-            let (len, vocabularies) = (32, Vocabularies { source: 1000, target: 1000, shared: true });
-            let operations = forward_flops(&entrant.config.model, vocabularies, len) / len as f64;
-            (training.max_updates * training.batch_tokens as u64) as f64 * (operations + OPERATIONS_BESIDE)
-        }
+    if let Some(minutes) = training.max_minutes.filter(|_| by_minutes) {
+        return minutes;
     }
+    // The vocabulary is not known before the data are read; a middling one stands for it.
+    let (len, vocabularies) = (32, Vocabularies { source: 1000, target: 1000, shared: true });
+    let operations = forward_flops(&entrant.config.model, vocabularies, len) / len as f64;
+    (training.max_updates * training.batch_tokens as u64) as f64 * (operations + OPERATIONS_BESIDE)
 }

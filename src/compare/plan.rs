@@ -51,7 +51,7 @@ impl Entrant {
 /// The contestants in the order in which they were given, configs first.
 ///
 /// # Errors
-/// If a config or run cannot be used, two are the same, or there is only one.
+/// If a config or run cannot be used, or two are the same.
 pub fn entrants(options: &Options) -> Result<Vec<Entrant>> {
     let mut found = Vec::new();
     if options.configs.is_empty() && options.runs.is_empty() {

@@ -29,27 +29,35 @@ pub struct Progress<'a> {
     skipped: f64,
     /// Work that will be found done, which counts for nothing in the time that is left.
     foreseen: f64,
+    /// Work of which an earlier process has done the beginning.
+    resumed: f64,
     start: Instant,
 }
 
 impl<'a> Progress<'a> {
     /// Nothing done of `total`, of which `foreseen` will be found done.
     pub fn new(total: f64, foreseen: f64, show: &'a Show<'a>) -> Self {
-        Self { show, total: total.max(1e-9), done: 0.0, skipped: 0.0, foreseen, start: Instant::now() }
+        Self { show, total: total.max(1e-9), done: 0.0, skipped: 0.0, foreseen, resumed: 0.0, start: Instant::now() }
     }
 
-    fn status(&self, what: &str, part: f64) -> Status {
+    /// `part` is done of what is being done, of which `resumed` was done before.
+    fn status(&self, what: &str, part: f64, resumed: f64) -> Status {
         let done = self.done + part;
-        let made = done - self.skipped;
+        let made = done - self.skipped - self.resumed - resumed;
         let seconds = self.start.elapsed().as_secs_f64();
-        let left = (self.total - done - (self.foreseen - self.skipped).max(0.0)).max(0.0);
+        let left = (self.left() - part).max(0.0);
         let seconds_left = (made > 0.0 && seconds > 2.0).then(|| seconds / made * left);
         Status { done: (done / self.total).min(1.0), what: what.to_string(), seconds_left }
     }
 
+    /// The work that has yet to be done; what will be found done is not.
+    pub fn left(&self) -> f64 {
+        self.total - self.done - (self.foreseen - self.skipped).max(0.0)
+    }
+
     /// Shows what is being done now, of which `part` is done.
     pub fn at(&self, what: &str, part: f64) {
-        (self.show)(&self.status(what, part));
+        (self.show)(&self.status(what, part, 0.0));
     }
 
     /// So much more is done; what `is_found` done took no time.
@@ -75,15 +83,20 @@ impl<'a> Progress<'a> {
         let is_over = AtomicBool::new(false);
         let shared: Mutex<Option<Arc<Mutex<TrainingProgress>>>> = Mutex::new(None);
         let this = &*self;
+        let mut resumed = 0.0;
         let result = std::thread::scope(|scope| {
             scope.spawn(|| {
+                let mut is_new = true;
                 while !is_over.load(Ordering::Relaxed) {
-                    let part = shared
-                        .lock()
-                        .expect("nobody panics with the lock")
-                        .as_ref()
-                        .map_or(0.0, |progress| progress.lock().expect("no thread panics with the lock").part());
-                    this.at(what, work * part);
+                    let progress = shared.lock().expect("nobody panics with the lock").clone();
+                    if let Some(progress) = progress {
+                        let part = work * progress.lock().expect("no thread panics with the lock").part();
+                        // A run that goes on does so where it was left.
+                        if std::mem::take(&mut is_new) {
+                            resumed = part;
+                        }
+                        (this.show)(&this.status(what, part, resumed));
+                    }
                     std::thread::sleep(Duration::from_millis(200));
                 }
             });
@@ -92,6 +105,7 @@ impl<'a> Progress<'a> {
             result
         });
         self.done += work;
+        self.resumed += resumed;
         result
     }
 }

@@ -21,9 +21,11 @@ impl Search {
     }
 
     /// Extends every open hypothesis by one word and keeps the best `beam_size`; gives back which beam each came from.
+    /// `likeliest` has the best words of every row.
     fn extend(
         &mut self,
         probabilities: &LogProbabilities,
+        likeliest: &[Vec<(u32, f32)>],
         first_row: usize,
         step: usize,
         config: &DecodingConfig,
@@ -32,10 +34,10 @@ impl Search {
         for beam in 0..self.open.len() {
             let row = first_row + beam;
             let words = match self.task.forced(step) {
-                Some(word) => vec![(word, probabilities.row(row)[word as usize])],
-                None => best_words(probabilities, row, config.beam_size + 1),
+                Some(word) => &[(word, probabilities.row(row)[word as usize])][..],
+                None => &likeliest[row],
             };
-            candidates.extend(words.into_iter().map(|(word, gained)| (beam, word, gained)));
+            candidates.extend(words.iter().map(|(word, gained)| (beam, *word, *gained)));
         }
         let total = |(beam, _, gained): &(usize, u32, f32)| self.open[*beam].log_probability + *gained as f64;
         // Equal scores: lower beam, then lower id, so that the search does not depend on the sorting algorithm.
@@ -75,20 +77,6 @@ impl Search {
     }
 }
 
-/// The `n` likeliest words of a row.
-fn best_words(probabilities: &LogProbabilities, row: usize, n: usize) -> Vec<(u32, f32)> {
-    let mut best: Vec<(u32, f32)> = Vec::with_capacity(n + 1);
-    for (word, value) in probabilities.candidates(row) {
-        if best.len() == n && value <= best[n - 1].1 {
-            continue;
-        }
-        let place = best.partition_point(|(_, other)| *other >= value);
-        best.insert(place, (word, value));
-        best.truncate(n);
-    }
-    best
-}
-
 /// Decodes `tasks`.
 ///
 /// Every open sentence has `beam_size` rows; a sentence with fewer open hypotheses fills up with copies that are ignored, so
@@ -120,12 +108,13 @@ pub(super) fn beam<M: Seq2Seq>(
             &mut Pass::inference().fused(true),
         );
         let probabilities = LogProbabilities::new(logits);
+        let likeliest = probabilities.likeliest(width + 1);
         let n_open = searches.len();
         let mut rows = Vec::new();
         let mut kept = Vec::new();
         let mut still_open = Vec::new();
         for (i, mut search) in searches.into_iter().enumerate() {
-            let parents = search.extend(&probabilities, i * width, step, config);
+            let parents = search.extend(&probabilities, &likeliest, i * width, step, config);
             if search.is_decided(step, config) {
                 search.finished.truncate(config.n_best);
                 results.push((search.task.index, search.finished));

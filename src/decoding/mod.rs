@@ -15,7 +15,7 @@ pub use score::score_targets;
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};
 use crate::layers::Pass;
-use crate::layers::fused::{highest, log_sum_exp};
+use crate::layers::fused::{highest, log_sum_exp, task_rows};
 use crate::models::{Rows, Seq2Seq};
 use crate::pool::in_pool;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -75,16 +75,6 @@ pub fn decode<M: Seq2Seq>(
     requests: &[Request],
     config: &DecodingConfig,
     seed: u64,
-    progress: impl FnMut(usize) + Send,
-) -> Vec<Vec<Hypothesis>> {
-    in_pool(&model.device(), || decode_all(model, requests, config, seed, progress))
-}
-
-fn decode_all<M: Seq2Seq>(
-    model: &M,
-    requests: &[Request],
-    config: &DecodingConfig,
-    seed: u64,
     mut progress: impl FnMut(usize),
 ) -> Vec<Vec<Hypothesis>> {
     let mut results: Vec<Vec<Hypothesis>> = vec![Vec::new(); requests.len()];
@@ -112,12 +102,14 @@ fn decode_all<M: Seq2Seq>(
                     cap: config.cap(requests[*i].source.len(), limit).max(requests[*i].prefix.len() + 1),
                 })
                 .collect();
-            let memory = model.encode(&source, &mut Pass::inference().fused(true));
-            let found = match &config.sampling {
-                Some(sampling) => sampling::sample(model, memory, tasks, config, sampling, seed),
-                None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, config),
-                None => beam::beam(model, memory, tasks, config),
-            };
+            let found = in_pool(&device, || {
+                let memory = model.encode(&source, &mut Pass::inference().fused(true));
+                match &config.sampling {
+                    Some(sampling) => sampling::sample(model, memory, tasks, config, sampling, seed),
+                    None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, config),
+                    None => beam::beam(model, memory, tasks, config),
+                }
+            });
             for (index, hypotheses) in found {
                 results[index] = hypotheses;
             }
@@ -159,6 +151,30 @@ impl LogProbabilities {
 }
 
 impl LogProbabilities {
+    /// For every row the `n` likeliest words that may follow, best first; of equals those with the lowest ids.
+    fn likeliest(&self, n: usize) -> Vec<Vec<(u32, f32)>> {
+        // Rows that are worth a task of their own.
+        let rows = task_rows(self.vocab_size);
+        (0..self.values.len() / self.vocab_size)
+            .into_par_iter()
+            .with_min_len(rows)
+            .map(|row| self.best_of(row, n))
+            .collect()
+    }
+
+    fn best_of(&self, row: usize, n: usize) -> Vec<(u32, f32)> {
+        let mut best: Vec<(u32, f32)> = Vec::with_capacity(n + 1);
+        for (word, value) in self.candidates(row) {
+            if best.len() == n && value <= best[n - 1].1 {
+                continue;
+            }
+            let place = best.partition_point(|(_, other)| *other >= value);
+            best.insert(place, (word, value));
+            best.truncate(n);
+        }
+        best
+    }
+
     /// The likeliest word that may follow; of several the one with the lowest id.
     fn best(&self, row: usize) -> u32 {
         // Padding and the start symbol stand before all others.

@@ -7,7 +7,9 @@ mod generate;
 mod inspect;
 mod translate;
 
-use crate::training::{BAHDANAU, TRANSFORMER, assert_says, finish, lookback, read, succeed, write_tiny};
+use crate::training::{
+    BAHDANAU, TRANSFORMER, assert_same_end, assert_says, finish, lookback, read, succeed, write_tiny,
+};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
@@ -185,6 +187,31 @@ fn devices_lists_every_backend_and_what_auto_is() {
     if cfg!(not(feature = "cuda")) {
         assert_says(&text, &["cuda      not in this build; build with --features cuda"]);
     }
+}
+
+#[test]
+fn the_number_of_threads_is_as_asked_and_changes_nothing_that_is_learnt() {
+    let wide = ["model.d_model=64", "model.d_feed_forward=300"];
+    let wide_rnn = ["model.d_hidden=70", "model.d_embedding=40"];
+    for (model, wide) in [(TRANSFORMER, wide), (BAHDANAU, wide_rnn)] {
+        let dir = TempDir::new().unwrap();
+        write_tiny(dir.path(), model);
+        // Enough sentences that work is shared out.
+        let mut arguments =
+            vec!["train", "tiny.toml", "--set", "training.batch_tokens=1500", "--set", "data.n_train=600"];
+        arguments
+            .extend(["--set", "training.max_updates=4"].into_iter().chain(wide.iter().flat_map(|set| ["--set", set])));
+        for (threads, run) in [("1", "one"), ("3", "three")] {
+            succeed(dir.path(), &[&arguments[..], &["--threads", threads, "--run", run]].concat());
+        }
+        assert_same_end(&dir.path().join("one"), &dir.path().join("three"), "one thread and three");
+    }
+    let dir = TempDir::new().unwrap();
+    assert_says(&succeed(dir.path(), &["devices", "--threads", "1"]), &["flex      CPU, 1 thread\n"]);
+    assert_says(&succeed(dir.path(), &["--threads", "3", "devices"]), &["flex      CPU, 3 threads\n"]);
+    let refused = finish(dir.path(), &["devices", "--threads", "0"]);
+    assert_eq!(refused.code, Some(2));
+    assert_says(&refused.stderr, &["invalid value '0' for '--threads <N>'"]);
 }
 
 #[test]

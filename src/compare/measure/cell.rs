@@ -52,17 +52,15 @@ pub struct Measured {
 /// # Errors
 /// If the model cannot be made.
 pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measured> {
-    in_pool(&adapter.device, || measure_here(config, cell, adapter))
-}
-
-fn measure_here(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measured> {
     let model = config.model.init(cell.vocabularies, 1, &adapter.device)?;
     let is_update = cell.kind == CostKind::Update;
     let mut worker = Worker { config, adapter, model: if is_update { model.train() } else { model } };
     let mut adam = Adam::new(config.training.optimizer.clone());
-    let mut run = |length: usize, worker: &mut Worker| match cell.kind {
-        CostKind::Update => worker.update(length, cell.vocabularies, &mut adam),
-        CostKind::Decode => worker.decode(length, cell.vocabularies),
+    let mut run = |length: usize, worker: &mut Worker| {
+        in_pool(&adapter.device, || match cell.kind {
+            CostKind::Update => worker.update(length, cell.vocabularies, &mut adam),
+            CostKind::Decode => worker.decode(length, cell.vocabularies),
+        })
     };
     // Threads, allocator and caches of the first time are nobody's cost.
     run(4, &mut worker);

@@ -100,7 +100,8 @@ impl Bench<'_> {
     /// What a cell came to, and whether it was there.
     fn outcome(&self, entrant: &Entrant, config: &Path, kind: CostKind, length: usize) -> Result<(Outcome, bool)> {
         let v = self.vocabularies;
-        let threads = rayon::current_num_threads();
+        // What a GPU takes does not depend on them.
+        let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
         let config_text = self.config(entrant).to_toml();
         let key = format!("{config_text} {v:?} {} {length} {} {threads}", kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}", entrant.name, kind.name());
@@ -108,7 +109,7 @@ impl Bench<'_> {
             let program = std::env::current_exe().map_err(Error::io("the running program"))?;
             let mut command = Command::new(&program);
             command.arg("compare-cell").arg("--config").arg(config);
-            command.args(["--threads", &rayon::current_num_threads().to_string()]);
+            command.args(["--threads", &threads.to_string()]);
             command.args(["--kind", kind.name(), "--length", &length.to_string()]);
             command.args(["--source-vocabulary", &v.source.to_string(), "--target-vocabulary", &v.target.to_string()]);
             if v.shared {

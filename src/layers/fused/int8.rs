@@ -4,7 +4,7 @@
 //! a weight of one byte comes four times as fast as one of four. Only weights are rounded; sums are made in 32-bit floats.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::panel::{self, DEPTH, WIDTH};
+use super::panel::{self, WIDTH};
 use super::product::{Matrix, Threads, new_product};
 use burn::module::ParamId;
 use burn::tensor::Tensor;
@@ -69,32 +69,26 @@ impl Int8Matrix {
     /// - x: `[n_rows, n_inputs]`
     /// - output: `[n_rows, n_outputs]`
     fn product(&self, x: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
-        let n_rows = x.len() / self.n_inputs;
-        let x = Matrix::new(x, n_rows, self.n_inputs);
-        let mut products = vec![[0.0; WIDTH]; self.panels.len() / self.n_inputs * n_rows];
-        let scratch = || vec![[0.0; WIDTH]; DEPTH];
-        let panels = self.panels.par_chunks_exact(self.n_inputs).zip(products.par_chunks_exact_mut(n_rows));
-        panels.enumerate().with_min_len(4).for_each_init(scratch, |scratch, (panel, (weights, products))| {
-            panel::multiply(
-                x,
-                products,
-                scratch,
-                #[inline(always)]
-                |start, floats| {
-                    for (floats, weights) in floats.iter_mut().zip(&weights[start..]) {
-                        floats.iter_mut().zip(weights).for_each(|(float, weight)| *float = f32::from(*weight));
-                    }
-                },
-            );
-            let outputs = panel * WIDTH..self.scales.len().min((panel + 1) * WIDTH);
-            for product in products {
-                product.iter_mut().zip(&self.scales[outputs.clone()]).for_each(|(sum, scale)| *sum *= scale);
-                if let Some(bias) = bias {
-                    product.iter_mut().zip(&bias[outputs.clone()]).for_each(|(sum, bias)| *sum += bias);
+        let outputs = |panel: usize| panel * WIDTH..self.scales.len().min((panel + 1) * WIDTH);
+        panel::product(
+            Matrix::new(x, x.len() / self.n_inputs, self.n_inputs),
+            self.scales.len(),
+            #[inline(always)]
+            |panel, start, floats| {
+                let weights = &self.panels[panel * self.n_inputs + start..];
+                for (floats, weights) in floats.iter_mut().zip(weights) {
+                    floats.iter_mut().zip(weights).for_each(|(float, weight)| *float = f32::from(*weight));
                 }
-            }
-        });
-        panel::join(products, n_rows, self.scales.len())
+            },
+            |panel, sums| {
+                for sums in sums {
+                    sums.iter_mut().zip(&self.scales[outputs(panel)]).for_each(|(sum, scale)| *sum *= scale);
+                    if let Some(bias) = bias {
+                        sums.iter_mut().zip(&bias[outputs(panel)]).for_each(|(sum, bias)| *sum += bias);
+                    }
+                }
+            },
+        )
     }
 }
 

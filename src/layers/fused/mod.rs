@@ -49,4 +49,4 @@ pub use residual::{add_dropped, dropout, layer_norm};
 pub use rotation::rotate;
 pub use sequence::{CellParameters, Placement, Reading, StepAttention, attentive_layer, recurrent_layer};
 pub use simd::Dropout;
-pub(crate) use simd::{highest, log_sum_exp, vectorized};
+pub(crate) use simd::{highest, log_sum_exp, task_rows, vectorized};

@@ -1,7 +1,7 @@
 //! Products with a single row: one pass over the right-hand matrix, as fast as memory gives it.
 //!
 //! A decoder that writes one sentence multiplies one row with every matrix of the model at each step; the `gemm` crate does
-//! that on one core. From two rows on it is faster, and gives a row the same numbers whatever other rows there are.
+//! that on one core. From two rows on other ways are faster (`product.rs`).
 
 use super::product::{Matrix, MatrixMut, Threads};
 use super::simd::{sum, vectorized};

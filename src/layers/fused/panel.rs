@@ -3,9 +3,9 @@
 //! The `gemm` crate reads a large matrix as it lies or copies it together first, and reaches a third of the machine's rate with
 //! the 32 rows of a batch of sentences. A panel of 64 columns, input after input, is read from its beginning to its end: memory
 //! brings it as fast as it can. Panels are copied together once for all steps of a recurrence ([`Packed`]), or when they are
-//! used, from whatever the matrix is stored as ([`multiply`]).
+//! used, from whatever the matrix is stored as ([`product`]).
 
-use super::product::{Matrix, MatrixMut, Start, new_pieces};
+use super::product::{Matrix, MatrixMut, Start, new_pieces, zeros};
 use super::simd::task_rows;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
@@ -17,7 +17,10 @@ pub const WIDTH: usize = 64;
 pub type PanelRow = [f32; WIDTH];
 
 /// Inputs that are loaded at a time: their floats stay in the first cache while all rows are multiplied.
-pub const DEPTH: usize = 128;
+const DEPTH: usize = 128;
+
+/// Multiplications that make a task.
+const TASK_PRODUCTS: usize = 1 << 17;
 
 /// Vectors of the machine that a row of sums takes up.
 const VECTORS: usize = 4;
@@ -28,7 +31,7 @@ const VECTORS: usize = 4;
 /// # Shapes
 /// - x: `[n_rows, n_inputs]`
 /// - sums: `[n_rows, WIDTH]`
-pub fn multiply(x: Matrix, sums: &mut [PanelRow], scratch: &mut [PanelRow], load: impl Fn(usize, &mut [PanelRow])) {
+fn multiply(x: Matrix, sums: &mut [PanelRow], scratch: &mut [PanelRow], load: impl Fn(usize, &mut [PanelRow])) {
     Arch::new().dispatch(Loaded { x, sums, scratch, load });
 }
 
@@ -110,9 +113,11 @@ impl WithSimd for PackedProduct<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { packed, mut out, x, adds } = self;
-        assert_eq!([x.n_rows(), x.n_columns()], [out.n_rows(), packed.n_inputs]);
+        assert_eq!([x.n_rows(), x.n_columns()], [out.n_rows(), packed.n_inputs], "rows and inputs");
+        assert_eq!(out.n_columns(), packed.n_columns, "columns");
+        assert!(x.columns().is_none() && packed.n_inputs > 0, "rows of inputs");
         let mut sums = [[0.0; WIDTH]; ROWS];
-        for (panel, weights) in packed.panels.chunks_exact(packed.n_inputs.max(1)).enumerate() {
+        for (panel, weights) in packed.panels.chunks_exact(packed.n_inputs).enumerate() {
             let columns = panel * WIDTH..packed.n_columns.min((panel + 1) * WIDTH);
             for first in (0..x.n_rows()).step_by(ROWS) {
                 let rows = first..x.n_rows().min(first + ROWS);
@@ -208,23 +213,76 @@ fn add_block<S: Simd, const R: usize>(
     }
 }
 
-/// Puts products with all panels together: row after row instead of panel after panel.
+/// The product of the rows of `x` with a matrix of `n_columns` that is loaded panel by panel, over all cores: `load(panel, k,
+/// rows)` writes the rows of a panel from input `k` on as floats, and `finish(panel, sums)` has the last word on its sums.
 ///
 /// # Shapes
-/// - panels: `[n_panels, n_rows, WIDTH]`
 /// - output: `[n_rows, n_columns]`
-pub fn join(panels: Vec<PanelRow>, n_rows: usize, n_columns: usize) -> Vec<f32> {
+pub fn product(
+    x: Matrix,
+    n_columns: usize,
+    load: impl Fn(usize, usize, &mut [PanelRow]) + Sync,
+    finish: impl Fn(usize, &mut [PanelRow]) + Sync,
+) -> Vec<f32> {
+    let n_rows = x.n_rows();
+    let mut sums = zeros(n_columns.div_ceil(WIDTH) * n_rows * WIDTH);
+    let scratch = || vec![[0.0; WIDTH]; DEPTH];
+    let panels = sums.par_chunks_exact_mut(n_rows * WIDTH).enumerate();
+    let least = (TASK_PRODUCTS / (n_rows * x.n_columns() * WIDTH).max(1)).max(1);
+    panels.with_min_len(least).for_each_init(scratch, |scratch, (panel, sums)| {
+        let sums = sums.as_chunks_mut().0;
+        multiply(
+            x,
+            sums,
+            scratch,
+            #[inline(always)]
+            |k, rows| load(panel, k, rows),
+        );
+        finish(panel, sums);
+    });
     if n_rows == 1 {
-        let mut row = panels.into_flattened();
-        row.truncate(n_columns);
-        return row;
+        sums.truncate(n_columns);
+        return sums;
     }
+    // Row after row instead of panel after panel.
     let join = |start: usize, rows: &mut [f32]| {
         for (i, row) in rows.chunks_exact_mut(n_columns).enumerate() {
             for (panel, out) in row.chunks_mut(WIDTH).enumerate() {
-                out.copy_from_slice(&panels[panel * n_rows + start / n_columns + i][..out.len()]);
+                let place = (panel * n_rows + start / n_columns + i) * WIDTH;
+                out.copy_from_slice(&sums[place..place + out.len()]);
             }
         }
     };
     new_pieces(Start::Zeros(n_rows * n_columns), task_rows(n_columns) * n_columns, join).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The widths of vectors that this machine may not have.
+    #[test]
+    fn every_width_of_vectors_adds_the_same_products() {
+        fn check<S: Simd>(simd: S) {
+            for [n_rows, n_inputs, start] in [[1, 7, 0], [5, 9, 2], [6, 20, 3], [13, 40, 1]] {
+                let x: Vec<f32> = (0..n_rows * n_inputs).map(|i| (i * 31 % 17) as f32 - 8.0).collect();
+                let x = Matrix::new(&x, n_rows, n_inputs);
+                let value = |k: usize, j: usize| ((k * 7 + j) % 13) as f32 - 6.0;
+                let panel: Vec<PanelRow> = (start..n_inputs).map(|k| std::array::from_fn(|j| value(k, j))).collect();
+                let mut sums = vec![[1.0; WIDTH]; n_rows];
+                add_rows(simd, &panel, (x, start), &mut sums);
+                for (row, sums) in sums.iter().enumerate() {
+                    for (j, sum) in sums.iter().enumerate() {
+                        // Whole numbers: exact in any order.
+                        let exact: f32 = (start..n_inputs).map(|k| x.at(row, k) * value(k, j)).sum();
+                        assert_eq!(*sum, 1.0 + exact, "{} lanes, row {row} of {n_rows}, column {j}", S::F32_LANES);
+                    }
+                }
+            }
+        }
+        check(pulp::Scalar);
+        check(pulp::Scalar128b);
+        check(pulp::Scalar256b);
+        check(pulp::Scalar512b);
+    }
 }

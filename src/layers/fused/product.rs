@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::one_row;
-use super::panel::{self, DEPTH, WIDTH};
+use super::panel::{self, WIDTH};
 use super::simd::{TASK, task_rows, vectorized};
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
@@ -129,6 +129,11 @@ impl<'a> MatrixMut<'a> {
         self.n_rows
     }
 
+    /// The number of columns.
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
     /// Row `i`.
     #[inline(always)]
     pub fn row_mut(&mut self, i: usize) -> &mut [f32] {
@@ -156,9 +161,11 @@ const PARALLEL_FROM: usize = 1 << 20;
 /// Rows up to which a product with a transposed matrix is made column by column.
 const FEW_ROWS: usize = 128;
 
-/// Rows for which `gemm` waits for a matrix whose rows are [`PANEL_COLUMNS`] or more apart in memory: with fewer it is as fast
-/// as memory, with more it copies the matrix together itself.
+/// Rows for which `gemm` waits for a matrix of [`PANEL_COLUMNS`] or more, whose rows are as far apart in memory: with fewer rows
+/// it is as fast as memory, with more it copies the matrix together itself.
 const PANEL_ROWS: std::ops::RangeInclusive<usize> = 8..=64;
+// A transposed matrix has its own way for as many rows.
+const _: () = assert!(*PANEL_ROWS.end() <= FEW_ROWS);
 
 /// Columns from which on a matrix is copied together in panels for so many rows.
 const PANEL_COLUMNS: usize = 1024;
@@ -211,27 +218,20 @@ pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
 
 /// `a b` with a wide matrix, of which 64 columns at a time are copied together before they are used.
 fn by_panels(a: Matrix, b: Matrix) -> Vec<f32> {
-    let (n_rows, depth) = (a.n_rows, a.n_columns);
+    check_sizes([a.n_rows, b.n_columns], a, b);
     let rows = a.to_vec();
-    let rows = Matrix::new(&rows, n_rows, depth);
-    let mut products = vec![[0.0; WIDTH]; b.n_columns.div_ceil(WIDTH) * n_rows];
-    let scratch = || vec![[0.0; WIDTH]; DEPTH];
-    let panels = products.par_chunks_exact_mut(n_rows).enumerate();
-    panels.with_min_len(4).for_each_init(scratch, |scratch, (panel, products)| {
-        let columns = panel * WIDTH..b.n_columns.min((panel + 1) * WIDTH);
-        panel::multiply(
-            rows,
-            products,
-            scratch,
-            #[inline(always)]
-            |start, floats| {
-                for (i, floats) in floats.iter_mut().enumerate() {
-                    floats[..columns.len()].copy_from_slice(&b.row(start + i)[columns.clone()]);
-                }
-            },
-        );
-    });
-    panel::join(products, n_rows, b.n_columns)
+    panel::product(
+        Matrix::new(&rows, a.n_rows, a.n_columns),
+        b.n_columns,
+        #[inline(always)]
+        |panel, start, floats| {
+            let columns = panel * WIDTH..b.n_columns.min((panel + 1) * WIDTH);
+            for (i, floats) in floats.iter_mut().enumerate() {
+                floats[..columns.len()].copy_from_slice(&b.row(start + i)[columns.clone()]);
+            }
+        },
+        |_, _| (),
+    )
 }
 
 /// `a b` with few rows and a transposed matrix, such as a table of embeddings: made column by column, so that the matrix, by

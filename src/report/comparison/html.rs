@@ -107,7 +107,10 @@ fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
         n => format!("{n} models"),
     };
     let seeds = match comparison.contestants.iter().map(|c| c.seeds.len()).max() {
-        Some(n) if n > 1 => format!("{n} seeds each; scores are means over the seeds. "),
+        Some(n) if n > 1 => {
+            let each = if comparison.contestants.len() == 1 { "" } else { " each" };
+            format!("{n} seeds{each}; scores are means over the seeds. ")
+        }
         _ if comparison.contestants.len() == 1 => "One seed. ".into(),
         _ => "One seed each. ".into(),
     };

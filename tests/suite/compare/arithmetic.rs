@@ -7,12 +7,26 @@ use lookback::compare::measure::quality::{Scored, deviation, quality};
 use lookback::compare::measure::significance::significance;
 use lookback::compare::measure::translations::Translation;
 use lookback::compare::measure::{faults, theory};
+use lookback::compare::progress::Progress;
 use lookback::compare::tuning::candidate;
-use lookback::compare::{Budget, Sweep, sweep::combinations};
+use lookback::compare::{Budget, Status, Sweep, sweep::combinations};
 use lookback::data::{Pair, TaskConfig};
 use lookback::models::{ModelConfig, TransformerConfig, Vocabularies};
 use lookback::scoring::Bootstrap;
 use serde::Deserialize;
+
+#[test]
+fn what_will_be_found_done_is_not_left_to_do() {
+    let show = |_: &Status| ();
+    let mut progress = Progress::new(10.0, 6.0, &show);
+    assert_eq!(progress.left(), 4.0);
+    progress.skip(4.0);
+    assert_eq!(progress.left(), 4.0, "found as foreseen");
+    progress.finish(1.0, false);
+    assert_eq!(progress.left(), 3.0);
+    progress.skip(3.0);
+    assert_eq!(progress.left(), 2.0, "one more was found than was foreseen");
+}
 
 #[derive(Deserialize)]
 struct Golden {

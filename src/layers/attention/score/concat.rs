@@ -1,7 +1,7 @@
 //! The concat score: a small network looks at both states, side by side.
 
 use super::alignment_network;
-use crate::layers::Init;
+use crate::layers::{Init, Pass, fused};
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
@@ -37,9 +37,13 @@ impl Concat {
     /// # Shapes
     /// - values: `[batch, source_len, d_value]`
     /// - output: `[batch, source_len, d_attention]`
-    pub fn keys(&self, values: Tensor<3>) -> Tensor<3> {
+    pub fn keys(&self, values: Tensor<3>, pass: &Pass) -> Tensor<3> {
         let d_value = values.dims()[2];
-        values.matmul(self.weight.val().narrow(0, self.d_query, d_value).unsqueeze())
+        let weight = self.weight.val().narrow(0, self.d_query, d_value);
+        if pass.fuses(&values.device()) {
+            return fused::linear(values, weight, None, false);
+        }
+        values.matmul(weight.unsqueeze())
     }
 
     /// # Shapes

@@ -118,7 +118,7 @@ impl Score {
             Self::Dot(_) | Self::ScaledDot(_) | Self::Location(_) => values,
             Self::General(score) => score.keys(values, pass),
             Self::Additive(score) => score.keys(values, pass),
-            Self::Concat(score) => score.keys(values),
+            Self::Concat(score) => score.keys(values, pass),
             Self::Cosine(score) => score.keys(values),
         }
     }
