@@ -32,9 +32,8 @@ use std::path::Path;
   lookback explain --run runs/numbers-transformer 'one hundred'
   lookback inspect attention --run runs/numbers-transformer --out maps.html")]
 pub struct Cli {
-    /// Threads of the CPU backends [default: as many as there are cores]. Products that ndarray
-    /// makes itself, where layers are not fused, go by MATMUL_NUM_THREADS instead.
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Threads of the CPU backends [default: one for each core].
+    #[arg(long, global = true, value_name = "N", display_order = 900, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     #[command(subcommand)]
     command: Command,
