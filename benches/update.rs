@@ -52,7 +52,7 @@ mod few_rows {
     fn operands(n_rows: usize) -> (Tensor<2>, Tensor<2>) {
         let device = device("flex").inner();
         let random = |shape: [usize; 2]| Tensor::random(shape, Distribution::Default, &device);
-        (random([n_rows, 512]), random([512, 32_000]))
+        (random([n_rows, 512]), random([512, 2048]))
     }
 
     #[divan::bench(args = [1, 8, 32, 128])]

@@ -4,7 +4,7 @@ parameters, about, and the loss of the untrained model, near ln 8000.
 
     pip install joeynmt==2.3.0 importlib_metadata
     cargo bench --profile release --bench peers --no-run
-    python benches/peers/joey.py [CASE ...]          # a, b-base, c-bahdanau-32 and c-luong-32, if none is named
+    python benches/peers/joey.py [CASE ...]          # a, b-base and c-bahdanau-32, if none is named
 """
 
 import logging
@@ -24,7 +24,8 @@ import peers
 SMOOTHING = 0.1
 # JoeyNMT's loss is a divergence: the cross-entropy without the entropy of the smoothed targets.
 ENTROPY = -((1 - SMOOTHING) * math.log(1 - SMOOTHING) + SMOOTHING * math.log(SMOOTHING / (peers.VOCABULARY - 2)))
-WANTED = ["a", "b-base", "c-bahdanau-32", "c-luong-32"]
+# Its recurrent encoder reads both ways or not at all, which leaves out our LSTM.
+WANTED = ["a", "b-base", "c-bahdanau-32"]
 ROUNDS, UPDATES = 4, 4
 
 

@@ -1,7 +1,7 @@
 //! Products of rows with a matrix that is kept in panels.
 //!
-//! The `gemm` crate reads a large matrix as it lies or copies it together first, and reaches a third of the machine's rate with
-//! the 32 rows of a batch of sentences. A panel of 64 columns, input after input, is read from its beginning to its end: memory
+//! The `gemm` crate reads a large matrix as it lies or copies it together first; with few rows, either costs more than the sums.
+//! A panel of 64 columns, input after input, is read from its beginning to its end: memory
 //! brings it as fast as it can. Panels are copied together once for all steps of a recurrence ([`Packed`]), or when they are
 //! used, from whatever the matrix is stored as ([`product`]).
 
