@@ -11,7 +11,6 @@ import logging
 import math
 import statistics
 import sys
-import time
 from pathlib import Path
 
 import torch
@@ -78,7 +77,7 @@ class Joey:
         self.model = build_model(config(ours), words, words)
         self.model.loss_function = ("crossentropy", SMOOTHING)
         self.batch = batch
-        self.adam = torch.optim.Adam(self.model.parameters(), 1e-4, betas=(0.9, 0.98), eps=1e-9)
+        self.adam = peers.adam(self.model)
         lengths = (batch.source != models.PAD).sum(1)
         self.inputs = {
             "src": batch.source,
@@ -99,16 +98,7 @@ class Joey:
             return self.loss().item() + ENTROPY
 
     def updates(self, n):
-        self.model.train()
-        seconds = []
-        for _ in range(n):
-            start = time.perf_counter()
-            self.adam.zero_grad(set_to_none=True)
-            self.loss().backward()
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-            self.adam.step()
-            seconds.append(time.perf_counter() - start)
-        return seconds
+        return peers.updates(self.model, self.adam, self.loss, n)
 
 
 def main():

@@ -135,6 +135,24 @@ class Ours:
         self.folder.cleanup()
 
 
+def adam(model):
+    return torch.optim.Adam(model.parameters(), 1e-4, betas=(0.9, 0.98), eps=1e-9)
+
+
+def updates(model, adam, loss, n):
+    """Seconds of each of `n` updates: forward, backward, clipping, Adam."""
+    model.train()
+    seconds = []
+    for _ in range(n):
+        start = time.perf_counter()
+        adam.zero_grad(set_to_none=True)
+        loss().backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        adam.step()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
 class Theirs:
     """PyTorch: eager, in bfloat16 where autocast wants it, or compiled."""
 
@@ -142,7 +160,7 @@ class Theirs:
         make = models.Transformer if config["kind"] == "transformer" else models.Rnn
         self.model, self.batch, self.mode = make(config, weights), batch, mode
         self.run = torch.compile(self.model) if mode == "compiled" else self.model
-        self.adam = torch.optim.Adam(self.model.parameters(), 1e-4, betas=(0.9, 0.98), eps=1e-9)
+        self.adam = adam(self.model)
 
     def loss_of(self, logits):
         targets = self.batch.target.reshape(-1)
@@ -153,20 +171,13 @@ class Theirs:
         with torch.no_grad():
             return self.loss_of(self.model(self.batch)).item()
 
+    def training_loss(self):
+        is_half = self.mode == "bf16"
+        with torch.autocast("cpu", torch.bfloat16) if is_half else contextlib.nullcontext():
+            return self.loss_of(self.run(self.batch))
+
     def updates(self, n):
-        self.model.train()
-        seconds = []
-        for _ in range(n):
-            start = time.perf_counter()
-            self.adam.zero_grad(set_to_none=True)
-            is_half = self.mode == "bf16"
-            with torch.autocast("cpu", torch.bfloat16) if is_half else contextlib.nullcontext():
-                loss = self.loss_of(self.run(self.batch))
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-            self.adam.step()
-            seconds.append(time.perf_counter() - start)
-        return seconds
+        return updates(self.model, self.adam, self.training_loss, n)
 
 
 def spread(seconds):

@@ -1,9 +1,9 @@
 //! Products of rows with a matrix that is kept in panels.
 //!
 //! The `gemm` crate reads a large matrix as it lies or copies it together first; with few rows, either costs more than the sums.
-//! A panel of 64 columns, input after input, is read from its beginning to its end: memory
-//! brings it as fast as it can. Panels are copied together once for all steps of a recurrence ([`Packed`]), or when they are
-//! used, from whatever the matrix is stored as ([`product`]).
+//! A panel of 64 columns, input after input, is read from its beginning to its end: memory brings it as fast as it can. Panels
+//! are copied together once for all steps of a recurrence ([`Packed`]), or when they are used, from whatever the matrix is
+//! stored as ([`product`]).
 
 use super::product::{Matrix, MatrixMut, Start, new_pieces, zeros};
 use super::simd::task_rows;
@@ -25,7 +25,7 @@ const TASK_PRODUCTS: usize = 1 << 17;
 /// Vectors of the machine that a row of sums takes up.
 const VECTORS: usize = 4;
 
-/// `sums[r] = sum over k of x[r][k] panel[k]`, always in the order of the inputs: a row has the same sums whatever other rows
+/// Adds `x[r][k] panel[k]` to `sums[r]` for every input, always in their order: a row has the same sums whatever other rows
 /// there are. `load(k, rows)` writes the rows of the panel from `k` on as floats.
 ///
 /// # Shapes
@@ -48,7 +48,6 @@ impl<L: Fn(usize, &mut [PanelRow])> WithSimd for Loaded<'_, L> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { x, sums, scratch, load } = self;
-        sums.iter_mut().for_each(|sums| sums.fill(0.0));
         for start in (0..x.n_columns()).step_by(scratch.len()) {
             let n = scratch.len().min(x.n_columns() - start);
             let panel = &mut scratch[..n];

@@ -219,9 +219,9 @@ pub fn new_product(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
 /// `a b` with a wide matrix, of which 64 columns at a time are copied together before they are used.
 fn by_panels(a: Matrix, b: Matrix) -> Vec<f32> {
     check_sizes([a.n_rows, b.n_columns], a, b);
-    let rows = a.to_vec();
+    let rows = a.columns().map(|_| a.to_vec());
     panel::product(
-        Matrix::new(&rows, a.n_rows, a.n_columns),
+        rows.as_ref().map_or(a, |rows| Matrix::new(rows, a.n_rows, a.n_columns)),
         b.n_columns,
         #[inline(always)]
         |panel, start, floats| {

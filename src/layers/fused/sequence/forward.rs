@@ -7,34 +7,40 @@ use crate::layers::fused::panel::Packed;
 use crate::layers::fused::product::{Matrix, MatrixMut};
 use crate::layers::fused::simd::tanh;
 
-/// The context of every sentence's query at one step.
-#[allow(clippy::too_many_arguments)]
-#[inline(always)]
-fn attend(
-    kind: &AttentionKind,
-    attention: &AttentionParts,
-    matrix: Option<&Packed>,
-    [first, step, len]: [usize; 3],
-    hidden: &[f32],
-    query: &mut [f32],
-    contexts: &mut [f32],
-    weights: &mut [f32],
-    queries: &mut [f32],
-) {
-    let AttentionParts { source_len, d_key, d_value, .. } = *attention;
-    let n = contexts.len() / d_value;
-    match matrix {
-        Some(matrix) => {
-            matrix.product(MatrixMut::new(query, n, d_key), Matrix::new(hidden, n, hidden.len() / n));
+/// The attention of a task's sentences.
+struct Attending<'a> {
+    kind: &'a AttentionKind,
+    attention: &'a AttentionParts<'a>,
+    matrix: Option<&'a Packed>,
+    /// The first sentence, and the number of steps.
+    first: usize,
+    len: usize,
+    query: Vec<f32>,
+    /// What the backward pass wants to find again.
+    weights: &'a mut [f32],
+    queries: &'a mut [f32],
+}
+
+impl Attending<'_> {
+    /// The context of every sentence's query at one step.
+    #[inline(always)]
+    fn attend(&mut self, step: usize, hidden: &[f32], contexts: &mut [f32]) {
+        let AttentionParts { source_len, d_key, d_value, .. } = *self.attention;
+        let n = contexts.len() / d_value;
+        match self.matrix {
+            Some(matrix) => {
+                let hidden = Matrix::new(hidden, n, hidden.len() / n);
+                matrix.product(MatrixMut::new(&mut self.query, n, d_key), hidden);
+            }
+            None => self.query.copy_from_slice(hidden),
         }
-        None => query.copy_from_slice(hidden),
-    }
-    for i in 0..n {
-        let query = row(query, i, d_key);
-        row_mut(queries, i * len + step, d_key).copy_from_slice(query);
-        let source = attention.source(first + i, &kind.lengths);
-        let weights = row_mut(weights, i * len + step, source_len);
-        alignment::attend(kind.score, query, &source, weights, row_mut(contexts, i, d_value));
+        for i in 0..n {
+            let (query, place) = (row(&self.query, i, d_key), i * self.len + step);
+            row_mut(self.queries, place, d_key).copy_from_slice(query);
+            let source = self.attention.source(self.first + i, &self.kind.lengths);
+            let weights = row_mut(self.weights, place, source_len);
+            alignment::attend(self.kind.score, query, &source, weights, row_mut(contexts, i, d_value));
+        }
     }
 }
 
@@ -61,27 +67,26 @@ impl Sequence {
         };
         let (mut gates, mut recurrent) = (vec![0.0; n * width], vec![0.0; n * width]);
         let attention = self.attention.as_ref().zip(parts.attention.as_ref());
-        let [d_key, d_value] = attention.map_or([0, 0], |(_, attention)| [attention.d_key, attention.d_value]);
-        let (mut query, mut contexts, mut vectors) = (vec![0.0; n * d_key], vec![0.0; n * d_value], vec![0.0; n * d]);
+        let d_value = attention.map_or(0, |(_, attention)| attention.d_value);
+        let (mut contexts, mut vectors) = (vec![0.0; n * d_value], vec![0.0; n * d]);
+        let mut attending = attention.map(|(kind, attention)| Attending {
+            kind,
+            attention,
+            matrix: matrices.query.as_ref(),
+            first,
+            len,
+            query: vec![0.0; n * attention.d_key],
+            weights,
+            queries,
+        });
         for step in self.steps(len) {
             for i in 0..n {
                 let from = row(parts.gates, (first + i) * len + step, width);
                 row_mut(&mut gates, i, width).copy_from_slice(from);
             }
-            if let Some(((kind, attention), matrix)) = attention.zip(matrices.fed.as_ref()) {
-                let fed = if kind.is_before {
-                    let place = [first, step, len];
-                    attend(
-                        kind,
-                        attention,
-                        matrices.query.as_ref(),
-                        place,
-                        &hidden,
-                        &mut query,
-                        &mut contexts,
-                        weights,
-                        queries,
-                    );
+            if let Some((attending, matrix)) = attending.as_mut().zip(matrices.fed.as_ref()) {
+                let fed = if attending.kind.is_before {
+                    attending.attend(step, &hidden, &mut contexts);
                     Matrix::new(&contexts, n, d_value)
                 } else {
                     Matrix::new(&vectors, n, d)
@@ -105,21 +110,10 @@ impl Sequence {
                     row_mut(cells, i * len + step, d_saved),
                 );
             }
-            if let Some((kind, attention)) = attention
-                && let Some((matrix, (_, bias))) = matrices.attentional.as_ref().zip(attention.attentional)
+            if let Some(attending) = &mut attending
+                && let Some((matrix, (_, bias))) = matrices.attentional.as_ref().zip(attending.attention.attentional)
             {
-                let place = [first, step, len];
-                attend(
-                    kind,
-                    attention,
-                    matrices.query.as_ref(),
-                    place,
-                    &hidden,
-                    &mut query,
-                    &mut contexts,
-                    weights,
-                    queries,
-                );
+                attending.attend(step, &hidden, &mut contexts);
                 for i in 0..n {
                     let saved = row_mut(fed, i * len + step, fed_width);
                     saved[..d_value].copy_from_slice(row(&contexts, i, d_value));
