@@ -1,7 +1,8 @@
 //! Scaled dot-product attention in blocks, forward and backward: memory grows with the length, not with its square.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::product::{Matrix, MatrixMut, Start, Threads, add_product, new_pieces, product, zeros};
+use super::matrix::{Matrix, MatrixMut};
+use super::product::{Start, Threads, add_product, new_pieces, product, zeros};
 use super::simd::{self, Dropout, exp, exponentials, vectorized};
 use burn::tensor::Tensor;
 use rayon::prelude::*;

@@ -2,7 +2,8 @@
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::linear::{add_to_rows, affine, rows};
-use super::product::{Matrix, Threads, new_product};
+use super::matrix::Matrix;
+use super::product::{Threads, new_product};
 use super::simd::{Dropout, for_pieces, sum_of_rows};
 use burn::nn;
 use burn::tensor::Tensor;

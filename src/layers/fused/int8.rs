@@ -1,11 +1,15 @@
 //! Matrices in 8 bits, for decoders.
 //!
-//! A decoder reads every weight of the model for each word and multiplies it with a few rows: what it waits for is memory, and
-//! a weight of one byte comes four times as fast as one of four. Only weights are rounded; sums are made in 32-bit floats.
+//! A decoder reads every weight of the model for each word: with a few rows to multiply it waits for memory, and a weight of one
+//! byte comes four times as fast as one of four; with many it waits for the sums, and processors add four products of bytes in
+//! the time of one of floats (`integer.rs`).
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::panel::{self, WIDTH};
-use super::product::{Matrix, Threads, new_product};
+use super::integer::{ByteRow, EXCESS, Int8Rows, Layout, QUAD, Sums};
+use super::matrix::Matrix;
+use super::panel::{WIDTH, columns_of_task};
+use super::product::{Threads, new_columns, new_product};
+use super::simd::vectorized;
 use burn::module::ParamId;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
@@ -14,13 +18,18 @@ use std::sync::Arc;
 
 /// A matrix of integers from -127 to 127, with a factor for each output.
 ///
+/// Rows that it is multiplied with are rounded too, each by its own largest element, as they come.
+///
 /// # Reference
-/// Symmetric, by output and for weights only; Wu et al., Google's Neural Machine Translation System, 2016, section 6, round
-/// activations too and learn with the rounding.
+/// Symmetric, by output and by row; Wu et al., Google's Neural Machine Translation System, 2016, section 6, let a model learn
+/// with the rounding.
 #[derive(Clone, Debug)]
 pub struct Int8Matrix {
-    /// Panels of outputs, each of them input after input; zeros fill up the last.
-    panels: Vec<[i8; WIDTH]>,
+    /// Panels of outputs; zeros fill up the last, and the last inputs of each.
+    panels: Vec<ByteRow>,
+    layout: Layout,
+    /// [`EXCESS`] times the sum of every column, for each panel.
+    excess: Vec<Sums>,
     scales: Vec<f32>,
     n_inputs: usize,
 }
@@ -28,7 +37,11 @@ pub struct Int8Matrix {
 impl Int8Matrix {
     /// Rounds the weights of `x W`, given row by row as `[n_inputs, n_outputs]`; or, with `transposed`, of `x W^T`, given as
     /// `[n_outputs, n_inputs]`.
-    pub fn round(weights: &[f32], [n_rows, n_columns]: [usize; 2], transposed: bool) -> Self {
+    pub fn round(weights: &[f32], shape: [usize; 2], transposed: bool) -> Self {
+        Self::round_in(Layout::of_machine(), weights, shape, transposed)
+    }
+
+    fn round_in(layout: Layout, weights: &[f32], [n_rows, n_columns]: [usize; 2], transposed: bool) -> Self {
         let [n_inputs, n_outputs] = if transposed { [n_columns, n_rows] } else { [n_rows, n_columns] };
         let at = |output: usize, input: usize| weights[place([n_rows, n_columns], transposed, output, input)];
         let scale = |output: usize| {
@@ -37,16 +50,29 @@ impl Int8Matrix {
             if largest > 0.0 { largest / 127.0 } else { 1.0 }
         };
         let scales: Vec<f32> = (0..n_outputs).into_par_iter().map(scale).collect();
-        let mut panels = vec![[0; WIDTH]; n_outputs.div_ceil(WIDTH) * n_inputs];
-        panels.par_chunks_mut(n_inputs.max(1)).enumerate().for_each(|(panel, rows)| {
+        let len = n_inputs.next_multiple_of(QUAD);
+        let mut panels = vec![[0; WIDTH]; n_outputs.div_ceil(WIDTH) * len];
+        let fill = |(panel, rows): (usize, &mut [ByteRow])| {
             let first = panel * WIDTH;
-            for (input, row) in rows.iter_mut().enumerate() {
-                for (i, (value, scale)) in row.iter_mut().zip(&scales[first..]).enumerate() {
-                    *value = (at(first + i, input) / scale).round() as i8;
+            let mut excess = [0; WIDTH];
+            for input in 0..n_inputs {
+                for (column, (scale, excess)) in scales[first..].iter().zip(&mut excess).enumerate() {
+                    let value = (at(first + column, input) / scale).round() as i8;
+                    let [row, place] = layout.place(input, column);
+                    rows[row][place] = value;
+                    *excess += EXCESS * i32::from(value);
                 }
             }
-        });
-        Self { panels, scales, n_inputs }
+            excess
+        };
+        let excess = panels.par_chunks_mut(len.max(1)).enumerate().map(fill).collect();
+        Self { panels, layout, excess, scales, n_inputs }
+    }
+
+    /// One of the panels.
+    fn panel(&self, panel: usize) -> &[ByteRow] {
+        let len = self.n_inputs.next_multiple_of(QUAD);
+        &self.panels[panel * len..][..len]
     }
 
     /// The rounded weights as floats, in the layout that they were given in.
@@ -55,42 +81,52 @@ impl Int8Matrix {
         let shape = if transposed { [n_outputs, self.n_inputs] } else { [self.n_inputs, n_outputs] };
         let mut weights = vec![0.0; n_outputs * self.n_inputs];
         for (output, scale) in self.scales.iter().enumerate() {
-            let panel = &self.panels[output / WIDTH * self.n_inputs..][..self.n_inputs];
-            for (input, row) in panel.iter().enumerate() {
-                weights[place(shape, transposed, output, input)] = scale * f32::from(row[output % WIDTH]);
+            let panel = self.panel(output / WIDTH);
+            for input in 0..self.n_inputs {
+                let [row, byte] = self.layout.place(input, output % WIDTH);
+                weights[place(shape, transposed, output, input)] = scale * f32::from(panel[row][byte]);
             }
         }
         weights
     }
 
-    /// The product with the rows of `x`, plus `bias`. A row comes out the same whatever other rows there are.
+    /// The product with the rows of `x`, rounded, plus `bias`. A row comes out the same whatever other rows there are.
     ///
     /// # Shapes
     /// - x: `[n_rows, n_inputs]`
     /// - output: `[n_rows, n_outputs]`
     fn product(&self, x: &[f32], bias: Option<&[f32]>) -> Vec<f32> {
-        let outputs = |panel: usize| panel * WIDTH..self.scales.len().min((panel + 1) * WIDTH);
-        panel::product(
-            Matrix::new(x, x.len() / self.n_inputs, self.n_inputs),
-            self.scales.len(),
-            #[inline(always)]
-            |panel, start, floats| {
-                let weights = &self.panels[panel * self.n_inputs + start..];
-                for (floats, weights) in floats.iter_mut().zip(weights) {
-                    floats.iter_mut().zip(weights).for_each(|(float, weight)| *float = f32::from(*weight));
-                }
-            },
-            |panel, sums| {
-                for sums in sums {
-                    sums.iter_mut().zip(&self.scales[outputs(panel)]).for_each(|(sum, scale)| *sum *= scale);
-                    if let Some(bias) = bias {
-                        sums.iter_mut().zip(&bias[outputs(panel)]).for_each(|(sum, bias)| *sum += bias);
-                    }
-                }
-            },
-        )
+        let x = Int8Rows::round(x, self.n_inputs, self.layout);
+        let n_rows = x.scales().len();
+        let block = columns_of_task(n_rows * self.n_inputs, self.scales.len(), TASK_PRODUCTS);
+        new_columns(n_rows, self.scales.len(), block, |first, out| {
+            let mut sums = vec![[0; WIDTH]; n_rows];
+            for start in (0..out[0].len()).step_by(WIDTH) {
+                let panel = (first + start) / WIDTH;
+                x.multiply(self.panel(panel), &self.excess[panel], &mut sums);
+                let scales = &self.scales[first + start..];
+                let bias = bias.map(|bias| &bias[first + start..]);
+                vectorized(
+                    #[inline(always)]
+                    || {
+                        for (out, (sums, row_scale)) in out.iter_mut().zip(sums.iter().zip(x.scales())) {
+                            let out = &mut out[start..];
+                            for (out, (sum, scale)) in out.iter_mut().zip(sums.iter().zip(scales)) {
+                                *out = *sum as f32 * (row_scale * scale);
+                            }
+                            if let Some(bias) = bias {
+                                out.iter_mut().zip(bias).take(WIDTH).for_each(|(out, bias)| *out += bias);
+                            }
+                        }
+                    },
+                );
+            }
+        })
     }
 }
+
+/// Multiplications that make a task.
+const TASK_PRODUCTS: usize = 1 << 19;
 
 /// Where the weight from `input` to `output` stands.
 fn place([_, n_columns]: [usize; 2], transposed: bool, output: usize, input: usize) -> usize {
@@ -169,6 +205,7 @@ mod tests {
             let weights = numbers(7 * 45, 3);
             let matrix = Int8Matrix::round(&weights, shape, transposed);
             let rounded = matrix.to_floats(transposed);
+            assert_eq!(Int8Matrix::round_in(Layout::Rows, &weights, shape, transposed).to_floats(transposed), rounded);
             for output in 0..matrix.scales.len() {
                 let places: Vec<usize> =
                     (0..matrix.n_inputs).map(|input| place(shape, transposed, output, input)).collect();
@@ -186,23 +223,27 @@ mod tests {
     }
 
     #[test]
-    fn products_are_those_of_the_rounded_weights() {
+    fn products_are_those_of_the_rounded_numbers() {
         for (n_rows, n_inputs, n_outputs) in
             [(1, 5, 3), (1, 64, 300), (2, 300, 64), (4, 33, 130), (7, 96, 129), (8, 70, 1), (71, 257, 65)]
         {
             let x = numbers(n_rows * n_inputs, 11);
             let bias = numbers(n_outputs, 5);
-            let matrix = Int8Matrix::round(&numbers(n_inputs * n_outputs, 1), [n_inputs, n_outputs], false);
-            let weights = matrix.to_floats(false);
-            let found = matrix.product(&x, Some(&bias));
+            let weights = numbers(n_inputs * n_outputs, 1);
+            let rounded =
+                |layout| Int8Matrix::round_in(layout, &weights, [n_inputs, n_outputs], false).product(&x, Some(&bias));
+            let found = rounded(Layout::of_machine());
+            assert_eq!(found, rounded(Layout::Rows), "every machine finds the same");
+            let matrix = Int8Matrix::round(&weights, [n_inputs, n_outputs], false);
             let alone: Vec<f32> = x.chunks_exact(n_inputs).flat_map(|x| matrix.product(x, Some(&bias))).collect();
             assert_eq!(found, alone, "a row is multiplied the same among {n_rows}");
-            for row in 0..n_rows {
+            let weights = matrix.to_floats(false);
+            for (row, x) in x.chunks_exact(n_inputs).enumerate() {
+                let step = x.iter().fold(0f32, |largest, x| largest.max(x.abs())) / 127.0;
                 for output in 0..n_outputs {
-                    let exact: f64 = (0..n_inputs)
-                        .map(|k| f64::from(x[row * n_inputs + k]) * f64::from(weights[k * n_outputs + output]))
-                        .sum::<f64>()
-                        + f64::from(bias[output]);
+                    let product =
+                        |k: usize| f64::from((x[k] / step).round() * step) * f64::from(weights[k * n_outputs + output]);
+                    let exact = (0..n_inputs).map(product).sum::<f64>() + f64::from(bias[output]);
                     let found = f64::from(found[row * n_outputs + output]);
                     assert!((found - exact).abs() < 1e-4 * (1.0 + exact.abs()), "{row} {output}: {found} {exact}");
                 }

@@ -2,7 +2,8 @@
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::int8::int8_linear;
-use super::product::{Matrix, Threads, new_product};
+use super::matrix::Matrix;
+use super::product::{Threads, new_product};
 use super::simd::{for_pieces, sum_of_rows};
 use crate::layers::Pass;
 use burn::nn;

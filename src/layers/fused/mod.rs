@@ -26,6 +26,8 @@ mod cell;
 mod cross_entropy;
 mod feed_forward;
 mod int8;
+mod integer;
+mod matrix;
 mod one_row;
 mod panel;
 // burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.

@@ -3,7 +3,8 @@
 //! A decoder that writes one sentence multiplies one row with every matrix of the model at each step; the `gemm` crate does
 //! that on one core. From two rows on other ways are faster (`product.rs`).
 
-use super::product::{Matrix, MatrixMut, Threads};
+use super::matrix::{Matrix, MatrixMut};
+use super::product::Threads;
 use super::simd::{sum, vectorized};
 use rayon::prelude::*;
 

@@ -5,8 +5,8 @@
 //! are copied together once for all steps of a recurrence ([`Packed`]), or when they are used, from whatever the matrix is
 //! stored as ([`product`]).
 
-use super::product::{Matrix, MatrixMut, Start, new_pieces, zeros};
-use super::simd::task_rows;
+use super::matrix::{Matrix, MatrixMut};
+use super::product::new_columns;
 use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -17,7 +17,7 @@ pub const WIDTH: usize = 64;
 pub type PanelRow = [f32; WIDTH];
 
 /// Inputs that are loaded at a time: their floats stay in the first cache while all rows are multiplied.
-const DEPTH: usize = 128;
+pub const DEPTH: usize = 128;
 
 /// Multiplications that make a task.
 const TASK_PRODUCTS: usize = 1 << 17;
@@ -31,7 +31,7 @@ const VECTORS: usize = 4;
 /// # Shapes
 /// - x: `[n_rows, n_inputs]`
 /// - sums: `[n_rows, WIDTH]`
-fn multiply(x: Matrix, sums: &mut [PanelRow], scratch: &mut [PanelRow], load: impl Fn(usize, &mut [PanelRow])) {
+pub fn multiply(x: Matrix, sums: &mut [PanelRow], scratch: &mut [PanelRow], load: impl Fn(usize, &mut [PanelRow])) {
     Arch::new().dispatch(Loaded { x, sums, scratch, load });
 }
 
@@ -213,46 +213,45 @@ fn add_block<S: Simd, const R: usize>(
 }
 
 /// The product of the rows of `x` with a matrix of `n_columns` that is loaded panel by panel, over all cores: `load(panel, k,
-/// rows)` writes the rows of a panel from input `k` on as floats, and `finish(panel, sums)` has the last word on its sums.
+/// rows)` writes the rows of a panel from input `k` on as floats.
 ///
 /// # Shapes
 /// - output: `[n_rows, n_columns]`
-pub fn product(
-    x: Matrix,
-    n_columns: usize,
-    load: impl Fn(usize, usize, &mut [PanelRow]) + Sync,
-    finish: impl Fn(usize, &mut [PanelRow]) + Sync,
-) -> Vec<f32> {
+pub fn product(x: Matrix, n_columns: usize, load: impl Fn(usize, usize, &mut [PanelRow]) + Sync) -> Vec<f32> {
     let n_rows = x.n_rows();
-    let mut sums = zeros(n_columns.div_ceil(WIDTH) * n_rows * WIDTH);
-    let scratch = || vec![[0.0; WIDTH]; DEPTH];
-    let panels = sums.par_chunks_exact_mut(n_rows * WIDTH).enumerate();
-    let least = (TASK_PRODUCTS / (n_rows * x.n_columns() * WIDTH).max(1)).max(1);
-    panels.with_min_len(least).for_each_init(scratch, |scratch, (panel, sums)| {
-        let sums = sums.as_chunks_mut().0;
-        multiply(
-            x,
-            sums,
-            scratch,
-            #[inline(always)]
-            |k, rows| load(panel, k, rows),
-        );
-        finish(panel, sums);
-    });
-    if n_rows == 1 {
-        sums.truncate(n_columns);
-        return sums;
-    }
-    // Row after row instead of panel after panel.
-    let join = |start: usize, rows: &mut [f32]| {
-        for (i, row) in rows.chunks_exact_mut(n_columns).enumerate() {
-            for (panel, out) in row.chunks_mut(WIDTH).enumerate() {
-                let place = (panel * n_rows + start / n_columns + i) * WIDTH;
-                out.copy_from_slice(&sums[place..place + out.len()]);
+    let block = columns_of_task(n_rows * x.n_columns(), n_columns, TASK_PRODUCTS);
+    new_columns(n_rows, n_columns, block, |first, out| {
+        let mut scratch = [[0.0; WIDTH]; DEPTH];
+        let mut sums = vec![[0.0; WIDTH]; n_rows];
+        for start in (0..out[0].len()).step_by(WIDTH) {
+            sums.as_flattened_mut().fill(0.0);
+            let panel = (first + start) / WIDTH;
+            multiply(
+                x,
+                &mut sums,
+                &mut scratch,
+                #[inline(always)]
+                |k, rows| load(panel, k, rows),
+            );
+            for (out, sums) in out.iter_mut().zip(&sums) {
+                let out = &mut out[start..];
+                let n = out.len().min(WIDTH);
+                out[..n].copy_from_slice(&sums[..n]);
             }
         }
-    };
-    new_pieces(Start::Zeros(n_rows * n_columns), task_rows(n_columns) * n_columns, join).0
+    })
+}
+
+/// The columns of a product that make a task, in whole panels: `least` multiplications or more, but no more than leaves every
+/// core several tasks of a large product. Each column takes `products` multiplications.
+pub fn columns_of_task(products: usize, n_columns: usize, least: usize) -> usize {
+    /// Tasks for each core, so that none waits long for the last.
+    const TASKS: usize = 4;
+    /// Panels beyond which a task gains nothing.
+    const MOST: usize = 16;
+    let panels = n_columns.div_ceil(WIDTH);
+    let enough = least.div_ceil((products * WIDTH).max(1));
+    WIDTH * (panels / (TASKS * rayon::current_num_threads())).clamp(1, MOST).max(enough)
 }
 
 #[cfg(test)]

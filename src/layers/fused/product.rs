@@ -1,150 +1,18 @@
 //! Matrix products on slices, and vectors that are filled by all cores.
 //!
-//! The only file with `unsafe`, for two reasons. The `gemm` crate, which burn's flex uses too, takes pointers: every pointer
+//! The only file with `unsafe`, for three reasons. The `gemm` crate, which burn's flex uses too, takes pointers: every pointer
 //! here comes from a slice whose length has just been checked against the sizes and strides, and outputs are borrowed mutably.
-//! And new memory is written once, by the core that goes on to use it, instead of being cleared by one core first.
+//! New memory is written once, by the core that goes on to use it, instead of being cleared by one core first. And a function for
+//! instructions that not every processor has may be called only after the processor has been asked.
 #![allow(unsafe_code)]
 
+use super::integer::{self, ByteRow, QUAD, Sums};
+use super::matrix::{Matrix, MatrixMut};
 use super::one_row;
 use super::panel::{self, WIDTH};
-use super::simd::{TASK, task_rows, vectorized};
+use super::simd::{TASK, vectorized};
 use rayon::prelude::*;
 use std::mem::MaybeUninit;
-use std::ops::Range;
-
-/// A matrix inside a slice.
-#[derive(Clone, Copy, Debug)]
-pub struct Matrix<'a> {
-    values: &'a [f32],
-    n_rows: usize,
-    n_columns: usize,
-    row_stride: usize,
-    column_stride: usize,
-}
-
-impl<'a> Matrix<'a> {
-    /// Rows one after the other.
-    pub fn new(values: &'a [f32], n_rows: usize, n_columns: usize) -> Self {
-        Self::strided(values, n_rows, n_columns, n_columns)
-    }
-
-    /// Rows that begin `row_stride` elements apart.
-    pub fn strided(values: &'a [f32], n_rows: usize, n_columns: usize, row_stride: usize) -> Self {
-        check(values.len(), n_rows, n_columns, row_stride);
-        Self { values, n_rows, n_columns, row_stride, column_stride: 1 }
-    }
-
-    /// The number of rows.
-    pub fn n_rows(&self) -> usize {
-        self.n_rows
-    }
-
-    /// The number of columns.
-    pub fn n_columns(&self) -> usize {
-        self.n_columns
-    }
-
-    /// Some of the rows.
-    #[inline(always)]
-    pub fn rows(&self, rows: Range<usize>) -> Self {
-        assert!(rows.start <= rows.end && rows.end <= self.n_rows, "rows {rows:?} of {}", self.n_rows);
-        Self { values: &self.values[rows.start * self.row_stride..], n_rows: rows.len(), ..*self }
-    }
-
-    /// The element in row `i` and column `j`.
-    #[inline(always)]
-    pub fn at(&self, i: usize, j: usize) -> f32 {
-        self.values[i * self.row_stride + j * self.column_stride]
-    }
-
-    /// Row `i`, in a matrix whose rows are contiguous.
-    #[inline(always)]
-    pub fn row(&self, i: usize) -> &'a [f32] {
-        debug_assert!(self.column_stride == 1, "rows of a transposed matrix are not contiguous");
-        &self.values[i * self.row_stride..][..self.n_columns]
-    }
-
-    /// The columns, in a matrix in which they are contiguous and rows are not.
-    #[inline(always)]
-    pub fn columns(&self) -> Option<impl Fn(usize) -> &'a [f32]> {
-        let Self { values, n_rows, column_stride, .. } = *self;
-        (self.column_stride != 1).then_some(move |j: usize| &values[j * column_stride..][..n_rows])
-    }
-
-    /// The elements, row after row.
-    pub fn to_vec(self) -> Vec<f32> {
-        let Self { values, n_rows, n_columns, row_stride, column_stride } = self;
-        let copy = |start: usize, rows: &mut [f32]| {
-            for (i, row) in rows.chunks_exact_mut(n_columns).enumerate() {
-                let first = (start / n_columns + i) * row_stride;
-                row.iter_mut().enumerate().for_each(|(j, value)| *value = values[first + j * column_stride]);
-            }
-        };
-        new_pieces(Start::Zeros(n_rows * n_columns), task_rows(n_columns) * n_columns, copy).0
-    }
-
-    /// Rows become columns; nothing moves.
-    pub fn transposed(self) -> Self {
-        Self {
-            n_rows: self.n_columns,
-            n_columns: self.n_rows,
-            row_stride: self.column_stride,
-            column_stride: self.row_stride,
-            ..self
-        }
-    }
-}
-
-fn check(len: usize, n_rows: usize, n_columns: usize, row_stride: usize) {
-    let needed = if n_rows == 0 || n_columns == 0 { 0 } else { (n_rows - 1) * row_stride + n_columns };
-    assert!(needed <= len && n_columns <= row_stride.max(n_columns), "{n_rows} x {n_columns} matrix in {len} elements");
-}
-
-/// Where a product goes.
-#[derive(Debug)]
-pub struct MatrixMut<'a> {
-    values: &'a mut [f32],
-    n_rows: usize,
-    n_columns: usize,
-    row_stride: usize,
-}
-
-impl<'a> MatrixMut<'a> {
-    /// Rows one after the other.
-    pub fn new(values: &'a mut [f32], n_rows: usize, n_columns: usize) -> Self {
-        Self::strided(values, n_rows, n_columns, n_columns)
-    }
-
-    /// Rows that begin `row_stride` elements apart.
-    pub fn strided(values: &'a mut [f32], n_rows: usize, n_columns: usize, row_stride: usize) -> Self {
-        check(values.len(), n_rows, n_columns, row_stride);
-        assert!(n_rows <= 1 || n_columns <= row_stride, "rows of an output may not overlap");
-        Self { values, n_rows, n_columns, row_stride }
-    }
-}
-
-impl<'a> MatrixMut<'a> {
-    /// The number of rows.
-    pub fn n_rows(&self) -> usize {
-        self.n_rows
-    }
-
-    /// The number of columns.
-    pub fn n_columns(&self) -> usize {
-        self.n_columns
-    }
-
-    /// Row `i`.
-    #[inline(always)]
-    pub fn row_mut(&mut self, i: usize) -> &mut [f32] {
-        &mut self.values[i * self.row_stride..][..self.n_columns]
-    }
-
-    /// The first row.
-    pub fn into_row(self) -> &'a mut [f32] {
-        &mut self.values[..self.n_columns]
-    }
-}
 
 /// Who computes a product.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -230,7 +98,6 @@ fn by_panels(a: Matrix, b: Matrix) -> Vec<f32> {
                 floats[..columns.len()].copy_from_slice(&b.row(start + i)[columns.clone()]);
             }
         },
-        |_, _| (),
     )
 }
 
@@ -245,17 +112,11 @@ fn by_columns(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
         multiply(columns.as_mut_ptr(), [n_rows, n_columns], [1, n_rows], a, b, 1.0, false, threads);
         columns.set_len(n_rows * n_columns);
     }
-    let mut values = vec![0.0; n_rows * n_columns];
-    let mut blocks: Vec<Vec<&mut [f32]>> = (0..n_columns.div_ceil(COLUMNS)).map(|_| Vec::new()).collect();
-    for row in values.chunks_mut(n_columns) {
-        row.chunks_mut(COLUMNS).zip(&mut blocks).for_each(|(piece, block)| block.push(piece));
-    }
-    blocks.into_par_iter().zip(columns.par_chunks(COLUMNS * n_rows)).for_each(|(mut rows, columns)| {
-        for (j, column) in columns.chunks_exact(n_rows).enumerate() {
-            rows.iter_mut().zip(column).for_each(|(row, value)| row[j] = *value);
+    new_columns(n_rows, n_columns, COLUMNS, |first, out| {
+        for (j, column) in columns[first * n_rows..].chunks_exact(n_rows).take(out[0].len()).enumerate() {
+            out.iter_mut().zip(column).for_each(|(row, value)| row[j] = *value);
         }
-    });
-    values
+    })
 }
 
 /// What a new vector begins as.
@@ -308,6 +169,60 @@ pub fn new_pieces<T: Send>(
 /// Zeros, written by all cores.
 pub fn zeros(len: usize) -> Vec<f32> {
     new_pieces(Start::Zeros(len), TASK, |_, _| ()).0
+}
+
+/// A new matrix, row after row, made over all cores in blocks of `block` columns. `work` gets the first column of a block and, of every
+/// row, the piece inside the block, cleared.
+pub fn new_columns(
+    n_rows: usize,
+    n_columns: usize,
+    block: usize,
+    work: impl Fn(usize, &mut [&mut [f32]]) + Sync,
+) -> Vec<f32> {
+    let len = n_rows * n_columns;
+    let mut values: Vec<f32> = Vec::with_capacity(len);
+    let n_blocks = if len == 0 { 0 } else { n_columns.div_ceil(block) };
+    let mut blocks: Vec<Vec<&mut [MaybeUninit<f32>]>> = (0..n_blocks).map(|_| Vec::with_capacity(n_rows)).collect();
+    for row in values.spare_capacity_mut()[..len].chunks_mut(n_columns.max(1)) {
+        row.chunks_mut(block).zip(&mut blocks).for_each(|(piece, block)| block.push(piece));
+    }
+    let make = |(i, pieces): (usize, Vec<&mut [MaybeUninit<f32>]>)| {
+        let clear = |piece: &mut [MaybeUninit<f32>]| piece.iter_mut().for_each(|value| _ = value.write(0.0));
+        let mut pieces: Vec<&mut [f32]> = pieces
+            .into_iter()
+            .map(|piece| {
+                clear(piece);
+                // SAFETY: every element has just been written.
+                unsafe { piece.assume_init_mut() }
+            })
+            .collect();
+        work(i * block, &mut pieces);
+    };
+    if n_blocks <= 1 {
+        blocks.into_iter().enumerate().for_each(make);
+    } else {
+        blocks.into_par_iter().enumerate().for_each(make);
+    }
+    // SAFETY: the pieces are all of the first `len` elements, and each has been written.
+    unsafe { values.set_len(len) };
+    values
+}
+
+/// Adds the products of rows of bytes with a panel of quads.
+///
+/// # Shapes
+/// - x: as many quads for each row as the panel has
+/// - sums: as many as there are rows
+///
+/// # Panics
+/// On a processor that cannot.
+pub fn add_quads(panel: &[[ByteRow; QUAD]], x: &[[u8; QUAD]], sums: &mut [Sums]) {
+    assert!(integer::has_vnni() && x.len() == panel.len() * sums.len());
+    // SAFETY: the processor has the instructions.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        integer::vnni::add_quads(panel, x, sums)
+    }
 }
 
 fn check_sizes([n_rows, n_columns]: [usize; 2], a: Matrix, b: Matrix) {

@@ -134,6 +134,21 @@ pub fn max(values: &[f32]) -> f32 {
     lanes.into_iter().fold(rest, highest)
 }
 
+/// The largest absolute value, of `values` that are numbers; 0 of none.
+#[inline(always)]
+pub fn largest(values: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if b.abs() > a { b.abs() } else { a };
+    let mut lanes = [0.0; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let rest = rest.iter().copied().fold(0.0, larger);
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = larger(*lane, *value);
+        }
+    }
+    lanes.into_iter().fold(rest, larger)
+}
+
 /// Replaces values by `e^(value - max)`; their sum.
 #[inline(always)]
 pub fn exponentials(values: &mut [f32], max: f32) -> f32 {
@@ -307,6 +322,7 @@ mod tests {
             let mut out = vec![1.0; len];
             update([&values], [&mut out], |[x], [old]| [2.0 * x + old]);
             assert!(out.iter().enumerate().all(|(i, value)| *value == 2.0 * i as f32 + 1.0), "{len}");
+            assert_eq!(largest(&values.iter().map(|value| -value).collect::<Vec<_>>()), (len as f32 - 1.0).max(0.0));
             assert_eq!(max(&values), if len == 0 { f32::NEG_INFINITY } else { len as f32 - 1.0 });
         }
     }

@@ -4,7 +4,7 @@ use super::{AttentionParts, Matrices, Parts, Sequence, add, row, row_mut};
 use crate::layers::fused::alignment::{self, SourceGradients};
 use crate::layers::fused::cell;
 use crate::layers::fused::function::Backprop;
-use crate::layers::fused::product::{Matrix, MatrixMut};
+use crate::layers::fused::matrix::{Matrix, MatrixMut};
 
 /// What the backward pass makes, sentence by sentence.
 pub(super) struct Made<'a> {

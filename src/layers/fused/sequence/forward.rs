@@ -3,8 +3,8 @@
 use super::{AttentionKind, AttentionParts, Matrices, Parts, Sequence, row, row_mut};
 use crate::layers::fused::alignment;
 use crate::layers::fused::cell;
+use crate::layers::fused::matrix::{Matrix, MatrixMut};
 use crate::layers::fused::panel::Packed;
-use crate::layers::fused::product::{Matrix, MatrixMut};
 use crate::layers::fused::simd::tanh;
 
 /// The attention of a task's sentences.
