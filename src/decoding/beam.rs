@@ -34,7 +34,7 @@ impl Search {
         for beam in 0..self.open.len() {
             let row = first_row + beam;
             let words = match self.task.forced(step) {
-                Some(word) => &[(word, probabilities.row(row)[word as usize])][..],
+                Some(word) => &[(word, probabilities.of(row, word))][..],
                 None => &likeliest[row],
             };
             candidates.extend(words.iter().map(|(word, gained)| (beam, *word, *gained)));

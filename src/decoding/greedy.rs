@@ -15,11 +15,12 @@ pub(super) fn greedy<M: Seq2Seq>(
     let mut results = Vec::new();
     for step in 0.. {
         let probabilities = open.step(model);
+        let likeliest = probabilities.likeliest(1);
         let mut finished = vec![false; open.tasks.len()];
         for (row, task) in open.tasks.iter().enumerate() {
-            let word = task.forced(step).unwrap_or_else(|| probabilities.best(row));
+            let word = task.forced(step).unwrap_or(likeliest[row][0].0);
             let hypothesis = &mut open.hypotheses[row];
-            hypothesis.append(word, probabilities.row(row)[word as usize], step, config);
+            hypothesis.append(word, probabilities.of(row, word), step, config);
             open.previous[row] = word;
             finished[row] = hypothesis.is_complete || step + 1 >= task.cap;
         }

@@ -122,66 +122,46 @@ pub fn decode<M: Seq2Seq>(
 
 /// Log-probabilities on the host, one row for each hypothesis.
 struct LogProbabilities {
-    values: Vec<f32>,
+    /// Log-probabilities but for a number that is the same for all words of a row.
+    logits: Vec<f32>,
+    /// That number.
+    log_sums: Vec<f32>,
     vocab_size: usize,
 }
+
+/// Padding and the start symbol, which never follow, stand before all other words.
+const FIRST_WORD: usize = BOS as usize + 1;
+const _: () = assert!(PAD < BOS);
 
 impl LogProbabilities {
     /// # Shapes
     /// - logits: `[rows, vocab_size]`
     fn new(logits: Tensor<2>) -> Self {
         let vocab_size = logits.dims()[1];
-        let mut values = crate::models::weights::to_vec(logits);
-        values.par_chunks_mut(vocab_size).for_each(|row| {
-            let log_sum = log_sum_exp(row);
-            row.iter_mut().for_each(|value| *value -= log_sum);
-        });
-        Self { values, vocab_size }
+        let logits = crate::models::weights::to_vec(logits);
+        let rows = logits.par_chunks(vocab_size).with_min_len(task_rows(vocab_size));
+        let log_sums = rows.map(log_sum_exp).collect();
+        Self { logits, log_sums, vocab_size }
     }
 
-    fn row(&self, row: usize) -> &[f32] {
-        &self.values[row * self.vocab_size..][..self.vocab_size]
+    /// That of a word.
+    fn of(&self, row: usize, word: u32) -> f32 {
+        self.logits[row * self.vocab_size + word as usize] - self.log_sums[row]
     }
 
-    /// The words that may follow, with their log-probabilities: padding and the start symbol never do.
+    /// The words that may follow, with their log-probabilities.
     fn candidates(&self, row: usize) -> impl Iterator<Item = (u32, f32)> + '_ {
-        let words = self.row(row).iter().enumerate().map(|(id, value)| (id as u32, *value));
-        words.filter(|(id, _)| *id != PAD && *id != BOS)
+        (FIRST_WORD as u32..self.vocab_size as u32).map(move |word| (word, self.of(row, word)))
     }
-}
 
-impl LogProbabilities {
     /// For every row the `n` likeliest words that may follow, best first; of equals those with the lowest ids.
     fn likeliest(&self, n: usize) -> Vec<Vec<(u32, f32)>> {
-        // Rows that are worth a task of their own.
-        let rows = task_rows(self.vocab_size);
-        (0..self.values.len() / self.vocab_size)
-            .into_par_iter()
-            .with_min_len(rows)
-            .map(|row| self.best_of(row, n))
-            .collect()
-    }
-
-    fn best_of(&self, row: usize, n: usize) -> Vec<(u32, f32)> {
-        let mut best: Vec<(u32, f32)> = Vec::with_capacity(n + 1);
-        for (word, value) in self.candidates(row) {
-            if best.len() == n && value <= best[n - 1].1 {
-                continue;
-            }
-            let place = best.partition_point(|(_, other)| *other >= value);
-            best.insert(place, (word, value));
-            best.truncate(n);
-        }
-        best
-    }
-
-    /// The likeliest word that may follow; of several the one with the lowest id.
-    fn best(&self, row: usize) -> u32 {
-        // Padding and the start symbol stand before all others.
-        const FIRST: usize = BOS as usize + 1;
-        let row = &self.row(row)[FIRST..];
-        let highest = highest(row);
-        (FIRST + row.iter().position(|value| *value == highest).unwrap_or(0)) as u32
+        let rows = self.logits.par_chunks(self.vocab_size).zip(&self.log_sums);
+        let best_of = |(row, log_sum): (&[f32], &f32)| {
+            let best = highest(&row[FIRST_WORD..], n).into_iter();
+            best.map(|(place, logit)| ((FIRST_WORD + place) as u32, logit - log_sum)).collect()
+        };
+        rows.with_min_len(task_rows(self.vocab_size)).map(best_of).collect()
     }
 }
 

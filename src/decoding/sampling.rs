@@ -28,7 +28,7 @@ pub(super) fn sample<M: Seq2Seq>(
                 let word =
                     task.forced(step).unwrap_or_else(|| pick(&probabilities, row, sampling, stream.unit(step as u64)));
                 let hypothesis = &mut open.hypotheses[row];
-                hypothesis.append(word, probabilities.row(row)[word as usize], step, config);
+                hypothesis.append(word, probabilities.of(row, word), step, config);
                 open.previous[row] = word;
                 finished[row] = hypothesis.is_complete || step + 1 >= task.cap;
             }

@@ -1,5 +1,6 @@
 //! Scaled dot-product attention in blocks, forward and backward: memory grows with the length, not with its square.
 
+use super::cache::{Positions, attend_one};
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::matrix::{Matrix, MatrixMut};
 use super::product::{Start, Threads, add_product, new_pieces, product, zeros};
@@ -188,6 +189,22 @@ impl View<'_> {
     }
 
     #[inline(always)]
+    /// Context and log-sum of one query of one head; `weights` has room for the keys that it sees.
+    fn forward_query(&self, first: &Block, context: &mut [f32], weights: &mut [f32]) -> f32 {
+        let Heads { d_head, n_key_value_heads, .. } = *self.heads;
+        let width = self.widths[1];
+        let key = self.key_start + first.head / self.group() * d_head;
+        let positions = Positions {
+            values: &self.key_value[first.sentence * self.key_len * width..],
+            width,
+            key,
+            value: key + n_key_value_heads * d_head,
+        };
+        let bias = self.bias.map(|bias| &bias[(first.head * self.query_len + first.query) * self.key_len..]);
+        attend_one(context, self.queries(first).row(0), positions, bias, weights)
+    }
+
+    #[inline(always)]
     /// Context and log-sum of some queries of one head. `context` begins at the first of them, in a row of `stride` elements.
     fn forward_rows(
         &self,
@@ -199,9 +216,16 @@ impl View<'_> {
     ) {
         let d_head = self.heads.d_head;
         let n = first.n_queries;
+        let column = first.head * d_head;
+        let n_visible = self.n_visible(first.sentence, first.query + n);
+        if n == 1 && self.heads.dropout.is_none() && n_visible <= scratch.len() {
+            // A decoder's: not worth a product of matrices.
+            let context = &mut context[column..][..d_head];
+            log_sums[first.head] = self.forward_query(&first, context, &mut scratch[..n_visible]);
+            return;
+        }
         let mut max = [f32::NEG_INFINITY; QUERIES];
         let mut sum = [0f32; QUERIES];
-        let column = first.head * d_head;
         for block in self.blocks(first.sentence, first.head, first.query, n) {
             let scores = &mut scratch[..n * block.n_keys];
             self.scores(&block, scores);

@@ -174,23 +174,43 @@ pub fn log_sum_exp(values: &[f32]) -> f32 {
         || {
             let highest = max(values);
             let mut piece = [0f32; 256];
-            // Sums of a few hundred in 32 bits, the sum of those in 64.
-            let sums = values.chunks(piece.len()).map(|chunk| {
+            // Sums of a few hundred in 32 bits, the sum of those in 64. A loop: adapters of iterators are compiled apart, for
+            // instructions that every machine has.
+            let mut sum = 0f64;
+            for chunk in values.chunks(piece.len()) {
                 let piece = &mut piece[..chunk.len()];
                 piece.copy_from_slice(chunk);
-                exponentials(piece, highest) as f64
-            });
-            highest + sums.sum::<f64>().ln() as f32
+                sum += exponentials(piece, highest) as f64;
+            }
+            highest + sum.ln() as f32
         },
     )
 }
 
-/// The highest of `values`, which are numbers.
-pub fn highest(values: &[f32]) -> f32 {
+/// The `n` highest of `values`, which are numbers, with their places, highest first; of equals those with the lowest places.
+pub fn highest(values: &[f32], n: usize) -> Vec<(usize, f32)> {
+    /// Values that are passed over at once if none is high enough.
+    const CHUNK: usize = 128;
+    let mut best: Vec<(usize, f32)> = Vec::with_capacity(n + 1);
     vectorized(
         #[inline(always)]
-        || max(values),
-    )
+        || {
+            for (i, chunk) in values.chunks(CHUNK).enumerate() {
+                if best.len() == n && max(chunk) <= best[n - 1].1 {
+                    continue;
+                }
+                for (j, value) in chunk.iter().enumerate() {
+                    if best.len() == n && *value <= best[n - 1].1 {
+                        continue;
+                    }
+                    let place = best.partition_point(|(_, other)| other >= value);
+                    best.insert(place, (i * CHUNK + j, *value));
+                    best.truncate(n);
+                }
+            }
+        },
+    );
+    best
 }
 
 /// `e^x` for `x <= 88` to about one unit in the last place, zero below -87, in instructions that work on many elements at once.
@@ -315,6 +335,19 @@ mod tests {
     }
 
     #[test]
+    fn of_equally_high_values_the_first_are_taken() {
+        let values: Vec<f32> = (0..1000).map(|i| (i * 37 % 10) as f32).collect();
+        let nines: Vec<(usize, f32)> = values.iter().copied().enumerate().filter(|(_, value)| *value == 9.0).collect();
+        assert_eq!(highest(&values, 7), nines[..7]);
+        assert_eq!(
+            highest(&values, 101).last(),
+            values.iter().position(|value| *value == 8.0).map(|i| (i, 8.0)).as_ref()
+        );
+        assert_eq!(highest(&[], 2), []);
+        assert_eq!(highest(&[f32::NEG_INFINITY; 2], 2).len(), 2);
+    }
+
+    #[test]
     fn sums_and_updates_take_every_element_once() {
         for len in [0, 1, 15, 16, 17, 47, 64] {
             let values: Vec<f32> = (0..len).map(|i| i as f32).collect();
@@ -322,6 +355,8 @@ mod tests {
             let mut out = vec![1.0; len];
             update([&values], [&mut out], |[x], [old]| [2.0 * x + old]);
             assert!(out.iter().enumerate().all(|(i, value)| *value == 2.0 * i as f32 + 1.0), "{len}");
+            let found = highest(&values, 3);
+            assert_eq!(found, (0..len).rev().take(3).map(|i| (i, i as f32)).collect::<Vec<_>>());
             assert_eq!(largest(&values.iter().map(|value| -value).collect::<Vec<_>>()), (len as f32 - 1.0).max(0.0));
             assert_eq!(max(&values), if len == 0 { f32::NEG_INFINITY } else { len as f32 - 1.0 });
         }

@@ -1,7 +1,7 @@
-//! Models in 8 bits: the same as their rounded weights as floats, and close to what was rounded.
+//! Models in 8 bits: close to what was rounded, and written out in floats the same as their rounded weights.
 
 use super::laws::column;
-use crate::support::{SAME_TOLERANCE, assert_close, golden, host_backends, largest};
+use crate::support::{SAME_TOLERANCE, assert_close, golden, host_backends};
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::{collect, to_vec};
@@ -22,8 +22,15 @@ fn steps<M: Seq2Seq>(model: &M, source: &[Vec<u32>], words: &[Vec<u32>], is_fuse
     logits
 }
 
+/// How far rounding may move a score, as a part of the largest: a hundred and twenty-seventh of the largest of some thirty
+/// factors, carried through a few layers.
+const ROUNDED_TOLERANCE: f64 = 0.05;
+
+/// How far it may be moved by a sum in another order, after which a factor or two may be rounded the other way.
+const ONE_STEP_TOLERANCE: f64 = 0.01;
+
 #[test]
-fn models_in_8_bits_are_the_models_of_their_rounded_weights() {
+fn models_in_8_bits_are_close_to_what_was_rounded() {
     let mut n_changed = 0;
     for adapter in host_backends() {
         for case in &golden().models {
@@ -33,13 +40,20 @@ fn models_in_8_bits_are_the_models_of_their_rounded_weights() {
             let len = case.target_input.iter().map(Vec::len).min().unwrap();
             let words: Vec<Vec<u32>> = case.target_input.iter().map(|sentence| sentence[..len].to_vec()).collect();
             let found = steps(&int8, &case.source, &words, true);
-            assert_close(&what, &found, &steps(int8.rounded(), &case.source, &words, false), SAME_TOLERANCE);
-
+            let rounded = steps(int8.rounded(), &case.source, &words, false);
+            assert_close(&what, &steps(&int8, &case.source, &words, false), &rounded, SAME_TOLERANCE);
+            // Rows are rounded only where layers are fused.
             let exact = steps(&model, &case.source, &words, true);
-            let error = largest(&found.iter().zip(&exact).map(|(a, b)| f64::from(a - b)).collect::<Vec<f64>>());
-            let exact: Vec<f64> = exact.into_iter().map(f64::from).collect();
-            assert!(error < 0.05 * largest(&exact), "{what}: rounding moves a score by {error}");
-            n_changed += usize::from(error > 1e-4 * largest(&exact));
+            assert_close(&format!("{what}: rounded rows"), &found, &rounded, ROUNDED_TOLERANCE);
+            assert_close(&format!("{what}: rounded rows and weights"), &found, &exact, ROUNDED_TOLERANCE);
+            for from in [&rounded, &exact] {
+                n_changed += usize::from(found.iter().zip(from).any(|(a, b)| (a - b).abs() > 1e-3));
+            }
+            let alone = steps(&int8, &case.source[..1], &words[..1], true);
+            let (among, alone) = (found.chunks(found.len() / len), alone.chunks(alone.len() / len));
+            for (step, (among, alone)) in among.zip(alone).enumerate() {
+                assert_close(&format!("{what}: step {step} alone"), &among[..alone.len()], alone, ONE_STEP_TOLERANCE);
+            }
 
             // Norms, biases and what is looked up keep their bits; matrices do not.
             let (before, after) = (collect(&model), collect(int8.rounded()));
@@ -50,5 +64,5 @@ fn models_in_8_bits_are_the_models_of_their_rounded_weights() {
             }
         }
     }
-    assert_eq!(n_changed, host_backends().len() * golden().models.len(), "rounding changes every model");
+    assert_eq!(n_changed, 2 * host_backends().len() * golden().models.len(), "rounding changes every model");
 }
