@@ -3,6 +3,7 @@
 use super::{DecodingConfig, Hypothesis, LogProbabilities, Task, ids};
 use crate::data::tokenizer::{BOS, EOS};
 use crate::layers::Pass;
+use crate::layers::fused::PackedWeights;
 use crate::models::{Rows, Seq2Seq};
 
 /// The search for one sentence.
@@ -85,6 +86,7 @@ pub(super) fn beam<M: Seq2Seq>(
     model: &M,
     memory: M::Memory,
     tasks: Vec<Task>,
+    packed: &PackedWeights,
     config: &DecodingConfig,
 ) -> Vec<(usize, Vec<Hypothesis>)> {
     let width = config.beam_size;
@@ -101,12 +103,8 @@ pub(super) fn beam<M: Seq2Seq>(
             })
         });
         let previous = ids(previous, &device);
-        let (logits, next) = model.step(
-            previous,
-            state.take().expect("a state is put back"),
-            &memory,
-            &mut Pass::inference().fused(true),
-        );
+        let mut pass = Pass::inference().fused(true).packing(packed);
+        let (logits, next) = model.step(previous, state.take().expect("a state is put back"), &memory, &mut pass);
         let probabilities = LogProbabilities::new(logits);
         let likeliest = probabilities.likeliest(width + 1);
         let n_open = searches.len();

@@ -2,6 +2,7 @@
 
 use super::{DecodingConfig, Hypothesis, Open, Task};
 use crate::data::tokenizer::EOS;
+use crate::layers::fused::PackedWeights;
 use crate::models::Seq2Seq;
 
 /// Decodes `tasks`; among equally likely words the one with the lowest id wins.
@@ -9,9 +10,10 @@ pub(super) fn greedy<M: Seq2Seq>(
     model: &M,
     memory: M::Memory,
     tasks: Vec<Task>,
+    packed: &PackedWeights,
     config: &DecodingConfig,
 ) -> Vec<(usize, Vec<Hypothesis>)> {
-    let mut open = Open::new(model, memory, tasks);
+    let mut open = Open::new(model, memory, tasks, packed);
     let mut results = Vec::new();
     for step in 0.. {
         let probabilities = open.step(model);

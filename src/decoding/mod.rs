@@ -15,7 +15,7 @@ pub use score::score_targets;
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};
 use crate::layers::Pass;
-use crate::layers::fused::{highest, log_sum_exp, task_rows};
+use crate::layers::fused::{PackedWeights, highest, log_sum_exp, task_rows};
 use crate::models::{Rows, Seq2Seq};
 use crate::pool::in_pool;
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -90,6 +90,7 @@ pub fn decode<M: Seq2Seq>(
     let lengths: Vec<(usize, usize)> = real.iter().map(|i| (requests[*i].source.len(), 0)).collect();
     let device = model.device();
     let limit = model.limits().target.map(|limit| limit.len);
+    let packed = PackedWeights::default();
     for batch in plan_by_length(&lengths, config.batch_tokens) {
         for part in batch.chunks((config.batch_sentences / config.beam_size).max(1)) {
             let indices: Vec<usize> = part.iter().map(|i| real[*i]).collect();
@@ -105,9 +106,9 @@ pub fn decode<M: Seq2Seq>(
             let found = in_pool(&device, || {
                 let memory = model.encode(&source, &mut Pass::inference().fused(true));
                 match &config.sampling {
-                    Some(sampling) => sampling::sample(model, memory, tasks, config, sampling, seed),
-                    None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, config),
-                    None => beam::beam(model, memory, tasks, config),
+                    Some(sampling) => sampling::sample(model, memory, tasks, &packed, config, sampling, seed),
+                    None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, &packed, config),
+                    None => beam::beam(model, memory, tasks, &packed, config),
                 }
             });
             for (index, hypotheses) in found {
@@ -173,7 +174,8 @@ fn ids(values: impl IntoIterator<Item = usize>, device: &Device) -> Tensor<1, In
 }
 
 /// The sentences of a batch that are still being decoded, with one hypothesis each.
-struct Open<M: Seq2Seq> {
+struct Open<'a, M: Seq2Seq> {
+    packed: &'a PackedWeights,
     tasks: Vec<Task>,
     memory: M::Memory,
     state: Option<M::State>,
@@ -181,10 +183,11 @@ struct Open<M: Seq2Seq> {
     previous: Vec<u32>,
 }
 
-impl<M: Seq2Seq> Open<M> {
-    fn new(model: &M, memory: M::Memory, tasks: Vec<Task>) -> Self {
+impl<'a, M: Seq2Seq> Open<'a, M> {
+    fn new(model: &M, memory: M::Memory, tasks: Vec<Task>, packed: &'a PackedWeights) -> Self {
         let empty = Hypothesis { tokens: Vec::new(), log_probability: 0.0, score: 0.0, is_complete: false };
         Self {
+            packed,
             state: Some(model.start(&memory, 1)),
             hypotheses: vec![empty; tasks.len()],
             previous: vec![BOS; tasks.len()],
@@ -197,7 +200,8 @@ impl<M: Seq2Seq> Open<M> {
     fn step(&mut self, model: &M) -> LogProbabilities {
         let previous = ids(self.previous.iter().map(|id| *id as usize), &model.device());
         let state = self.state.take().expect("a state is put back after each step");
-        let (logits, state) = model.step(previous, state, &self.memory, &mut Pass::inference().fused(true));
+        let mut pass = Pass::inference().fused(true).packing(self.packed);
+        let (logits, state) = model.step(previous, state, &self.memory, &mut pass);
         self.state = Some(state);
         LogProbabilities::new(logits)
     }

@@ -1,6 +1,7 @@
 //! Sampling: words drawn from the model's distribution.
 
 use super::{DecodingConfig, Hypothesis, LogProbabilities, Open, SamplingConfig, Task, ids};
+use crate::layers::fused::PackedWeights;
 use crate::models::{Rows, Seq2Seq};
 use crate::random::{Purpose, Stream};
 
@@ -11,6 +12,7 @@ pub(super) fn sample<M: Seq2Seq>(
     model: &M,
     memory: M::Memory,
     tasks: Vec<Task>,
+    packed: &PackedWeights,
     config: &DecodingConfig,
     sampling: &SamplingConfig,
     seed: u64,
@@ -18,7 +20,7 @@ pub(super) fn sample<M: Seq2Seq>(
     let mut found: Vec<(usize, Vec<Hypothesis>)> = tasks.iter().map(|task| (task.index, Vec::new())).collect();
     let all = ids(0..tasks.len(), &model.device());
     for draw in 0..config.n_best {
-        let mut open = Open::new(model, memory.select(&all), tasks.clone());
+        let mut open = Open::new(model, memory.select(&all), tasks.clone(), packed);
         let mut results = Vec::new();
         for step in 0.. {
             let probabilities = open.step(model);

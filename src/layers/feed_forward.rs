@@ -58,7 +58,8 @@ impl FeedForward {
     pub fn forward(&self, input: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let is_int8 = pass.int8(self.inner.weight.id).is_some();
         if self.activation == Activation::Relu && pass.fuses(&input.device()) && !is_int8 {
-            return fused::feed_forward(input, &self.inner, &self.outer, pass.next_dropout(self.dropout_rate));
+            let dropout = pass.next_dropout(self.dropout_rate);
+            return fused::feed_forward(input, [&self.inner, &self.outer], dropout, pass);
         }
         let inner = fused::linear_layer(&self.inner, input, pass);
         let active = match self.activation {

@@ -61,6 +61,7 @@ pub struct Pass<'a> {
     dropout: Option<DropoutCounter>,
     is_fused: bool,
     int8: Option<Arc<fused::Int8Weights>>,
+    packed: Option<&'a fused::PackedWeights>,
     replacement_rate: f64,
     trace: Option<&'a mut Trace>,
     watch: Option<&'a mut Watch>,
@@ -104,6 +105,16 @@ impl<'a> Pass<'a> {
     /// The matrix in 8 bits of a parameter, if this pass has it.
     pub fn int8(&self, id: ParamId) -> Option<Arc<fused::Int8Matrix>> {
         self.int8.as_ref().filter(|_| self.is_fused)?.get(id)
+    }
+
+    /// The same pass, as a part of a search in which weights stay as they are: layers that are fused pack them once.
+    pub fn packing(self, packed: &'a fused::PackedWeights) -> Self {
+        Self { packed: Some(packed), ..self }
+    }
+
+    /// Room for the packed weight of a parameter, if this pass is part of a search.
+    pub(crate) fn slot(&self, id: ParamId) -> Option<fused::Slot> {
+        self.packed.map(|packed| packed.slot(id))
     }
 
     /// Whether a decoder reads some of its own words in this pass.

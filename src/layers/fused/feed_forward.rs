@@ -3,8 +3,10 @@
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::linear::{add_to_rows, affine, rows};
 use super::matrix::Matrix;
+use super::panel::{Slot, slot_product};
 use super::product::{Threads, new_product};
 use super::simd::{Dropout, for_pieces, sum_of_rows};
+use crate::layers::Pass;
 use burn::nn;
 use burn::tensor::Tensor;
 
@@ -12,6 +14,8 @@ use burn::tensor::Tensor;
 #[derive(Debug)]
 struct FeedForward {
     dropout: Option<Dropout>,
+    /// Of the two matrices.
+    slots: [Option<Slot>; 2],
 }
 
 /// `dropout(max(0, x W_1 + b_1)) W_2 + b_2`. What lies between the products is made in place and kept once: where it is zero,
@@ -19,12 +23,18 @@ struct FeedForward {
 ///
 /// # Shapes
 /// - input, output: `[batch, len, d_model]`
-pub fn feed_forward(input: Tensor<3>, inner: &nn::Linear, outer: &nn::Linear, dropout: Option<Dropout>) -> Tensor<3> {
+pub fn feed_forward(
+    input: Tensor<3>,
+    [inner, outer]: [&nn::Linear; 2],
+    dropout: Option<Dropout>,
+    pass: &Pass,
+) -> Tensor<3> {
+    let slots = [inner, outer].map(|linear| pass.slot(linear.weight.id));
     let parameters = [inner, outer].into_iter().flat_map(|linear| {
         let bias = linear.bias.as_ref().expect("the layers have biases").val();
         [linear.weight.val().into_dispatch(), bias.into_dispatch()]
     });
-    apply(FeedForward { dropout }, std::iter::once(input.into_dispatch()).chain(parameters).collect())
+    apply(FeedForward { dropout, slots }, std::iter::once(input.into_dispatch()).chain(parameters).collect())
 }
 
 impl Function for FeedForward {
@@ -32,7 +42,8 @@ impl Function for FeedForward {
         let [x, w_1, b_1, w_2, b_2] = inputs else { unreachable!("five inputs") };
         let n_rows = x.values.len() / w_1.shape[0];
         let d_inner = w_1.shape[1];
-        let mut active = new_product(rows(x), rows(w_1), Threads::All);
+        let [inner, outer] = self.slots.each_ref().map(Option::as_ref);
+        let mut active = slot_product(rows(x), rows(w_1), inner);
         for_pieces(
             &mut active,
             d_inner,
@@ -45,7 +56,7 @@ impl Function for FeedForward {
                 }
             },
         );
-        let values = affine(Matrix::new(&active, n_rows, d_inner), rows(w_2), Some(b_2.values));
+        let values = affine(Matrix::new(&active, n_rows, d_inner), rows(w_2), Some(b_2.values), outer);
         Output { shape: x.shape.to_vec(), values, saved: vec![active] }
     }
 

@@ -3,6 +3,7 @@
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::int8::int8_linear;
 use super::matrix::Matrix;
+use super::panel::{Slot, slot_product};
 use super::product::{Threads, new_product};
 use super::simd::{for_pieces, sum_of_rows};
 use crate::layers::Pass;
@@ -13,6 +14,7 @@ use burn::tensor::Tensor;
 #[derive(Debug)]
 struct Linear {
     transposed: bool,
+    slot: Option<Slot>,
 }
 
 /// `x W + b`. Burn's layer adds the bias in a second pass and sums its gradient in a third.
@@ -27,9 +29,20 @@ pub fn linear<const D: usize>(
     bias: Option<Tensor<1>>,
     transposed: bool,
 ) -> Tensor<D> {
+    linear_in(None, input, weight, bias, transposed)
+}
+
+/// The same; `slot` has the packed weight, or room for it.
+fn linear_in<const D: usize>(
+    slot: Option<Slot>,
+    input: Tensor<D>,
+    weight: Tensor<2>,
+    bias: Option<Tensor<1>>,
+    transposed: bool,
+) -> Tensor<D> {
     let mut inputs = vec![input.into_dispatch(), weight.into_dispatch()];
     inputs.extend(bias.map(Tensor::into_dispatch));
-    apply(Linear { transposed }, inputs)
+    apply(Linear { transposed, slot }, inputs)
 }
 
 /// The layer `layer`, fused if `pass` says so.
@@ -40,7 +53,7 @@ pub fn linear_layer<const D: usize>(layer: &nn::Linear, input: Tensor<D>, pass: 
     let bias = layer.bias.as_ref().map(|bias| bias.val());
     match pass.int8(layer.weight.id) {
         Some(matrix) => int8_linear(input, matrix, bias),
-        None => linear(input, layer.weight.val(), bias, false),
+        None => linear_in(pass.slot(layer.weight.id), input, layer.weight.val(), bias, false),
     }
 }
 
@@ -55,7 +68,7 @@ pub fn similarity(input: Tensor<3>, embedding: &nn::Embedding, pass: &Pass) -> T
     }
     match pass.int8(embedding.weight.id) {
         Some(matrix) => int8_linear(input, matrix, None),
-        None => linear(input, embedding.weight.val(), None, true),
+        None => linear_in(pass.slot(embedding.weight.id), input, embedding.weight.val(), None, true),
     }
 }
 
@@ -66,16 +79,16 @@ pub(super) fn rows<'a>(input: &Input<'a>) -> Matrix<'a> {
 }
 
 /// `x W + b` in new memory.
-pub(super) fn affine(x: Matrix, weight: Matrix, bias: Option<&[f32]>) -> Vec<f32> {
-    let Some(bias) = bias else { return new_product(x, weight, Threads::All) };
-    let width = bias.len();
-    let mut out = new_product(x, weight, Threads::All);
-    for_pieces(
-        &mut out,
-        width,
-        #[inline(always)]
-        |_, piece| add_to_rows(piece, bias),
-    );
+pub(super) fn affine(x: Matrix, weight: Matrix, bias: Option<&[f32]>, slot: Option<&Slot>) -> Vec<f32> {
+    let mut out = slot_product(x, weight, slot);
+    if let Some(bias) = bias {
+        for_pieces(
+            &mut out,
+            bias.len(),
+            #[inline(always)]
+            |_, piece| add_to_rows(piece, bias),
+        );
+    }
     out
 }
 
@@ -92,7 +105,7 @@ impl Function for Linear {
         let weight = rows(&inputs[1]);
         let weight = if self.transposed { weight.transposed() } else { weight };
         let d_output = inputs[1].shape[if self.transposed { 0 } else { 1 }];
-        let values = affine(rows(&inputs[0]), weight, inputs.get(2).map(|bias| bias.values));
+        let values = affine(rows(&inputs[0]), weight, inputs.get(2).map(|bias| bias.values), self.slot.as_ref());
         let mut shape = inputs[0].shape.to_vec();
         *shape.last_mut().expect("a tensor has axes") = d_output;
         Output { shape, values, saved: Vec::new() }

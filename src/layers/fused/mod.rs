@@ -47,6 +47,8 @@ pub use cross_entropy::{RowLoss, cross_entropy};
 pub use feed_forward::feed_forward;
 pub use int8::{Int8Matrix, Int8Weights};
 pub use linear::{linear, linear_layer, similarity};
+pub use panel::PackedWeights;
+pub(crate) use panel::Slot;
 pub use residual::{add_dropped, dropout, layer_norm};
 pub use rotation::rotate;
 pub use sequence::{CellParameters, Placement, Reading, StepAttention, attentive_layer, recurrent_layer};

@@ -6,9 +6,11 @@
 //! stored as ([`product`]).
 
 use super::matrix::{Matrix, MatrixMut};
-use super::product::new_columns;
+use super::product::{Start, Threads, new_columns, new_pieces, new_product, prefetch};
+use burn::module::ParamId;
 use pulp::{Arch, Simd, WithSimd};
-use rayon::prelude::*;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Columns of a panel.
 pub const WIDTH: usize = 64;
@@ -18,6 +20,9 @@ pub type PanelRow = [f32; WIDTH];
 
 /// Inputs that are loaded at a time: their floats stay in the first cache while all rows are multiplied.
 pub const DEPTH: usize = 128;
+
+/// Inputs that are used at a time of a panel that memory has yet to bring: those that follow find room in the first cache too.
+const STREAM_DEPTH: usize = 64;
 
 /// Multiplications that make a task.
 const TASK_PRODUCTS: usize = 1 << 17;
@@ -52,16 +57,16 @@ impl<L: Fn(usize, &mut [PanelRow])> WithSimd for Loaded<'_, L> {
             let n = scratch.len().min(x.n_columns() - start);
             let panel = &mut scratch[..n];
             load(start, panel);
-            add_rows(simd, panel, (x, start), sums);
+            add_rows(simd, panel, &[], (x, start), sums);
         }
     }
 }
 
-/// A matrix of floats in panels, for products with few rows at every step of a recurrence.
+/// A matrix of floats in panels, for products at every step of a recurrence or of a search.
 #[derive(Debug)]
 pub struct Packed {
     /// Panels of columns, each of them input after input; zeros fill up the last.
-    panels: Vec<PanelRow>,
+    panels: Vec<f32>,
     n_inputs: usize,
     n_columns: usize,
 }
@@ -73,19 +78,48 @@ impl Packed {
     /// Copies a matrix.
     pub fn new(matrix: Matrix) -> Self {
         let [n_inputs, n_columns] = [matrix.n_rows(), matrix.n_columns()];
-        let mut panels = vec![[0.0; WIDTH]; n_columns.div_ceil(WIDTH) * n_inputs];
-        panels.par_chunks_mut(n_inputs.max(1)).enumerate().for_each(|(panel, rows)| {
-            let first = panel * WIDTH;
-            for (input, row) in rows.iter_mut().enumerate() {
-                let row = &mut row[..WIDTH.min(n_columns - first)];
-                if matrix.columns().is_none() {
-                    row.copy_from_slice(&matrix.row(input)[first..first + row.len()]);
-                } else {
-                    row.iter_mut().enumerate().for_each(|(j, value)| *value = matrix.at(input, first + j));
+        let copy = |first: usize, panel: &mut [f32]| {
+            let (panel, first) = (panel.as_chunks_mut::<WIDTH>().0, first / n_inputs);
+            let columns = first..n_columns.min(first + WIDTH);
+            if let Some(column) = matrix.columns() {
+                for (j, column) in columns.map(column).enumerate() {
+                    panel.iter_mut().zip(column).for_each(|(row, value)| row[j] = *value);
+                }
+            } else {
+                for (input, row) in panel.iter_mut().enumerate() {
+                    row[..columns.len()].copy_from_slice(&matrix.row(input)[columns.clone()]);
                 }
             }
-        });
-        Self { panels, n_inputs, n_columns }
+        };
+        let len = n_columns.div_ceil(WIDTH) * WIDTH * n_inputs;
+        Self { panels: new_pieces(Start::Zeros(len), WIDTH * n_inputs, copy).0, n_inputs, n_columns }
+    }
+
+    /// The panels.
+    fn panels(&self) -> impl Iterator<Item = &[PanelRow]> {
+        self.panels.as_chunks().0.chunks_exact(self.n_inputs)
+    }
+
+    /// `x W` in new memory, over all cores. A row comes out the same whatever other rows there are.
+    pub fn new_product(&self, x: Matrix) -> Vec<f32> {
+        let (n_rows, n_inputs) = (x.n_rows(), self.n_inputs);
+        assert_eq!(x.n_columns(), n_inputs, "inputs");
+        let block = columns_of_task(n_rows * n_inputs, self.n_columns, TASK_PRODUCTS);
+        let panels = self.panels.as_chunks().0;
+        new_columns(n_rows, self.n_columns, block, |first, out| {
+            let mut sums = vec![[0.0; WIDTH]; n_rows];
+            for start in (0..out[0].len()).step_by(WIDTH) {
+                let (panel, next) = panels[(first + start) / WIDTH * n_inputs..].split_at(n_inputs);
+                let next = &next[..next.len().min(STREAM_DEPTH)];
+                sums.as_flattened_mut().fill(0.0);
+                Arch::new().dispatch(PanelProduct { panel, next, x, sums: &mut sums });
+                for (out, sums) in out.iter_mut().zip(&sums) {
+                    let out = &mut out[start..];
+                    let n = out.len().min(WIDTH);
+                    out[..n].copy_from_slice(&sums[..n]);
+                }
+            }
+        })
     }
 
     /// `out = x W` on this thread.
@@ -96,6 +130,57 @@ impl Packed {
     /// `out = out + x W` on this thread.
     pub fn add_product(&self, out: MatrixMut, x: Matrix) {
         Arch::new().dispatch(PackedProduct { packed: self, out, x, adds: true });
+    }
+}
+
+/// The products of all rows with a panel that memory has yet to bring.
+struct PanelProduct<'a> {
+    panel: &'a [PanelRow],
+    /// The beginning of the panel after it.
+    next: &'a [PanelRow],
+    x: Matrix<'a>,
+    sums: &'a mut [PanelRow],
+}
+
+impl WithSimd for PanelProduct<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let mut pieces = self.panel.chunks(STREAM_DEPTH).enumerate().peekable();
+        while let Some((piece, weights)) = pieces.next() {
+            let next = pieces.peek().map_or(self.next, |(_, weights)| weights);
+            add_rows(simd, weights, next, (self.x, piece * STREAM_DEPTH), self.sums);
+        }
+    }
+}
+
+/// The matrices of a model that a search has packed so far: they do not change while it lasts.
+#[derive(Debug, Default)]
+pub struct PackedWeights {
+    slots: Mutex<HashMap<ParamId, Slot>>,
+}
+
+/// Room for the packed matrix of a parameter.
+pub type Slot = Arc<OnceLock<Packed>>;
+
+impl PackedWeights {
+    /// That of a parameter.
+    pub fn slot(&self, id: ParamId) -> Slot {
+        // A panic elsewhere leaves the map as it was.
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.entry(id).or_default().clone()
+    }
+}
+
+/// Rows from which on a search packs matrices: one row is multiplied as fast with a matrix as it lies.
+const SEARCH_ROWS: usize = 2;
+
+/// `x W`, packed into `slot` where there is one.
+pub fn slot_product(x: Matrix, weight: Matrix, slot: Option<&Slot>) -> Vec<f32> {
+    match slot {
+        Some(slot) if x.n_rows() >= SEARCH_ROWS => slot.get_or_init(|| Packed::new(weight)).new_product(x),
+        _ => new_product(x, weight, Threads::All),
     }
 }
 
@@ -116,14 +201,14 @@ impl WithSimd for PackedProduct<'_> {
         assert_eq!(out.n_columns(), packed.n_columns, "columns");
         assert!(x.columns().is_none() && packed.n_inputs > 0, "rows of inputs");
         let mut sums = [[0.0; WIDTH]; ROWS];
-        for (panel, weights) in packed.panels.chunks_exact(packed.n_inputs).enumerate() {
+        for (panel, weights) in packed.panels().enumerate() {
             let columns = panel * WIDTH..packed.n_columns.min((panel + 1) * WIDTH);
             for first in (0..x.n_rows()).step_by(ROWS) {
                 let rows = first..x.n_rows().min(first + ROWS);
                 let sums = &mut sums[..rows.len()];
                 sums.iter_mut().for_each(|sums| sums.fill(0.0));
                 for (piece, weights) in weights.chunks(DEPTH).enumerate() {
-                    add_rows(simd, weights, (x.rows(rows.clone()), piece * DEPTH), sums);
+                    add_rows(simd, weights, &[], (x.rows(rows.clone()), piece * DEPTH), sums);
                 }
                 for (row, sums) in rows.zip(sums) {
                     let out = &mut out.row_mut(row)[columns.clone()];
@@ -137,15 +222,27 @@ impl WithSimd for PackedProduct<'_> {
     }
 }
 
-/// Adds the products of all rows with a piece of a panel that begins at input `start`.
+/// Adds the products of all rows with a piece of a panel that begins at input `start`, while memory brings what comes next.
 #[inline(always)]
-fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], (x, start): (Matrix, usize), sums: &mut [PanelRow]) {
+fn add_rows<S: Simd>(
+    simd: S,
+    panel: &[PanelRow],
+    next: &[PanelRow],
+    (x, start): (Matrix, usize),
+    sums: &mut [PanelRow],
+) {
     // With 16 registers, as AVX2 has, the sums of three rows find room; elsewhere there are 32.
     if S::F32_LANES == 8 {
-        add_blocks::<S, 3>(simd, panel, (x, start), sums);
+        add_blocks::<S, 3>(simd, panel, next, (x, start), sums);
     } else {
-        add_blocks::<S, 6>(simd, panel, (x, start), sums);
+        add_blocks::<S, 6>(simd, panel, next, (x, start), sums);
     }
+}
+
+/// Part `i` of `n` of some rows.
+#[inline(always)]
+pub fn part<T>(rows: &[T], i: usize, n: usize) -> &[T] {
+    &rows[rows.len() * i / n..rows.len() * (i + 1) / n]
 }
 
 /// The same, `MOST` rows at a time.
@@ -153,6 +250,7 @@ fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], (x, start): (Matrix, usize), s
 fn add_blocks<S: Simd, const MOST: usize>(
     simd: S,
     panel: &[PanelRow],
+    next: &[PanelRow],
     (x, start): (Matrix, usize),
     sums: &mut [PanelRow],
 ) {
@@ -160,7 +258,11 @@ fn add_blocks<S: Simd, const MOST: usize>(
     let row = |r: usize| &x.row(r)[start..start + n];
     for group in 0..WIDTH.div_ceil(VECTORS * S::F32_LANES) {
         let (whole, rest) = sums.as_chunks_mut::<MOST>();
+        let n_blocks = whole.len();
         for (i, sums) in whole.iter_mut().enumerate() {
+            if group == 0 {
+                prefetch(part(next, i, n_blocks));
+            }
             add_block(simd, panel, std::array::from_fn(|r| row(i * MOST + r)), sums, group);
         }
         let first = whole.len() * MOST;
@@ -268,7 +370,7 @@ mod tests {
                 let value = |k: usize, j: usize| ((k * 7 + j) % 13) as f32 - 6.0;
                 let panel: Vec<PanelRow> = (start..n_inputs).map(|k| std::array::from_fn(|j| value(k, j))).collect();
                 let mut sums = vec![[1.0; WIDTH]; n_rows];
-                add_rows(simd, &panel, (x, start), &mut sums);
+                add_rows(simd, &panel, &[], (x, start), &mut sums);
                 for (row, sums) in sums.iter().enumerate() {
                     for (j, sum) in sums.iter().enumerate() {
                         // Whole numbers: exact in any order.

@@ -3,7 +3,8 @@
 //! The only file with `unsafe`, for three reasons. The `gemm` crate, which burn's flex uses too, takes pointers: every pointer
 //! here comes from a slice whose length has just been checked against the sizes and strides, and outputs are borrowed mutably.
 //! New memory is written once, by the core that goes on to use it, instead of being cleared by one core first. And a function for
-//! instructions that not every processor has may be called only after the processor has been asked.
+//! instructions that not every processor has may be called only after the processor has been asked; so may hints to memory, which
+//! take pointers too.
 #![allow(unsafe_code)]
 
 use super::integer::{self, ByteRow, QUAD, Sums};
@@ -208,6 +209,19 @@ pub fn new_columns(
     values
 }
 
+/// Asks memory for what will be read soon.
+#[inline(always)]
+pub fn prefetch<T>(values: &[T]) {
+    /// What memory brings at once, in bytes.
+    const LINE: usize = 64;
+    #[cfg(target_arch = "x86_64")]
+    for start in (0..size_of_val(values)).step_by(LINE) {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: the place is inside the slice, and a hint reads nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(values.as_ptr().byte_add(start).cast()) }
+    }
+}
+
 /// Adds the products of rows of bytes with a panel of quads.
 ///
 /// # Shapes
@@ -216,12 +230,12 @@ pub fn new_columns(
 ///
 /// # Panics
 /// On a processor that cannot.
-pub fn add_quads(panel: &[[ByteRow; QUAD]], x: &[[u8; QUAD]], sums: &mut [Sums]) {
+pub fn add_quads(panel: &[[ByteRow; QUAD]], next: &[[ByteRow; QUAD]], x: &[[u8; QUAD]], sums: &mut [Sums]) {
     assert!(integer::has_vnni() && x.len() == panel.len() * sums.len());
     // SAFETY: the processor has the instructions.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        integer::vnni::add_quads(panel, x, sums)
+        integer::vnni::add_quads(panel, next, x, sums)
     }
 }
 
