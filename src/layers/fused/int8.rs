@@ -69,10 +69,10 @@ impl Int8Matrix {
         Self { panels, layout, excess, scales, n_inputs }
     }
 
-    /// One of the panels; none beyond the last.
+    /// One of the panels.
     fn panel(&self, panel: usize) -> &[ByteRow] {
         let len = self.n_inputs.next_multiple_of(QUAD);
-        self.panels.chunks(len).nth(panel).unwrap_or_default()
+        &self.panels[panel * len..][..len]
     }
 
     /// The rounded weights as floats, in the layout that they were given in.
@@ -103,7 +103,7 @@ impl Int8Matrix {
             let mut sums = vec![[0; WIDTH]; n_rows];
             for start in (0..out[0].len()).step_by(WIDTH) {
                 let panel = (first + start) / WIDTH;
-                x.multiply(self.panel(panel), self.panel(panel + 1), &self.excess[panel], &mut sums);
+                x.multiply(self.panel(panel), &self.excess[panel], &mut sums);
                 let scales = &self.scales[first + start..];
                 let bias = bias.map(|bias| &bias[first + start..]);
                 vectorized(

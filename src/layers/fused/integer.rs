@@ -107,11 +107,11 @@ impl Int8Rows {
     }
 
     /// The sums of products of every row with a panel, in the layout that the rows were rounded for. `excess` is [`EXCESS`] times
-    /// the sum of every column; `next` is the panel that comes after, if there is one.
-    pub fn multiply(&self, panel: &[ByteRow], next: &[ByteRow], excess: &Sums, sums: &mut [Sums]) {
+    /// the sum of every column.
+    pub fn multiply(&self, panel: &[ByteRow], excess: &Sums, sums: &mut [Sums]) {
         let Some(floats) = &self.floats else {
             sums.iter_mut().for_each(|sums| *sums = excess.map(|excess| -excess));
-            return add_quads(panel.as_chunks().0, next.as_chunks().0, &self.bytes, sums);
+            return add_quads(panel.as_chunks().0, &self.bytes, sums);
         };
         sums.as_flattened_mut().fill(0);
         let mut scratch = [[0.0; WIDTH]; panel::DEPTH];
@@ -139,8 +139,6 @@ impl Int8Rows {
 #[cfg(target_arch = "x86_64")]
 pub mod vnni {
     use super::{ByteRow, QUAD, Sums};
-    use crate::layers::fused::panel::part;
-    use crate::layers::fused::product::prefetch;
     use pulp::cast;
     use std::arch::x86_64::{__m512i, _mm512_dpbusd_epi32, _mm512_set1_epi32};
 
@@ -153,19 +151,14 @@ pub mod vnni {
     /// A row of sums in registers.
     const VECTORS: usize = 4;
 
-    /// Adds the products of rows with a panel, while memory brings the next. The elements of rows are taken as they are, from 0
-    /// to 255.
+    /// Adds the products of rows with a panel. The elements of rows are taken as they are, from 0 to 255.
     #[target_feature(enable = "avx512f,avx512vnni")]
-    pub fn add_quads(panel: &[[ByteRow; QUAD]], next: &[[ByteRow; QUAD]], x: &[[u8; QUAD]], sums: &mut [Sums]) {
+    pub fn add_quads(panel: &[[ByteRow; QUAD]], x: &[[u8; QUAD]], sums: &mut [Sums]) {
         let n_quads = panel.len();
-        let mut pieces = panel.chunks(DEPTH).enumerate().peekable();
-        while let Some((piece, quads)) = pieces.next() {
-            let next = pieces.peek().map_or(&next[..next.len().min(DEPTH)], |(_, quads)| quads);
+        for (piece, quads) in panel.chunks(DEPTH).enumerate() {
             let row = |r: usize| &x[r * n_quads + piece * DEPTH..][..quads.len()];
             let (whole, rest) = sums.as_chunks_mut::<ROWS>();
-            let n_blocks = whole.len();
             for (i, sums) in whole.iter_mut().enumerate() {
-                prefetch(part(next, i, n_blocks));
                 add_block(quads, std::array::from_fn(|r| row(i * ROWS + r)), sums);
             }
             let first = whole.len() * ROWS;
@@ -236,7 +229,7 @@ mod tests {
                     }
                 }
                 let mut sums = vec![[7; WIDTH]; n_rows];
-                rows.multiply(&panel, &[], &excess, &mut sums);
+                rows.multiply(&panel, &excess, &mut sums);
                 for (row, sums) in sums.iter().enumerate() {
                     for (j, sum) in sums.iter().enumerate() {
                         assert_eq!(*sum, exact(row, j), "{layout:?}, row {row} of {n_rows} x {n_inputs}, column {j}");

@@ -6,7 +6,7 @@
 //! stored as ([`product`]).
 
 use super::matrix::{Matrix, MatrixMut};
-use super::product::{Start, Threads, new_columns, new_pieces, new_product, prefetch};
+use super::product::{Start, Threads, new_columns, new_pieces, new_product};
 use burn::module::ParamId;
 use pulp::{Arch, Simd, WithSimd};
 use std::collections::HashMap;
@@ -20,9 +20,6 @@ pub type PanelRow = [f32; WIDTH];
 
 /// Inputs that are loaded at a time: their floats stay in the first cache while all rows are multiplied.
 pub const DEPTH: usize = 128;
-
-/// Inputs that are used at a time of a panel that memory has yet to bring: those that follow find room in the first cache too.
-const STREAM_DEPTH: usize = 64;
 
 /// Multiplications that make a task.
 const TASK_PRODUCTS: usize = 1 << 17;
@@ -57,7 +54,7 @@ impl<L: Fn(usize, &mut [PanelRow])> WithSimd for Loaded<'_, L> {
             let n = scratch.len().min(x.n_columns() - start);
             let panel = &mut scratch[..n];
             load(start, panel);
-            add_rows(simd, panel, &[], (x, start), sums);
+            add_rows(simd, panel, (x, start), sums);
         }
     }
 }
@@ -102,23 +99,11 @@ impl Packed {
 
     /// `x W` in new memory, over all cores. A row comes out the same whatever other rows there are.
     pub fn new_product(&self, x: Matrix) -> Vec<f32> {
-        let (n_rows, n_inputs) = (x.n_rows(), self.n_inputs);
+        let n_inputs = self.n_inputs;
         assert_eq!(x.n_columns(), n_inputs, "inputs");
-        let block = columns_of_task(n_rows * n_inputs, self.n_columns, TASK_PRODUCTS);
-        let panels = self.panels.as_chunks().0;
-        new_columns(n_rows, self.n_columns, block, |first, out| {
-            let mut sums = vec![[0.0; WIDTH]; n_rows];
-            for start in (0..out[0].len()).step_by(WIDTH) {
-                let (panel, next) = panels[(first + start) / WIDTH * n_inputs..].split_at(n_inputs);
-                let next = &next[..next.len().min(STREAM_DEPTH)];
-                sums.as_flattened_mut().fill(0.0);
-                Arch::new().dispatch(PanelProduct { panel, next, x, sums: &mut sums });
-                for (out, sums) in out.iter_mut().zip(&sums) {
-                    let out = &mut out[start..];
-                    let n = out.len().min(WIDTH);
-                    out[..n].copy_from_slice(&sums[..n]);
-                }
-            }
+        in_panels(x, self.n_columns, |panel, sums| {
+            let panel = &self.panels[panel * WIDTH * n_inputs..][..WIDTH * n_inputs];
+            Arch::new().dispatch(PanelProduct { panel: panel.as_chunks().0, x, sums });
         })
     }
 
@@ -133,11 +118,9 @@ impl Packed {
     }
 }
 
-/// The products of all rows with a panel that memory has yet to bring.
+/// The products of all rows with a panel.
 struct PanelProduct<'a> {
     panel: &'a [PanelRow],
-    /// The beginning of the panel after it.
-    next: &'a [PanelRow],
     x: Matrix<'a>,
     sums: &'a mut [PanelRow],
 }
@@ -147,10 +130,8 @@ impl WithSimd for PanelProduct<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let mut pieces = self.panel.chunks(STREAM_DEPTH).enumerate().peekable();
-        while let Some((piece, weights)) = pieces.next() {
-            let next = pieces.peek().map_or(self.next, |(_, weights)| weights);
-            add_rows(simd, weights, next, (self.x, piece * STREAM_DEPTH), self.sums);
+        for (piece, weights) in self.panel.chunks(DEPTH).enumerate() {
+            add_rows(simd, weights, (self.x, piece * DEPTH), self.sums);
         }
     }
 }
@@ -208,7 +189,7 @@ impl WithSimd for PackedProduct<'_> {
                 let sums = &mut sums[..rows.len()];
                 sums.iter_mut().for_each(|sums| sums.fill(0.0));
                 for (piece, weights) in weights.chunks(DEPTH).enumerate() {
-                    add_rows(simd, weights, &[], (x.rows(rows.clone()), piece * DEPTH), sums);
+                    add_rows(simd, weights, (x.rows(rows.clone()), piece * DEPTH), sums);
                 }
                 for (row, sums) in rows.zip(sums) {
                     let out = &mut out.row_mut(row)[columns.clone()];
@@ -222,27 +203,15 @@ impl WithSimd for PackedProduct<'_> {
     }
 }
 
-/// Adds the products of all rows with a piece of a panel that begins at input `start`, while memory brings what comes next.
+/// Adds the products of all rows with a piece of a panel that begins at input `start`.
 #[inline(always)]
-fn add_rows<S: Simd>(
-    simd: S,
-    panel: &[PanelRow],
-    next: &[PanelRow],
-    (x, start): (Matrix, usize),
-    sums: &mut [PanelRow],
-) {
+fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], (x, start): (Matrix, usize), sums: &mut [PanelRow]) {
     // With 16 registers, as AVX2 has, the sums of three rows find room; elsewhere there are 32.
     if S::F32_LANES == 8 {
-        add_blocks::<S, 3>(simd, panel, next, (x, start), sums);
+        add_blocks::<S, 3>(simd, panel, (x, start), sums);
     } else {
-        add_blocks::<S, 6>(simd, panel, next, (x, start), sums);
+        add_blocks::<S, 6>(simd, panel, (x, start), sums);
     }
-}
-
-/// Part `i` of `n` of some rows.
-#[inline(always)]
-pub fn part<T>(rows: &[T], i: usize, n: usize) -> &[T] {
-    &rows[rows.len() * i / n..rows.len() * (i + 1) / n]
 }
 
 /// The same, `MOST` rows at a time.
@@ -250,7 +219,6 @@ pub fn part<T>(rows: &[T], i: usize, n: usize) -> &[T] {
 fn add_blocks<S: Simd, const MOST: usize>(
     simd: S,
     panel: &[PanelRow],
-    next: &[PanelRow],
     (x, start): (Matrix, usize),
     sums: &mut [PanelRow],
 ) {
@@ -258,11 +226,7 @@ fn add_blocks<S: Simd, const MOST: usize>(
     let row = |r: usize| &x.row(r)[start..start + n];
     for group in 0..WIDTH.div_ceil(VECTORS * S::F32_LANES) {
         let (whole, rest) = sums.as_chunks_mut::<MOST>();
-        let n_blocks = whole.len();
         for (i, sums) in whole.iter_mut().enumerate() {
-            if group == 0 {
-                prefetch(part(next, i, n_blocks));
-            }
             add_block(simd, panel, std::array::from_fn(|r| row(i * MOST + r)), sums, group);
         }
         let first = whole.len() * MOST;
@@ -320,21 +284,26 @@ fn add_block<S: Simd, const R: usize>(
 /// # Shapes
 /// - output: `[n_rows, n_columns]`
 pub fn product(x: Matrix, n_columns: usize, load: impl Fn(usize, usize, &mut [PanelRow]) + Sync) -> Vec<f32> {
+    in_panels(x, n_columns, |panel, sums| {
+        multiply(
+            x,
+            sums,
+            &mut [[0.0; WIDTH]; DEPTH],
+            #[inline(always)]
+            |k, rows| load(panel, k, rows),
+        );
+    })
+}
+
+/// A product with a matrix of `n_columns`, over all cores; `add(panel, sums)` adds the products of the rows of `x` with a panel.
+fn in_panels(x: Matrix, n_columns: usize, add: impl Fn(usize, &mut [PanelRow]) + Sync) -> Vec<f32> {
     let n_rows = x.n_rows();
     let block = columns_of_task(n_rows * x.n_columns(), n_columns, TASK_PRODUCTS);
     new_columns(n_rows, n_columns, block, |first, out| {
-        let mut scratch = [[0.0; WIDTH]; DEPTH];
         let mut sums = vec![[0.0; WIDTH]; n_rows];
         for start in (0..out[0].len()).step_by(WIDTH) {
             sums.as_flattened_mut().fill(0.0);
-            let panel = (first + start) / WIDTH;
-            multiply(
-                x,
-                &mut sums,
-                &mut scratch,
-                #[inline(always)]
-                |k, rows| load(panel, k, rows),
-            );
+            add((first + start) / WIDTH, &mut sums);
             for (out, sums) in out.iter_mut().zip(&sums) {
                 let out = &mut out[start..];
                 let n = out.len().min(WIDTH);
@@ -370,7 +339,7 @@ mod tests {
                 let value = |k: usize, j: usize| ((k * 7 + j) % 13) as f32 - 6.0;
                 let panel: Vec<PanelRow> = (start..n_inputs).map(|k| std::array::from_fn(|j| value(k, j))).collect();
                 let mut sums = vec![[1.0; WIDTH]; n_rows];
-                add_rows(simd, &panel, &[], (x, start), &mut sums);
+                add_rows(simd, &panel, (x, start), &mut sums);
                 for (row, sums) in sums.iter().enumerate() {
                     for (j, sum) in sums.iter().enumerate() {
                         // Whole numbers: exact in any order.

@@ -3,8 +3,7 @@
 //! The only file with `unsafe`, for three reasons. The `gemm` crate, which burn's flex uses too, takes pointers: every pointer
 //! here comes from a slice whose length has just been checked against the sizes and strides, and outputs are borrowed mutably.
 //! New memory is written once, by the core that goes on to use it, instead of being cleared by one core first. And a function for
-//! instructions that not every processor has may be called only after the processor has been asked; so may hints to memory, which
-//! take pointers too.
+//! instructions that not every processor has may be called only after the processor has been asked.
 #![allow(unsafe_code)]
 
 use super::integer::{self, ByteRow, QUAD, Sums};
@@ -209,19 +208,6 @@ pub fn new_columns(
     values
 }
 
-/// Asks memory for what will be read soon.
-#[inline(always)]
-pub fn prefetch<T>(values: &[T]) {
-    /// What memory brings at once, in bytes.
-    const LINE: usize = 64;
-    #[cfg(target_arch = "x86_64")]
-    for start in (0..size_of_val(values)).step_by(LINE) {
-        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
-        // SAFETY: the place is inside the slice, and a hint reads nothing.
-        unsafe { _mm_prefetch::<_MM_HINT_T1>(values.as_ptr().byte_add(start).cast()) }
-    }
-}
-
 /// Adds the products of rows of bytes with a panel of quads.
 ///
 /// # Shapes
@@ -230,12 +216,12 @@ pub fn prefetch<T>(values: &[T]) {
 ///
 /// # Panics
 /// On a processor that cannot.
-pub fn add_quads(panel: &[[ByteRow; QUAD]], next: &[[ByteRow; QUAD]], x: &[[u8; QUAD]], sums: &mut [Sums]) {
+pub fn add_quads(panel: &[[ByteRow; QUAD]], x: &[[u8; QUAD]], sums: &mut [Sums]) {
     assert!(integer::has_vnni() && x.len() == panel.len() * sums.len());
     // SAFETY: the processor has the instructions.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        integer::vnni::add_quads(panel, next, x, sums)
+        integer::vnni::add_quads(panel, x, sums)
     }
 }
 
@@ -315,12 +301,15 @@ mod tests {
             let mut out = vec![-1.0; n_rows * stride];
             packed.product(MatrixMut::strided(&mut out, n_rows, n_columns, stride), a);
             from_turned.add_product(MatrixMut::strided(&mut out, n_rows, n_columns, stride), a);
+            let whole = packed.new_product(a);
             for (i, out) in out.chunks_exact(stride).enumerate() {
+                assert_eq!(whole[i * n_columns..][..n_columns], packed.new_product(a.rows(i..i + 1)), "row {i}");
                 let mut alone = vec![0.0; n_columns];
                 packed.product(MatrixMut::new(&mut alone, 1, n_columns), a.rows(i..i + 1));
                 for (j, alone) in alone.into_iter().enumerate() {
                     let exact: f64 = (0..depth).map(|k| f64::from(a.at(i, k)) * f64::from(b[k * n_columns + j])).sum();
                     assert!((f64::from(alone) - exact).abs() < 1e-4, "{n_rows} rows, {i} {j}: {alone}, not {exact}");
+                    assert_eq!(whole[i * n_columns + j], alone, "row {i} of {n_rows}, column {j}");
                     assert_eq!(out[j], 2.0 * alone, "row {i} of {n_rows}, column {j}");
                 }
                 assert_eq!(out[n_columns..], [-1.0; 3]);
