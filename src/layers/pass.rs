@@ -117,6 +117,11 @@ impl<'a> Pass<'a> {
         self.packed.map(|packed| packed.slot(id))
     }
 
+    /// Whether this pass has the weight of a parameter in another form.
+    pub fn has_own_weight(&self, id: ParamId) -> bool {
+        self.packed.is_some() || self.int8(id).is_some()
+    }
+
     /// Whether a decoder reads some of its own words in this pass.
     pub fn replaces_inputs(&self) -> bool {
         self.dropout.is_some() && self.replacement_rate > 0.0

@@ -99,6 +99,9 @@ impl Readout {
         rate: f64,
     ) -> Tensor<3> {
         let read = match &self.deep {
+            Some(deep) if pass.fuses(&state.device()) && !pass.has_own_weight(deep.weight.id) => {
+                return fused::deep_output([state, embedded, context], deep, pass.next_dropout(rate));
+            }
             Some(deep) => {
                 let pairs = fused::linear_layer(deep, Tensor::cat(vec![state, embedded, context], 2), pass);
                 let half = pairs.dims()[2] / 2;

@@ -12,6 +12,7 @@
 //! | [`linear`] | the second pass of the bias, copies of transposed operands |
 //! | [`attention`] | splitting, turning and merging heads; the matrix of weights, in both passes |
 //! | [`feed_forward`] | four passes between the products; the mask |
+//! | [`deep_output`] | putting its inputs side by side; all passes but one between product and dropout |
 //! | [`add_dropped`], [`dropout`] | the mask |
 //! | [`cross_entropy`] | all passes over the logits but two |
 //! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
@@ -24,6 +25,7 @@ mod attention;
 mod cache;
 mod cell;
 mod cross_entropy;
+mod deep_output;
 mod feed_forward;
 mod int8;
 mod integer;
@@ -44,6 +46,7 @@ pub use alignment::AlignmentScore;
 pub use attention::{Heads, Projected, attention};
 pub use cache::{GrowingCache, step_attention};
 pub use cross_entropy::{RowLoss, cross_entropy};
+pub use deep_output::deep_output;
 pub use feed_forward::feed_forward;
 pub use int8::{Int8Matrix, Int8Weights};
 pub use linear::{linear, linear_layer, similarity};

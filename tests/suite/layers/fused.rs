@@ -230,7 +230,9 @@ fn recurrences() -> impl Strategy<Value = RnnConfig> {
             input_feeding
         }),
     ];
-    (cell, attention, any::<bool>(), any::<bool>()).prop_map(|(cell, attention, reverse_source, starts_at_zero)| {
+    let readout = prop_oneof![Just(ReadoutConfig::StateContext {}), Just(ReadoutConfig::DeepOutput { d_maxout: 5 })];
+    let flags = (any::<bool>(), any::<bool>());
+    (cell, attention, readout, flags).prop_map(|(cell, attention, readout, (reverse_source, starts_at_zero))| {
         RnnConfig {
             cell,
             // The width of one direction is that of the decoder, so that any score can compare them.
@@ -238,7 +240,7 @@ fn recurrences() -> impl Strategy<Value = RnnConfig> {
             attention,
             reverse_source,
             bridge: if starts_at_zero { Bridge::Zeros } else { Bridge::Learned },
-            readout: ReadoutConfig::StateContext {},
+            readout,
             d_embedding: 6,
             d_hidden: 7,
             dropout_rate: 0.2,
