@@ -12,6 +12,7 @@
 //! | [`linear`] | the second pass of the bias, copies of transposed operands |
 //! | [`attention`] | splitting, turning and merging heads; the matrix of weights, in both passes |
 //! | [`feed_forward`] | four passes between the products; the mask |
+//! | [`embedding`] | scaling; clearing the table's gradient on one core |
 //! | [`deep_output`] | putting its inputs side by side; all passes but one between product and dropout |
 //! | [`add_dropped`], [`dropout`] | the mask |
 //! | [`cross_entropy`] | all passes over the logits but two |
@@ -26,6 +27,7 @@ mod cache;
 mod cell;
 mod cross_entropy;
 mod deep_output;
+mod embedding;
 mod feed_forward;
 mod int8;
 mod integer;
@@ -47,6 +49,7 @@ pub use attention::{Heads, Projected, attention};
 pub use cache::{GrowingCache, step_attention};
 pub use cross_entropy::{RowLoss, cross_entropy};
 pub use deep_output::deep_output;
+pub use embedding::embedding;
 pub use feed_forward::feed_forward;
 pub use int8::{Int8Matrix, Int8Weights};
 pub use linear::{linear, linear_layer, similarity};

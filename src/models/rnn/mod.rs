@@ -15,7 +15,7 @@ use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::attention::Attention;
 use crate::layers::recurrent::{Cell, CellState, Encoded, RecurrentEncoder};
-use crate::layers::{Init, Pass};
+use crate::layers::{Init, Pass, fused};
 use bridge::BridgeLayer;
 use burn::module::Module;
 use burn::nn::{Embedding, Linear};
@@ -132,7 +132,8 @@ impl Seq2Seq for RnnModel {
     type State = RnnState;
 
     fn encode(&self, source: &Padded, pass: &mut Pass) -> RnnMemory {
-        let embedded = pass.watch_input(self.source_embedding.forward(source.ids.clone()));
+        let embedded = fused::embedding(source.ids.clone(), &self.source_embedding, 1.0, pass);
+        let embedded = pass.watch_input(embedded);
         pass.record("encoder.embedded", || embedded.clone());
         let embedded = if self.reverse_source { reversed(embedded, &source.lengths) } else { embedded };
         let embedded = pass.dropout(embedded, self.dropout_rate);
@@ -173,7 +174,7 @@ impl Seq2Seq for RnnModel {
         memory: &RnnMemory,
         pass: &mut Pass,
     ) -> (Tensor<2>, RnnState) {
-        let embedded = self.target_embedding.forward(previous.unsqueeze_dim(1));
+        let embedded = fused::embedding(previous.unsqueeze_dim(1), &self.target_embedding, 1.0, pass);
         pass.record("decoder.embedded", || embedded.clone());
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone(), pass).squeeze_dim::<2>(1);
@@ -195,7 +196,7 @@ impl Seq2Seq for RnnModel {
         }
         let memory = self.encode(source, pass);
         let len = target_input.len();
-        let embedded = self.target_embedding.forward(target_input.ids.clone());
+        let embedded = fused::embedding(target_input.ids.clone(), &self.target_embedding, 1.0, pass);
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone(), pass);
         if let Some(fixed) = self.fixed_input(&memory) {

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::layers::attention::multi_head::{SourceKeyValue, TargetKeyValue};
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, PositionConfig, Side};
-use crate::layers::{Init, Mask, Pass};
+use crate::layers::{Init, Mask, Pass, fused};
 use burn::module::Module;
 use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
@@ -105,8 +105,8 @@ impl Rows for TransformerState {
 }
 
 impl TransformerModel {
-    fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>) -> Tensor<3> {
-        embedding.forward(ids).mul_scalar((self.d_model as f64).sqrt())
+    fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>, pass: &Pass) -> Tensor<3> {
+        fused::embedding(ids, embedding, (self.d_model as f64).sqrt(), pass)
     }
 
     fn decoder_position(&self) -> &Position {
@@ -115,7 +115,7 @@ impl TransformerModel {
 
     /// The target's words from position `offset` on, as the decoder's first layer sees them.
     fn embed_target(&self, ids: Tensor<2, Int>, offset: usize, pass: &mut Pass) -> Tensor<3> {
-        let embedded = self.decoder_position().embed(self.embed(&self.target_embedding, ids), offset);
+        let embedded = self.decoder_position().embed(self.embed(&self.target_embedding, ids, pass), offset);
         pass.dropout(embedded, self.embedding_dropout_rate)
     }
 
@@ -151,7 +151,8 @@ impl Seq2Seq for TransformerModel {
         let mask = Mask::padding(&source.lengths, source.len(), &device);
         let positions = self.position.in_attention(0, source.len(), &device);
         let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
-        let embedded = pass.watch_input(self.position.embed(self.embed(embedding, source.ids.clone()), 0));
+        let embedded = self.position.embed(self.embed(embedding, source.ids.clone(), pass), 0);
+        let embedded = pass.watch_input(embedded);
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
         for (i, layer) in self.encoder.iter().enumerate() {
