@@ -24,8 +24,8 @@ pub(super) struct DecodingArgs {
     /// Source tokens in a batch.
     #[arg(long)]
     batch_tokens: Option<usize>,
-    /// Round weights to 8 bits: three times as fast for one sentence at a time, no faster for more
-    /// than a hundred rows (sentences times beams), and nearly as good; on the CPU only.
+    /// Multiply in 8 bits, weights and what they are multiplied with: two to six times as fast, and
+    /// nearly as good; on the CPU only.
     #[arg(long)]
     int8: bool,
     /// Draw at random instead of searching.
@@ -72,7 +72,7 @@ impl DecodingArgs {
         Ok(config)
     }
 
-    /// Rounds the weights of `loaded`, if they shall have 8 bits. The model that comes back is the same in those 8 bits: it
+    /// Rounds the weights of `loaded`, if they shall have 8 bits. The model that comes back multiplies in those 8 bits: it
     /// decodes faster.
     pub(super) fn round(&self, loaded: &mut LoadedModel) -> Result<Option<Int8Model>> {
         if !self.int8 {

@@ -10,7 +10,8 @@ use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use std::sync::Arc;
 
-/// A model for decoding, with the weights of its linear layers and of its output rounded to 8 bits.
+/// A model for decoding, with the weights of its linear layers and of its output rounded to 8 bits, and what they are multiplied
+/// with too.
 ///
 /// Recurrent cells keep all their bits where they run as one operation; so do source embeddings, norms and biases. The model has the
 /// rounded weights as floats too, for what does not run as one operation.

@@ -3,7 +3,7 @@
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::linear::{add_to_rows, affine, rows};
 use super::matrix::Matrix;
-use super::panel::{Slot, slot_product};
+use super::packed::{Slot, slot_product};
 use super::product::{Threads, new_product};
 use super::simd::{Dropout, for_pieces, sum_of_rows};
 use crate::layers::Pass;

@@ -212,7 +212,7 @@ mod tests {
         for (n_rows, n_inputs) in [(1, 4), (1, 5), (2, 2050), (5, 33), (6, 512), (7, 516), (13, 1029), (40, 260)] {
             // The largest integers that there are, so that sums overflow a float unless they are cut in time.
             let x: Vec<f32> = (0..n_rows * n_inputs).map(|i| if i % 7 == 0 { -127.0 } else { 127.0 }).collect();
-            let weight = |k: usize, j: usize| if (k * 5 + j) % 11 == 0 { (j % 100) as i8 } else { 127 };
+            let weight = |k: usize, j: usize| if (k * 5 + j).is_multiple_of(11) { (j % 100) as i8 } else { 127 };
             let exact = |row: usize, j: usize| -> i32 {
                 (0..n_inputs).map(|k| x[row * n_inputs + k] as i32 * i32::from(weight(k, j))).sum()
             };
@@ -222,10 +222,10 @@ mod tests {
                 let mut panel = vec![[0; WIDTH]; n_inputs.next_multiple_of(QUAD)];
                 let mut excess = [0; WIDTH];
                 for k in 0..n_inputs {
-                    for j in 0..WIDTH {
+                    for (j, excess) in excess.iter_mut().enumerate() {
                         let [row, place] = layout.place(k, j);
                         panel[row][place] = weight(k, j);
-                        excess[j] += EXCESS * i32::from(weight(k, j));
+                        *excess += EXCESS * i32::from(weight(k, j));
                     }
                 }
                 let mut sums = vec![[7; WIDTH]; n_rows];

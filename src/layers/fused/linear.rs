@@ -3,7 +3,7 @@
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::int8::int8_linear;
 use super::matrix::Matrix;
-use super::panel::{Slot, slot_product};
+use super::packed::{Slot, slot_product};
 use super::product::{Threads, new_product};
 use super::simd::{for_pieces, sum_of_rows};
 use crate::layers::Pass;

@@ -33,6 +33,7 @@ mod int8;
 mod integer;
 mod matrix;
 mod one_row;
+mod packed;
 mod panel;
 // burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.
 #[allow(deprecated)]
@@ -53,8 +54,8 @@ pub use embedding::embedding;
 pub use feed_forward::feed_forward;
 pub use int8::{Int8Matrix, Int8Weights};
 pub use linear::{linear, linear_layer, similarity};
-pub use panel::PackedWeights;
-pub(crate) use panel::Slot;
+pub use packed::PackedWeights;
+pub(crate) use packed::Slot;
 pub use residual::{add_dropped, dropout, layer_norm};
 pub use rotation::rotate;
 pub use sequence::{CellParameters, Placement, Reading, StepAttention, attentive_layer, recurrent_layer};

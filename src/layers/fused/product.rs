@@ -283,6 +283,7 @@ unsafe fn multiply(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layers::fused::packed;
 
     fn numbers(n: usize, seed: usize) -> Vec<f32> {
         (0..n).map(|i| ((i + seed) * 7919 % 1009) as f32 / 504.5 - 1.0).collect()
@@ -294,8 +295,8 @@ mod tests {
             let (a, b) = (numbers(n_rows * depth, 3), numbers(depth * n_columns, 11));
             let a = Matrix::new(&a, n_rows, depth);
             let turned = Matrix::new(&b, depth, n_columns).transposed().to_vec();
-            let packed = panel::Packed::new(Matrix::new(&b, depth, n_columns));
-            let from_turned = panel::Packed::new(Matrix::new(&turned, n_columns, depth).transposed());
+            let packed = packed::Packed::new(Matrix::new(&b, depth, n_columns));
+            let from_turned = packed::Packed::new(Matrix::new(&turned, n_columns, depth).transposed());
             // Rows of the output have others' elements between them, which stay as they are.
             let stride = n_columns + 3;
             let mut out = vec![-1.0; n_rows * stride];

@@ -4,7 +4,7 @@ use super::{AttentionKind, AttentionParts, Matrices, Parts, Sequence, row, row_m
 use crate::layers::fused::alignment;
 use crate::layers::fused::cell;
 use crate::layers::fused::matrix::{Matrix, MatrixMut};
-use crate::layers::fused::panel::Packed;
+use crate::layers::fused::packed::Packed;
 use crate::layers::fused::simd::tanh;
 
 /// The attention of a task's sentences.

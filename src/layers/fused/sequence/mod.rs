@@ -7,7 +7,7 @@ use super::alignment::{AlignmentScore, Source};
 use super::cell;
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::matrix::Matrix;
-use super::panel::Packed;
+use super::packed::Packed;
 use super::product::{Threads, new_product, zeros};
 use super::simd::{sum_of_rows, vectorized};
 use crate::layers::recurrent::{CellKind, CellState};
