@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     /// The layouts that this machine can multiply.
-    pub fn layouts() -> Vec<Layout> {
+    fn layouts() -> Vec<Layout> {
         [Layout::Rows].into_iter().chain((Layout::of_machine() == Layout::Quads).then_some(Layout::Quads)).collect()
     }
 

@@ -108,9 +108,7 @@ impl WithSimd for PackedProduct<'_> {
                 let rows = first..x.n_rows().min(first + ROWS);
                 let sums = &mut sums[..rows.len()];
                 sums.iter_mut().for_each(|sums| sums.fill(0.0));
-                for (piece, weights) in weights.chunks(DEPTH).enumerate() {
-                    add_rows(simd, weights, (x.rows(rows.clone()), piece * DEPTH), sums);
-                }
+                PanelProduct { panel: weights, x: x.rows(rows.clone()), sums }.with_simd(simd);
                 for (row, sums) in rows.zip(sums) {
                     let out = &mut out.row_mut(row)[columns.clone()];
                     match adds {
