@@ -76,8 +76,10 @@ impl Function for FeedForward {
             d_inner,
             #[inline(always)]
             |start, piece| {
+                // Multiplied in any case, so that the choice is an instruction and not a branch.
                 for (value, active) in piece.iter_mut().zip(&active[start..]) {
-                    *value = if *active > 0.0 { *value * kept } else { 0.0 };
+                    let scaled = *value * kept;
+                    *value = if *active > 0.0 { scaled } else { 0.0 };
                 }
             },
         );
