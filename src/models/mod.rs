@@ -10,6 +10,7 @@ pub mod transformer;
 pub mod weights;
 
 pub use int8::Int8Model;
+pub use readout::Scores;
 pub use rnn::{RnnConfig, RnnModel};
 pub use transformer::{TransformerConfig, TransformerModel};
 
@@ -258,6 +259,14 @@ impl Model {
         match self {
             Self::Rnn(model) => model.has_tied_output(),
             Self::Transformer(model) => model.has_tied_output(),
+        }
+    }
+
+    /// The scores of a training batch after the true words.
+    pub fn scores(&self, batch: &Batch, pass: &mut Pass) -> Scores<'_> {
+        match self {
+            Self::Rnn(model) => model.scores(&batch.source, &batch.target_input, pass),
+            Self::Transformer(model) => model.scores(&batch.source, &batch.target_input, pass),
         }
     }
 

@@ -1,6 +1,7 @@
 //! From a decoder's vector to a score for every word.
 
-use crate::layers::{Init, Pass, fused};
+use crate::layers::fused::{self, RowLoss};
+use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::nn::{Embedding, Linear};
 use burn::tensor::Tensor;
@@ -40,6 +41,40 @@ impl Output {
             Some(projection) => fused::linear_layer(projection, input, pass),
             None => fused::similarity(input, embedding, pass),
         }
+    }
+}
+
+/// The scores of words before the last product is made: as logits, or on the way to the loss.
+#[derive(Clone, Debug)]
+pub struct Scores<'a> {
+    /// `[batch, len, d_input]`.
+    pub(super) input: Tensor<3>,
+    pub(super) output: &'a Output,
+    pub(super) embedding: &'a Embedding,
+}
+
+impl Scores<'_> {
+    /// # Shapes
+    /// - output: `[batch, len, vocab_size]`
+    pub fn logits(self, pass: &mut Pass) -> Tensor<3> {
+        let logits = self.output.forward(self.input, self.embedding, pass);
+        pass.record("decoder.logits", || logits.clone());
+        logits
+    }
+
+    /// The smoothed cross-entropy of `targets` and every row's part in it, made without the logits of rows that have none. For
+    /// layers that are fused; see [`fused::projected_cross_entropy`].
+    pub fn cross_entropy(
+        self,
+        targets: Vec<Option<u32>>,
+        smoothing: f64,
+        scale: f64,
+    ) -> (Tensor<1>, Vec<Option<RowLoss>>) {
+        let weight = match &self.output.projection {
+            Some(projection) => (projection.weight.val(), projection.bias.as_ref().map(|bias| bias.val()), false),
+            None => (self.embedding.weight.val(), None, true),
+        };
+        fused::projected_cross_entropy(self.input, weight, targets, smoothing, scale)
     }
 }
 

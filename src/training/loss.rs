@@ -1,7 +1,10 @@
 //! Label-smoothed cross-entropy in closed form.
 
+use crate::data::batch::Batch;
 use crate::data::tokenizer::PAD;
-use crate::layers::fused;
+use crate::layers::Pass;
+use crate::layers::fused::{self, RowLoss};
+use crate::models::{Model, Seq2Seq};
 use burn::tensor::{Int, Tensor, TensorData, activation};
 
 /// The sums of a batch; divide by the tokens for means.
@@ -54,9 +57,26 @@ pub fn smoothed_cross_entropy(logits: Tensor<3>, targets: &[u32], smoothing: f64
     }
 }
 
+/// [`smoothed_cross_entropy`] of what `model` makes of a batch in training, fused with the product that makes the logits where
+/// `pass` fuses layers.
+pub fn batch_loss(model: &Model, batch: &Batch, smoothing: f64, n_total: usize, pass: &mut Pass) -> Loss {
+    if !pass.fuses(&model.device()) || pass.replaces_inputs() {
+        let logits = model.forward_batch(batch, pass);
+        return smoothed_cross_entropy(logits, &batch.target_ids, smoothing, n_total);
+    }
+    let scores = model.scores(batch, pass);
+    from_rows(scores.cross_entropy(real(&batch.target_ids), smoothing, 1.0 / n_total as f64))
+}
+
+fn real(targets: &[u32]) -> Vec<Option<u32>> {
+    targets.iter().map(|target| (*target != PAD).then_some(*target)).collect()
+}
+
 fn on_host(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -> Loss {
-    let targets = targets.iter().map(|target| (*target != PAD).then_some(*target)).collect();
-    let (mean, rows) = fused::cross_entropy(logits, targets, smoothing, 1.0 / n_total as f64);
+    from_rows(fused::cross_entropy(logits, real(targets), smoothing, 1.0 / n_total as f64))
+}
+
+fn from_rows((mean, rows): (Tensor<1>, Vec<Option<RowLoss>>)) -> Loss {
     let mut sums = LossSums::default();
     for row in rows.into_iter().flatten() {
         sums += LossSums {

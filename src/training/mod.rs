@@ -42,7 +42,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::train::{InferenceStep, TrainOutput, TrainStep};
 use learner::Trainer;
-use loss::{LossSums, smoothed_cross_entropy};
+use loss::{LossSums, batch_loss, smoothed_cross_entropy};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -82,8 +82,7 @@ pub struct UpdatePart {
 pub fn gradients(model: &Model, part: &UpdatePart) -> (GradientsParams, LossSums) {
     let pass = Pass::training(part.seed, part.place.0, part.place.1).fused(part.is_fused);
     let mut pass = pass.replacing_inputs(part.replacement_rate);
-    let logits = model.forward_batch(&part.batch, &mut pass);
-    let loss = smoothed_cross_entropy(logits, &part.batch.target_ids, part.smoothing, part.n_total);
+    let loss = batch_loss(model, &part.batch, part.smoothing, part.n_total, &mut pass);
     (GradientsParams::from_grads(loss.mean.backward(), model), loss.sums)
 }
 

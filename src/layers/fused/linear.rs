@@ -92,6 +92,24 @@ pub(super) fn affine(x: Matrix, weight: Matrix, bias: Option<&[f32]>, slot: Opti
     out
 }
 
+/// The gradients of `x W`, or of `x W^T` if `transposed`, with respect to `x` and `W`.
+pub(super) fn gradients_of_product(
+    x: Matrix,
+    weight: Matrix,
+    transposed: bool,
+    gradient: Matrix,
+    wanted: [bool; 2],
+) -> [Gradient; 2] {
+    let of_x = || new_product(gradient, if transposed { weight } else { weight.transposed() }, Threads::All);
+    let of_weight = || match transposed {
+        true => new_product(gradient.transposed(), x, Threads::All),
+        false => new_product(x.transposed(), gradient, Threads::All),
+    };
+    // Side by side, so that no core waits at the end of each.
+    let (of_x, of_weight) = rayon::join(|| Gradient::when(wanted[0], of_x), || Gradient::when(wanted[1], of_weight));
+    [of_x, of_weight]
+}
+
 /// Adds `bias` to every row.
 #[inline(always)]
 pub(super) fn add_to_rows(rows: &mut [f32], bias: &[f32]) {
@@ -115,18 +133,8 @@ impl Function for Linear {
         let (x, weight) = (rows(&of.inputs[0]), rows(&of.inputs[1]));
         let d_output = of.inputs[1].shape[if self.transposed { 0 } else { 1 }];
         let gradient = Matrix::new(of.gradient, of.gradient.len() / d_output, d_output);
-        let of_input =
-            || new_product(gradient, if self.transposed { weight } else { weight.transposed() }, Threads::All);
-        let of_weight = || {
-            if self.transposed {
-                new_product(gradient.transposed(), x, Threads::All)
-            } else {
-                new_product(x.transposed(), gradient, Threads::All)
-            }
-        };
-        // Side by side, so that no core waits at the end of each.
-        let (of_input, of_weight) =
-            rayon::join(|| Gradient::when(of.wanted[0], of_input), || Gradient::when(of.wanted[1], of_weight));
+        let wanted = [of.wanted[0], of.wanted[1]];
+        let [of_input, of_weight] = gradients_of_product(x, weight, self.transposed, gradient, wanted);
         let mut gradients = vec![of_input, of_weight];
         if let Some(wanted) = of.wanted.get(2) {
             gradients.push(Gradient::when(*wanted, || sum_of_rows(of.gradient, d_output)));

@@ -16,6 +16,7 @@
 //! | [`deep_output`] | putting its inputs side by side; all passes but one between product and dropout |
 //! | [`add_dropped`], [`dropout`] | the mask |
 //! | [`cross_entropy`] | all passes over the logits but two |
+//! | [`projected_cross_entropy`] | a second copy of the logits; the logits of padding, a third of a batch of short sentences |
 //! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
 //! | [`layer_norm`], [`rotate`] | all passes but one |
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
@@ -48,7 +49,7 @@ mod simd;
 pub use alignment::AlignmentScore;
 pub use attention::{Heads, Projected, attention};
 pub use cache::{GrowingCache, step_attention};
-pub use cross_entropy::{RowLoss, cross_entropy};
+pub use cross_entropy::{RowLoss, cross_entropy, projected_cross_entropy};
 pub use deep_output::deep_output;
 pub use embedding::embedding;
 pub use feed_forward::feed_forward;

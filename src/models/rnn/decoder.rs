@@ -6,6 +6,7 @@ use crate::layers::attention::{Attention, AttentionMemory};
 use crate::layers::fused::{self, Reading};
 use crate::layers::recurrent::{CellState, unbind_steps};
 use crate::models::Seq2Seq;
+use crate::models::readout::Scores;
 use burn::tensor::Tensor;
 
 /// What a step hands to the readout.
@@ -178,21 +179,18 @@ impl RnnModel {
     ///
     /// # Shapes
     /// - states, embedded, contexts: `[batch, len, width]`
-    /// - output: `[batch, len, vocab_size]`
-    pub(super) fn logits(
+    pub(super) fn scores_of(
         &self,
         states: Tensor<3>,
         embedded: Tensor<3>,
         contexts: Tensor<3>,
         pass: &mut Pass,
-    ) -> Tensor<3> {
-        let mut read = self.readout.forward(states, embedded, contexts, pass, self.dropout_rate);
+    ) -> Scores<'_> {
+        let mut input = self.readout.forward(states, embedded, contexts, pass, self.dropout_rate);
         if let Some(projection) = &self.output_projection {
-            read = fused::linear_layer(projection, read, pass);
+            input = fused::linear_layer(projection, input, pass);
         }
-        pass.record("decoder.readout", || read.clone());
-        let logits = self.output.forward(read, &self.target_embedding, pass);
-        pass.record("decoder.logits", || logits.clone());
-        logits
+        pass.record("decoder.readout", || input.clone());
+        Scores { input, output: &self.output, embedding: &self.target_embedding }
     }
 }

@@ -9,7 +9,7 @@ mod state;
 pub use config::{Bridge, ContextUse, Directions, OutputKind, RnnConfig};
 pub use state::{RnnMemory, RnnState};
 
-use super::readout::{Output, Readout};
+use super::readout::{Output, Readout, Scores};
 use super::{LengthLimits, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::Result;
@@ -127,6 +127,31 @@ impl RnnModel {
     }
 }
 
+impl RnnModel {
+    /// The scores of every target position after the true words, as [`Seq2Seq::forward`] has them unless the pass replaces some.
+    pub fn scores(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Scores<'_> {
+        let memory = self.encode(source, pass);
+        let len = target_input.len();
+        let embedded = fused::embedding(target_input.ids.clone(), &self.target_embedding, 1.0, pass);
+        let embedded = pass.dropout(embedded, self.dropout_rate);
+        let mut gates = self.decoder[0].project(embedded.clone(), pass);
+        if let Some(fixed) = self.fixed_input(&memory) {
+            gates = gates + fixed.unsqueeze_dim(1);
+        }
+        let (states, contexts) = match self.advance_fused(gates.clone(), &memory, pass) {
+            Some(read) => read,
+            None => self.advance_in_steps(gates, &memory, pass),
+        };
+        let steps: Vec<usize> = (0..len).collect();
+        let (contexts, states) = match (self.attend_late(states.clone(), &steps, &memory, pass), contexts) {
+            (Some((contexts, attentional)), _) => (contexts, attentional),
+            (None, Some(contexts)) => (contexts, states),
+            (None, None) => (memory.context.unsqueeze_dim::<3>(1).repeat_dim(1, len), states),
+        };
+        self.scores_of(states, embedded, contexts, pass)
+    }
+}
+
 impl Seq2Seq for RnnModel {
     type Memory = RnnMemory;
     type State = RnnState;
@@ -186,33 +211,15 @@ impl Seq2Seq for RnnModel {
         let (state, read) = self.advance(gates, state, memory, pass);
         let read = self.attend_late_in_step(read, step, memory, pass);
         let context = read.context.unwrap_or_else(|| repeat_rows(memory.context.clone(), n_beams));
-        let logits = self.logits(read.state.unsqueeze_dim(1), embedded, context.unsqueeze_dim(1), pass);
-        (logits.squeeze_dim(1), state)
+        let scores = self.scores_of(read.state.unsqueeze_dim(1), embedded, context.unsqueeze_dim(1), pass);
+        (scores.logits(pass).squeeze_dim(1), state)
     }
 
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
         if pass.replaces_inputs() {
             return self.forward_sampled(source, target_input, pass);
         }
-        let memory = self.encode(source, pass);
-        let len = target_input.len();
-        let embedded = fused::embedding(target_input.ids.clone(), &self.target_embedding, 1.0, pass);
-        let embedded = pass.dropout(embedded, self.dropout_rate);
-        let mut gates = self.decoder[0].project(embedded.clone(), pass);
-        if let Some(fixed) = self.fixed_input(&memory) {
-            gates = gates + fixed.unsqueeze_dim(1);
-        }
-        let (states, contexts) = match self.advance_fused(gates.clone(), &memory, pass) {
-            Some(read) => read,
-            None => self.advance_in_steps(gates, &memory, pass),
-        };
-        let steps: Vec<usize> = (0..len).collect();
-        let (contexts, states) = match (self.attend_late(states.clone(), &steps, &memory, pass), contexts) {
-            (Some((contexts, attentional)), _) => (contexts, attentional),
-            (None, Some(contexts)) => (contexts, states),
-            (None, None) => (memory.context.unsqueeze_dim::<3>(1).repeat_dim(1, len), states),
-        };
-        self.logits(states, embedded, contexts, pass)
+        self.scores(source, target_input, pass).logits(pass)
     }
 
     fn limits(&self) -> LengthLimits {

@@ -5,7 +5,7 @@ mod layer;
 
 pub use config::{NormPosition, TiedEmbeddings, TransformerConfig};
 
-use super::readout::Output;
+use super::readout::{Output, Scores};
 use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
@@ -119,12 +119,29 @@ impl TransformerModel {
         pass.dropout(embedded, self.embedding_dropout_rate)
     }
 
-    fn logits(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let x = normalized(&self.decoder_norm, x, pass);
-        pass.record("decoder.readout", || x.clone());
-        let logits = self.output.forward(x, &self.target_embedding, pass);
-        pass.record("decoder.logits", || logits.clone());
-        logits
+    fn scores_of(&self, x: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
+        let input = normalized(&self.decoder_norm, x, pass);
+        pass.record("decoder.readout", || input.clone());
+        Scores { input, output: &self.output, embedding: &self.target_embedding }
+    }
+
+    /// The scores of every target position, as [`Seq2Seq::forward`] has them.
+    pub fn scores(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Scores<'_> {
+        let memory = self.encode(source, pass);
+        // Padding follows the real tokens, so whoever may not see the future does not see padding either.
+        let device = target_input.ids.device();
+        let causal = Mask::causal(target_input.len(), &device);
+        let positions = self.decoder_position().in_attention(0, target_input.len(), &device);
+        let mut x = self.embed_target(target_input.ids.clone(), 0, pass);
+        for (i, layer) in self.decoder.iter().enumerate() {
+            x = pass.scoped(format_args!("decoder.{i}"), |pass| {
+                let x = layer.self_residual.around(x, pass, |x, pass| {
+                    pass.scoped("self_attention", |pass| layer.self_attention.forward(x, &causal, &positions, pass))
+                });
+                layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
+            });
+        }
+        self.scores_of(x, pass)
     }
 }
 
@@ -188,25 +205,11 @@ impl Seq2Seq for TransformerModel {
             });
         }
         state.len += 1;
-        (self.logits(x, pass).squeeze_dim(1), state)
+        (self.scores_of(x, pass).logits(pass).squeeze_dim(1), state)
     }
 
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
-        let memory = self.encode(source, pass);
-        // Padding follows the real tokens, so whoever may not see the future does not see padding either.
-        let device = target_input.ids.device();
-        let causal = Mask::causal(target_input.len(), &device);
-        let positions = self.decoder_position().in_attention(0, target_input.len(), &device);
-        let mut x = self.embed_target(target_input.ids.clone(), 0, pass);
-        for (i, layer) in self.decoder.iter().enumerate() {
-            x = pass.scoped(format_args!("decoder.{i}"), |pass| {
-                let x = layer.self_residual.around(x, pass, |x, pass| {
-                    pass.scoped("self_attention", |pass| layer.self_attention.forward(x, &causal, &positions, pass))
-                });
-                layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
-            });
-        }
-        self.logits(x, pass)
+        self.scores(source, target_input, pass).logits(pass)
     }
 
     fn limits(&self) -> LengthLimits {
