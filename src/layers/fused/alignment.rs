@@ -59,18 +59,19 @@ pub fn attend(score: AlignmentScore, query: &[f32], source: &Source, weights: &m
     }
 }
 
-/// Where the gradients of one sentence's attention are summed.
-pub struct SourceGradients<'a> {
-    /// `[len, d_key]`.
+/// What the way back through one query leaves for its sentence.
+pub struct OfAlignment<'a> {
+    /// The gradients of the scores, zero where the source is padding. A product over all steps makes of them, and of the queries,
+    /// the gradients of the keys, unless those are behind a network.
+    pub scores: &'a mut [f32],
+    /// `[len, d_key]`, added to: the gradients of keys behind a network.
     pub keys: &'a mut [f32],
-    /// `[len, d_value]`.
-    pub values: &'a mut [f32],
-    /// As the network's last layer.
+    /// Added to: that of the network's last layer.
     pub vector: &'a mut [f32],
 }
 
-/// The way back from the gradient of a context to that of its query; the source's gradients are added to.
-#[allow(clippy::too_many_arguments)]
+/// The way back from the gradient of a context to that of its query. The gradients of the values are a product over all steps,
+/// of weights and gradients of contexts.
 #[inline(always)]
 pub fn back(
     score: AlignmentScore,
@@ -78,42 +79,40 @@ pub fn back(
     source: &Source,
     weights: &[f32],
     of_context: &[f32],
-    of_source: &mut SourceGradients,
+    of: OfAlignment,
     of_query: &mut [f32],
-    scratch: &mut [f32],
 ) {
     let (d, width) = (query.len(), of_context.len());
     let len = source.keys.len() / d;
-    let (weights, of_scores) = (&weights[..len], &mut scratch[..len]);
+    let (of_scores, padding) = of.scores.split_at_mut(len);
+    padding.fill(0.0);
     of_query.fill(0.0);
-    let values = source.values.chunks_exact(width).zip(of_source.values.chunks_exact_mut(width));
-    for ((of_score, weight), (value, of_value)) in of_scores.iter_mut().zip(weights).zip(values) {
+    for (of_score, value) in of_scores.iter_mut().zip(source.values.chunks_exact(width)) {
         *of_score = sum(
             [of_context, value],
             #[inline(always)]
             |[gradient, value]| gradient * value,
         );
-        of_value.iter_mut().zip(of_context).for_each(|(sum, gradient)| *sum += weight * gradient);
     }
     let mean = sum(
-        [weights, of_scores],
+        [&weights[..len], of_scores],
         #[inline(always)]
         |[weight, gradient]| weight * gradient,
     );
-    let keys = source.keys.chunks_exact(d).zip(of_source.keys.chunks_exact_mut(d));
-    for ((of_score, weight), (key, of_key)) in of_scores.iter().zip(weights).zip(keys) {
-        let of_score = weight * (of_score - mean);
-        match score {
-            AlignmentScore::Dot { scale } => {
-                let of_score = scale * of_score;
-                of_key.iter_mut().zip(query).for_each(|(sum, query)| *sum += of_score * query);
-                of_query.iter_mut().zip(key).for_each(|(sum, key)| *sum += of_score * key);
+    of_scores.iter_mut().zip(weights).for_each(|(gradient, weight)| *gradient = weight * (*gradient - mean));
+    let keys = source.keys.chunks_exact(d);
+    match score {
+        AlignmentScore::Dot { scale } => {
+            for (of_score, key) in of_scores.iter_mut().zip(keys) {
+                *of_score *= scale;
+                of_query.iter_mut().zip(key).for_each(|(sum, key)| *sum += *of_score * key);
             }
-            AlignmentScore::Network => {
-                let outputs = [&mut *of_source.vector, of_key, &mut *of_query];
+        }
+        AlignmentScore::Network => {
+            for ((of_score, key), of_key) in of_scores.iter().zip(keys).zip(of.keys.chunks_exact_mut(d)) {
                 update(
                     [source.vector, query, key],
-                    outputs,
+                    [&mut *of.vector, of_key, &mut *of_query],
                     #[inline(always)]
                     |[v, q, k], [of_vector, of_key, of_query]| {
                         let unit = tanh(q + k);

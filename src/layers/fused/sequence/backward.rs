@@ -1,10 +1,11 @@
 //! The steps back, for the sentences of one task.
 
 use super::{AttentionParts, Matrices, Parts, Sequence, add, row, row_mut};
-use crate::layers::fused::alignment::{self, SourceGradients};
+use crate::layers::fused::alignment::{self, AlignmentScore, OfAlignment};
 use crate::layers::fused::cell;
 use crate::layers::fused::function::Backprop;
 use crate::layers::fused::matrix::{Matrix, MatrixMut};
+use crate::layers::fused::product::{Threads, product};
 
 /// What the backward pass makes, sentence by sentence.
 pub(super) struct Made<'a> {
@@ -17,6 +18,10 @@ pub(super) struct Made<'a> {
     pub(super) keys: &'a mut [f32],
     pub(super) values: &'a mut [f32],
     pub(super) vector: &'a mut [f32],
+    /// Of the contexts of all steps.
+    pub(super) contexts: &'a mut [f32],
+    /// Of the scores of all steps.
+    pub(super) scores: &'a mut [f32],
     /// Before the hyperbolic tangent of the attentional vector.
     pub(super) attentional: &'a mut [f32],
 }
@@ -35,22 +40,21 @@ impl Sequence {
         made: &mut Made,
         contexts: &mut [f32],
         hidden: &mut [f32],
-        scratch: &mut [f32],
+        query: &mut [f32],
     ) {
         let Some((kind, attention)) = self.attention.as_ref().zip(parts.attention.as_ref()) else { return };
         let AttentionParts { source_len, d_key, d_value, .. } = *attention;
         let Parts { len, d, .. } = *parts;
         let n = contexts.len() / d_value;
-        let (query, scratch) = scratch.split_at_mut(n * d_key);
         let [_, _, weights, queries, _] = &of.saved[..] else { unreachable!("five buffers") };
         for i in 0..n {
             let saved = (first + i) * len + step;
             let of_context = row_mut(contexts, i, d_value);
             add(of_context, &row(of.gradient, saved, d + d_value)[d..]);
             let source = attention.source(first + i, &kind.lengths);
-            let mut of_source = SourceGradients {
+            let of_alignment = OfAlignment {
+                scores: row_mut(made.scores, i * len + step, source_len),
                 keys: row_mut(made.keys, i, source_len * d_key),
-                values: row_mut(made.values, i, source_len * d_value),
                 vector: if made.vector.is_empty() { &mut [] } else { row_mut(made.vector, i, d_key) },
             };
             alignment::back(
@@ -59,15 +63,37 @@ impl Sequence {
                 &source,
                 row(weights, saved, source_len),
                 of_context,
-                &mut of_source,
+                of_alignment,
                 row_mut(query, i, d_key),
-                scratch,
             );
+            row_mut(made.contexts, i * len + step, d_value).copy_from_slice(of_context);
             row_mut(made.queries, i * len + step, d_key).copy_from_slice(row(query, i, d_key));
         }
         match &matrices.query {
             Some(matrix) => matrix.add_product(MatrixMut::new(hidden, n, d), Matrix::new(query, n, d_key)),
             None => add(hidden, query),
+        }
+    }
+
+    /// The gradients of keys and values, as far as they are products over all steps of a sentence: a sum that grew with every step
+    /// would be read and written as often.
+    fn attended_back(&self, parts: &Parts, of: &Backprop, first: usize, made: &mut Made) {
+        let Some((kind, attention)) = self.attention.as_ref().zip(parts.attention.as_ref()) else { return };
+        let AttentionParts { source_len, d_key, d_value, .. } = *attention;
+        let len = parts.len;
+        let [_, _, weights, queries, _] = &of.saved[..] else { unreachable!("five buffers") };
+        for i in 0..made.start.len() / parts.d {
+            // One row for each step.
+            let weights = Matrix::new(row(weights, first + i, len * source_len), len, source_len);
+            let contexts = Matrix::new(row(made.contexts, i, len * d_value), len, d_value);
+            let values = MatrixMut::new(row_mut(made.values, i, source_len * d_value), source_len, d_value);
+            product(values, weights.transposed(), contexts, 1.0, Threads::One);
+            if let AlignmentScore::Dot { .. } = kind.score {
+                let scores = Matrix::new(row(made.scores, i, len * source_len), len, source_len);
+                let queries = Matrix::new(row(queries, first + i, len * d_key), len, d_key);
+                let keys = MatrixMut::new(row_mut(made.keys, i, source_len * d_key), source_len, d_key);
+                product(keys, scores.transposed(), queries, 1.0, Threads::One);
+            }
         }
     }
 
@@ -82,7 +108,7 @@ impl Sequence {
     ) {
         let Parts { len, d, n_gates, .. } = *parts;
         let out_len = parts.output_len(self.keeps_last);
-        let [_, d_saved, source_len, d_key, _] = parts.saved_widths(self.kind);
+        let [_, d_saved, _, d_key, _] = parts.saved_widths(self.kind);
         let width = n_gates * d;
         let n = made.start.len() / d;
         let [previous, cells, ..] = &of.saved[..] else { unreachable!("five buffers") };
@@ -94,7 +120,7 @@ impl Sequence {
         let (mut vectors, mut both) = (vec![0.0; n * d], vec![0.0; n * (d_value + d)]);
         let mut hidden = vec![0.0; n * d];
         let mut memory = vec![0.0; if has_memory { n * d } else { 0 }];
-        let mut scratch = vec![0.0; n * d_key + source_len];
+        let mut query = vec![0.0; n * d_key];
         if self.keeps_last {
             for i in 0..n {
                 let last = &of.gradient[(first + i) * out_len + len * d..];
@@ -130,7 +156,7 @@ impl Sequence {
                 }
             }
             if is_after {
-                self.attend_back(parts, of, matrices, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
+                self.attend_back(parts, of, matrices, [first, step], made, &mut contexts, &mut hidden, &mut query);
             }
             for i in 0..n {
                 let (of_gates, of_recurrent) = (row_mut(&mut gates, i, width), row_mut(&mut recurrent, i, width));
@@ -161,9 +187,10 @@ impl Sequence {
                 matrix.product(MatrixMut::new(out, n, d_fed), Matrix::new(&gates, n, width));
             }
             if attention.is_some() && !is_after {
-                self.attend_back(parts, of, matrices, [first, step], made, &mut contexts, &mut hidden, &mut scratch);
+                self.attend_back(parts, of, matrices, [first, step], made, &mut contexts, &mut hidden, &mut query);
             }
         }
+        self.attended_back(parts, of, first, made);
         made.start.copy_from_slice(&hidden);
         made.start_memory.copy_from_slice(&memory);
     }

@@ -374,19 +374,34 @@ impl Function for Sequence {
             source_len * d_key,
             source_len * d_value,
             if_any(is_network, d_key),
+            len * d_value,
+            len * source_len,
             if_any(fed_width > 0, len * d),
         ];
         let mut made = lens.map(|len| zeros(batch * len));
         let matrices = Matrices::transposed(&parts);
         split(made.each_mut(), lens).into_par_iter().enumerate().for_each(|(task, pieces)| {
-            let [gates, recurrent, start, start_memory, queries, keys, values, vector, attentional] = pieces;
-            let mut made = Made { gates, recurrent, start, start_memory, queries, keys, values, vector, attentional };
+            let [gates, recurrent, start, start_memory, queries, keys, values, vector, contexts, scores, attentional] =
+                pieces;
+            let mut made = Made {
+                gates,
+                recurrent,
+                start,
+                start_memory,
+                queries,
+                keys,
+                values,
+                vector,
+                contexts,
+                scores,
+                attentional,
+            };
             vectorized(
                 #[inline(always)]
                 || self.backward_task(&parts, &of, &matrices, task * SENTENCES, &mut made),
             );
         });
-        let [gates, recurrent, start, start_memory, queries, keys, values, vector, attentional] = made;
+        let [gates, recurrent, start, start_memory, queries, keys, values, vector, _, _, attentional] = made;
 
         // The gradients of the matrices are one product each, over all sentences and steps; side by side, so that no core waits
         // at the end of each.
