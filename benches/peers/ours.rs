@@ -1,10 +1,11 @@
 //! Our side of `peers.py`, which says what to do line by line and gets a line of JSON for each.
 //!
-//! `peers FOLDER BACKEND` reads `FOLDER/case.json`: the model, its vocabularies and the sentences of a batch.
+//! `peers FOLDER BACKEND` reads `FOLDER/case.json`: the model, its vocabularies and the sentences of a batch, or a run folder and
+//! sentences for its model.
 
 use burn::module::Module;
 use burn::tensor::{Device, Distribution, Tensor};
-use lookback::backend::Backend;
+use lookback::backend::{Adapter, Backend};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
 use lookback::layers::Pass;
@@ -13,24 +14,41 @@ use lookback::models::{Int8Model, Model, ModelConfig, Vocabularies, weights};
 use lookback::pool::in_pool;
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
+use lookback::training::run::Run;
 use lookback::training::{UpdatePart, gradients};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::BufRead;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Deserialize)]
-struct Case {
-    model: ModelConfig,
-    vocabulary: usize,
-    shared: bool,
-    source: Vec<Vec<u32>>,
-    target: Vec<Vec<u32>>,
+#[serde(untagged)]
+enum Case {
+    Made { model: ModelConfig, vocabulary: usize, shared: bool, source: Vec<Vec<u32>>, target: Vec<Vec<u32>> },
+    Trained { run: PathBuf, text: Vec<String> },
+}
+
+impl Case {
+    /// The model, and sources and targets of the batch.
+    #[allow(clippy::type_complexity)]
+    fn open(self, adapter: &Adapter) -> lookback::error::Result<(Model, Vec<Vec<u32>>, Vec<Vec<u32>>)> {
+        match self {
+            Self::Made { model, vocabulary, shared, source, target } => {
+                let vocabularies = Vocabularies { source: vocabulary, target: vocabulary, shared };
+                Ok((model.init(vocabularies, 1, &adapter.device)?, source, target))
+            }
+            Self::Trained { run, text } => {
+                let loaded = Run::open(&run)?.load_model(adapter, |warning| eprintln!("{warning}"))?;
+                let source = text.iter().map(|text| loaded.tokenizers.source().encode(text)).collect();
+                Ok((loaded.model, source, Vec::new()))
+            }
+        }
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -40,16 +58,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("run benches/peers/peers.py instead");
         return Ok(());
     };
-    let device = backend.parse::<Backend>()?.open()?.device;
+    let adapter = backend.parse::<Backend>()?.open()?;
     let case: Case = serde_json::from_slice(&std::fs::read(Path::new(folder).join("case.json"))?)?;
-    let vocabularies = Vocabularies { source: case.vocabulary, target: case.vocabulary, shared: case.shared };
-    let model = case.model.init(vocabularies, 1, &device)?;
+    let (model, source, target) = case.open(&adapter)?;
     let mut side = Side {
         int8: Int8Model::new(model.clone()).ok(),
         learning: Some(model.clone().train()),
         model,
-        case,
-        device,
+        source,
+        target,
+        device: adapter.device,
         adam: Adam::new(AdamConfig::default()),
         updates: 0,
     };
@@ -63,6 +81,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 std::fs::write(Path::new(folder).join("weights.safetensors"), bytes)?;
                 json!(side.model.num_params())
             }
+            Some("source") => json!(side.source),
             Some("loss") => side.loss(),
             Some("update") => side.updates(number(1), words.get(2) != Some(&"plain")),
             Some("decode") => side.decode(number(1), number(2), number(3), words.get(4) == Some(&"int8")),
@@ -75,7 +94,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 struct Side {
-    case: Case,
+    source: Vec<Vec<u32>>,
+    target: Vec<Vec<u32>>,
     /// Where the tensors are on a CPU.
     int8: Option<Int8Model>,
     model: Model,
@@ -87,7 +107,7 @@ struct Side {
 
 impl Side {
     fn batch(&self, device: &Device) -> Batch {
-        let pairs = self.case.source.iter().zip(&self.case.target);
+        let pairs = self.source.iter().zip(&self.target);
         let examples: Vec<Example> =
             pairs.map(|(source, target)| Example { source: source.clone(), target: target.clone() }).collect();
         Batch::new(&examples.iter().collect::<Vec<_>>(), device)
@@ -123,17 +143,19 @@ impl Side {
         json!(seconds.collect::<Vec<_>>())
     }
 
-    /// Seconds for all sources in batches of `batch`, and the number of words written.
+    /// Seconds for all sources in batches of `batch`, and the words written: at most `max_words`, or as many as the program
+    /// allows if that is 0.
     fn decode(&self, beam: usize, batch: usize, max_words: usize, is_int8: bool) -> Value {
-        let config = DecodingConfig {
+        let mut config = DecodingConfig {
             beam_size: beam,
             batch_sentences: batch * beam,
             batch_tokens: usize::MAX / 4,
-            max_len_factor: 0.0,
-            max_len_extra: max_words,
             ..DecodingConfig::default()
         };
-        let requests: Vec<Request> = self.case.source.iter().map(|source| Request::new(source.clone())).collect();
+        if max_words > 0 {
+            (config.max_len_factor, config.max_len_extra) = (0.0, max_words);
+        }
+        let requests: Vec<Request> = self.source.iter().map(|source| Request::new(source.clone())).collect();
         let start = Instant::now();
         let found = match &self.int8 {
             Some(model) if is_int8 => decode(model, &requests, &config, 1, |_| ()),

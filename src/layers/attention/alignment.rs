@@ -2,7 +2,7 @@
 
 use super::local::{LocalWindow, WindowConfig};
 use super::score::{Score, ScoreConfig};
-use crate::layers::fused::{Placement, StepAttention};
+use crate::layers::fused::{self, Placement, StepAttention};
 use crate::layers::{Init, Mask, Pass};
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
@@ -101,6 +101,16 @@ impl Alignment {
         })
     }
 
+    /// [`Alignment::forward`] as one operation, where there is one for this score and window and nobody asks for the weights.
+    fn contexts_fused(&self, query: &Tensor<3>, memory: &AttentionMemory, pass: &Pass) -> Option<Tensor<3>> {
+        if self.window.is_some() || pass.is_traced() || !pass.fuses(&query.device()) {
+            return None;
+        }
+        let (score, query, vector) = self.score.fused_query(query.clone(), pass)?;
+        let (keys, values) = (memory.keys.clone(), memory.values.clone());
+        Some(fused::contexts(score, query, keys, values, vector, memory.mask.lengths()))
+    }
+
     /// The context of each query.
     ///
     /// # Shapes
@@ -108,6 +118,9 @@ impl Alignment {
     /// - steps: the step of each query, counted from zero, or one step for all
     /// - output: `[batch, query_len, d_value]`
     pub fn forward(&self, query: Tensor<3>, steps: &[usize], memory: &AttentionMemory, pass: &mut Pass) -> Tensor<3> {
+        if let Some(contexts) = self.contexts_fused(&query, memory, pass) {
+            return contexts;
+        }
         pass.record("query", || query.clone());
         let scores = self.score.forward(query.clone(), memory.keys.clone());
         pass.record("scores", || scores.clone());

@@ -3,7 +3,7 @@
 use super::alignment::{Alignment, AttentionMemory};
 use super::local::WindowConfig;
 use super::score::ScoreConfig;
-use crate::layers::fused::{Placement, StepAttention};
+use crate::layers::fused::{self, Placement, StepAttention};
 use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::nn::Linear;
@@ -57,6 +57,6 @@ impl BahdanauAttention {
         pass: &mut Pass,
     ) -> (Tensor<3>, Tensor<3>) {
         let context = pass.scoped("attention", |pass| self.alignment.forward(previous, &[step], memory, pass));
-        (context.clone(), self.context_input.forward(context))
+        (context.clone(), fused::linear_layer(&self.context_input, context, pass))
     }
 }

@@ -87,7 +87,7 @@ impl LuongAttention {
     /// # Shapes
     /// - attentional: `[rows, d_query]`
     /// - output: `[rows, n_gates * d_query]`
-    pub fn feed(&self, attentional: Tensor<2>) -> Option<Tensor<2>> {
-        self.feeding_input.as_ref().map(|linear| linear.forward(attentional))
+    pub fn feed(&self, attentional: Tensor<2>, pass: &Pass) -> Option<Tensor<2>> {
+        self.feeding_input.as_ref().map(|linear| fused::linear_layer(linear, attentional, pass))
     }
 }

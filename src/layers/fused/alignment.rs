@@ -1,5 +1,7 @@
 //! One step of a recurrent decoder's attention for one sentence, forward and backward.
 
+use super::matrix::{Matrix, MatrixMut};
+use super::product::{Threads, product};
 use super::simd::{exponentials, max, sum, tanh, update};
 
 /// How queries and keys are compared.
@@ -122,5 +124,26 @@ pub fn back(
                 );
             }
         }
+    }
+}
+
+/// The gradients of a sentence's keys and values, as far as they are products over all its queries: sums that grew with every query
+/// would be read and written as often.
+///
+/// # Shapes
+/// - queries, weights: a row for each query
+/// - of_contexts, of_scores: as many rows
+/// - of_keys: `[source_len, d_key]`, left as they are if they are behind a network
+/// - of_values: `[source_len, d_value]`
+pub fn back_to_source(
+    score: AlignmentScore,
+    [queries, weights]: [Matrix; 2],
+    [of_contexts, of_scores]: [Matrix; 2],
+    of_keys: MatrixMut,
+    of_values: MatrixMut,
+) {
+    product(of_values, weights.transposed(), of_contexts, 1.0, Threads::One);
+    if let AlignmentScore::Dot { .. } = score {
+        product(of_keys, of_scores.transposed(), queries, 1.0, Threads::One);
     }
 }

@@ -7,6 +7,7 @@ use super::packed::{Slot, slot_product};
 use super::product::{Threads, new_product};
 use super::simd::{for_pieces, sum_of_rows};
 use crate::layers::Pass;
+use burn::module::Param;
 use burn::nn;
 use burn::tensor::Tensor;
 
@@ -55,6 +56,18 @@ pub fn linear_layer<const D: usize>(layer: &nn::Linear, input: Tensor<D>, pass: 
         Some(matrix) => int8_linear(input, matrix, bias),
         None => linear_in(pass.slot(layer.weight.id), input, layer.weight.val(), bias, false),
     }
+}
+
+/// `x W` with a parameter that is no layer of its own, fused if `pass` says so.
+///
+/// # Shapes
+/// - input: `[rows, d_input]`
+/// - output: `[rows, d_output]`
+pub fn linear_parameter(weight: &Param<Tensor<2>>, input: Tensor<2>, pass: &Pass) -> Tensor<2> {
+    if !pass.fuses(&input.device()) {
+        return input.matmul(weight.val());
+    }
+    linear_in(pass.slot(weight.id), input, weight.val(), None, false)
 }
 
 /// Scores against every row of a table of embeddings, `x E^T`, fused if `pass` says so.

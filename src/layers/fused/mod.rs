@@ -18,6 +18,7 @@
 //! | [`cross_entropy`] | all passes over the logits but two |
 //! | [`projected_cross_entropy`] | a second copy of the logits; the logits of padding, a third of a batch of short sentences |
 //! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
+//! | [`cell_step`], [`contexts`] | some twenty operations in a step of decoding |
 //! | [`layer_norm`], [`rotate`] | all passes but one |
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
 //! | [`Int8Weights`] | three of four bytes of each weight, in decoding |
@@ -41,6 +42,7 @@ mod panel;
 mod function;
 mod linear;
 mod product;
+mod recurrent_step;
 mod residual;
 mod rotation;
 mod sequence;
@@ -54,9 +56,10 @@ pub use deep_output::deep_output;
 pub use embedding::embedding;
 pub use feed_forward::feed_forward;
 pub use int8::{Int8Matrix, Int8Weights};
-pub use linear::{linear, linear_layer, similarity};
+pub use linear::{linear, linear_layer, linear_parameter, similarity};
 pub use packed::PackedWeights;
 pub(crate) use packed::Slot;
+pub use recurrent_step::{cell_step, contexts};
 pub use residual::{add_dropped, dropout, layer_norm};
 pub use rotation::rotate;
 pub use sequence::{CellParameters, Placement, Reading, StepAttention, attentive_layer, recurrent_layer};

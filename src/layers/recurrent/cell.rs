@@ -136,9 +136,15 @@ impl Cell {
     ///
     /// # Shapes
     /// - projected: `[batch, n_gates * d_hidden]`
-    pub fn step(&self, projected: Tensor<2>, state: &CellState) -> CellState {
+    pub fn step(&self, projected: Tensor<2>, state: &CellState, pass: &Pass) -> CellState {
         let d = self.d_hidden;
-        let recurrent = state.hidden.clone().matmul(self.recurrent.val());
+        let recurrent = fused::linear_parameter(&self.recurrent, state.hidden.clone(), pass);
+        if pass.fuses(&projected.device()) {
+            let bias = self.candidate_bias.as_ref().map(|bias| bias.val());
+            let state = (state.hidden.clone(), state.memory.clone());
+            let (hidden, memory) = fused::cell_step(self.kind, projected, recurrent, state, bias);
+            return CellState { hidden, memory };
+        }
         match self.kind {
             CellKind::Vanilla => CellState { hidden: (projected + recurrent).tanh(), memory: None },
             CellKind::Gru => {

@@ -131,7 +131,7 @@ fn read(cell: &Cell, input: Tensor<3>, running: &Running, order: Order, pass: &P
     for i in 0..len {
         let step = if order == Order::Forward { i } else { len - 1 - i };
         let real = running.at(step);
-        let next = cell.step(projected[step].clone(), &state);
+        let next = cell.step(projected[step].clone(), &state, pass);
         // What others see of a padded step is zero; what the cell carries on is its last real state.
         outputs[step] = Some(match real {
             Some(real) => next.hidden.clone() * real.clone(),

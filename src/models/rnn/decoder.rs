@@ -42,8 +42,8 @@ pub(super) fn repeat_rows(tensor: Tensor<2>, n: usize) -> Tensor<2> {
 
 impl RnnModel {
     /// The fixed context's part in the gates, where it enters every step.
-    pub(super) fn fixed_input(&self, memory: &RnnMemory) -> Option<Tensor<2>> {
-        self.context_input.as_ref().map(|linear| linear.forward(memory.context.clone()))
+    pub(super) fn fixed_input(&self, memory: &RnnMemory, pass: &Pass) -> Option<Tensor<2>> {
+        self.context_input.as_ref().map(|linear| fused::linear_layer(linear, memory.context.clone(), pass))
     }
 
     /// One step from the word's part in the gates of the first layer.
@@ -64,7 +64,7 @@ impl RnnModel {
             context = Some(by_row(made));
         }
         if let (Some(Attention::Luong(attention)), Some(last)) = (&self.attention, state.attentional)
-            && let Some(fed) = attention.feed(last)
+            && let Some(fed) = attention.feed(last, pass)
         {
             gates = gates + fed;
         }
@@ -135,7 +135,7 @@ impl RnnModel {
                 let input = pass.dropout(below.clone(), self.dropout_rate);
                 gates = cell.project(input.unsqueeze_dim(1), pass).squeeze_dim(1);
             }
-            let state = cell.step(gates.clone(), previous);
+            let state = cell.step(gates.clone(), previous, pass);
             output = Some(match output {
                 Some(below) if self.residual => state.hidden.clone() + below,
                 _ => state.hidden.clone(),

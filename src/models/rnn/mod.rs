@@ -135,7 +135,7 @@ impl RnnModel {
         let embedded = fused::embedding(target_input.ids.clone(), &self.target_embedding, 1.0, pass);
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone(), pass);
-        if let Some(fixed) = self.fixed_input(&memory) {
+        if let Some(fixed) = self.fixed_input(&memory, pass) {
             gates = gates + fixed.unsqueeze_dim(1);
         }
         let (states, contexts) = match self.advance_fused(gates.clone(), &memory, pass) {
@@ -204,7 +204,7 @@ impl Seq2Seq for RnnModel {
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone(), pass).squeeze_dim::<2>(1);
         let n_beams = gates.dims()[0] / memory.context.dims()[0];
-        if let Some(fixed) = self.fixed_input(memory) {
+        if let Some(fixed) = self.fixed_input(memory, pass) {
             gates = gates + repeat_rows(fixed, n_beams);
         }
         let step = state.step;

@@ -27,7 +27,7 @@ fn cells_are_pytorchs() {
             let memory = (kind == CellKind::Lstm).then(|| inputs.get::<2>("memory"));
             let state = CellState { hidden: inputs.get::<2>("hidden"), memory };
             let projected = cell.project(inputs.get::<2>("input").unsqueeze_dim(1), pass).squeeze_dim(1);
-            let state = cell.step(projected, &state);
+            let state = cell.step(projected, &state, &Pass::inference());
             let mut outputs = Outputs::from([named("hidden", state.hidden)]);
             outputs.extend(state.memory.map(|memory| named("memory", memory)));
             outputs
@@ -71,7 +71,11 @@ fn small_cell(kind: CellKind, values: &[(&str, &[f32])]) -> Cell {
 fn step(cell: &Cell, input: f32, hidden: f32, memory: Option<f32>) -> (f32, Option<f32>) {
     let number = |value: f32| tensor(vec![value], [1, 1], &flex());
     let state = CellState { hidden: number(hidden), memory: memory.map(number) };
-    let state = cell.step(cell.project(number(input).unsqueeze_dim(1), &Pass::inference()).squeeze_dim(1), &state);
+    let state = cell.step(
+        cell.project(number(input).unsqueeze_dim(1), &Pass::inference()).squeeze_dim(1),
+        &state,
+        &Pass::inference(),
+    );
     (to_vec(state.hidden)[0], state.memory.map(|memory| to_vec(memory)[0]))
 }
 
@@ -137,8 +141,8 @@ fn gradients_of_cells_are_difference_quotients() {
             let memory = (kind == CellKind::Lstm).then_some(memory);
             // Two steps, so that the gradient runs through the memory too.
             let projected = cell.project(input.unsqueeze_dim(1), &Pass::inference()).squeeze_dim::<2>(1);
-            let state = cell.step(projected.clone(), &CellState { hidden, memory });
-            cell.step(projected, &state).hidden
+            let state = cell.step(projected.clone(), &CellState { hidden, memory }, &Pass::inference());
+            cell.step(projected, &state, &Pass::inference()).hidden
         });
     }
 }

@@ -49,6 +49,11 @@ impl Additive {
         alignment_network(self.query.forward(query), keys, self.vector.val())
     }
 
+    /// `W s`.
+    pub(super) fn query(&self, query: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        fused::linear_layer(&self.query, query, pass)
+    }
+
     /// `W` and `v`.
     pub(super) fn network(&self) -> (Tensor<2>, Tensor<2>) {
         (self.query.weight.val(), self.vector.val())

@@ -29,7 +29,7 @@ pub use general::General;
 pub use location::Location;
 pub use scaled_dot::ScaledDot;
 
-use crate::layers::fused::AlignmentScore;
+use crate::layers::fused::{self, AlignmentScore};
 use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -141,7 +141,27 @@ impl Score {
 }
 
 impl Score {
-    /// What a fused step needs of the score: how it compares, and the network that does, if it is one. None where no fused
+    /// The query's side of the score, as a fused step compares it with the keys, and the last layer of the network that
+    /// compares, if it is one. None where no fused step knows the score.
+    ///
+    /// # Shapes
+    /// - query: `[batch, query_len, d_query]`
+    /// - output: `[batch, query_len, d_key]`
+    #[allow(clippy::type_complexity)]
+    pub(super) fn fused_query(
+        &self,
+        query: Tensor<3>,
+        pass: &Pass,
+    ) -> Option<(AlignmentScore, Tensor<3>, Option<Tensor<2>>)> {
+        let (score, network) = self.fused(query.dims()[2])?;
+        Some(match (self, network) {
+            (Self::Additive(additive), Some((_, vector))) => (score, additive.query(query, pass), Some(vector)),
+            (_, Some((matrix, vector))) => (score, fused::linear(query, matrix, None, false), Some(vector)),
+            (_, None) => (score, query, None),
+        })
+    }
+
+    /// What a fused recurrence needs of the score: how it compares, and the network that does, if it is one. None where no fused
     /// step knows it.
     pub(super) fn fused(&self, d_query: usize) -> Option<(AlignmentScore, Option<(Tensor<2>, Tensor<2>)>)> {
         match self {

@@ -1,11 +1,10 @@
 //! The steps back, for the sentences of one task.
 
 use super::{AttentionParts, Matrices, Parts, Sequence, add, row, row_mut};
-use crate::layers::fused::alignment::{self, AlignmentScore, OfAlignment};
+use crate::layers::fused::alignment::{self, OfAlignment};
 use crate::layers::fused::cell;
 use crate::layers::fused::function::Backprop;
 use crate::layers::fused::matrix::{Matrix, MatrixMut};
-use crate::layers::fused::product::{Threads, product};
 
 /// What the backward pass makes, sentence by sentence.
 pub(super) struct Made<'a> {
@@ -75,25 +74,22 @@ impl Sequence {
         }
     }
 
-    /// The gradients of keys and values, as far as they are products over all steps of a sentence: a sum that grew with every step
-    /// would be read and written as often.
-    fn attended_back(&self, parts: &Parts, of: &Backprop, first: usize, made: &mut Made) {
+    /// What is left of the way back to the sources when all steps have been made.
+    fn back_to_sources(&self, parts: &Parts, of: &Backprop, first: usize, made: &mut Made) {
         let Some((kind, attention)) = self.attention.as_ref().zip(parts.attention.as_ref()) else { return };
         let AttentionParts { source_len, d_key, d_value, .. } = *attention;
-        let len = parts.len;
         let [_, _, weights, queries, _] = &of.saved[..] else { unreachable!("five buffers") };
         for i in 0..made.start.len() / parts.d {
-            // One row for each step.
-            let weights = Matrix::new(row(weights, first + i, len * source_len), len, source_len);
-            let contexts = Matrix::new(row(made.contexts, i, len * d_value), len, d_value);
-            let values = MatrixMut::new(row_mut(made.values, i, source_len * d_value), source_len, d_value);
-            product(values, weights.transposed(), contexts, 1.0, Threads::One);
-            if let AlignmentScore::Dot { .. } = kind.score {
-                let scores = Matrix::new(row(made.scores, i, len * source_len), len, source_len);
-                let queries = Matrix::new(row(queries, first + i, len * d_key), len, d_key);
-                let keys = MatrixMut::new(row_mut(made.keys, i, source_len * d_key), source_len, d_key);
-                product(keys, scores.transposed(), queries, 1.0, Threads::One);
-            }
+            let steps = |values, sentence: usize, width: usize| {
+                Matrix::new(row(values, sentence, parts.len * width), parts.len, width)
+            };
+            alignment::back_to_source(
+                kind.score,
+                [steps(queries, first + i, d_key), steps(weights, first + i, source_len)],
+                [steps(made.contexts, i, d_value), steps(made.scores, i, source_len)],
+                MatrixMut::new(row_mut(made.keys, i, source_len * d_key), source_len, d_key),
+                MatrixMut::new(row_mut(made.values, i, source_len * d_value), source_len, d_value),
+            );
         }
     }
 
@@ -190,7 +186,7 @@ impl Sequence {
                 self.attend_back(parts, of, matrices, [first, step], made, &mut contexts, &mut hidden, &mut query);
             }
         }
-        self.attended_back(parts, of, first, made);
+        self.back_to_sources(parts, of, first, made);
         made.start.copy_from_slice(&hidden);
         made.start_memory.copy_from_slice(&memory);
     }
