@@ -6,7 +6,7 @@ use burn::tensor::{Device, Tensor};
 use lookback::data::batch::{Batch, Example};
 use lookback::layers::attention::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
 use lookback::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
-use lookback::layers::fused::{self, Heads, Projected};
+use lookback::layers::fused::{self, AlignmentScore, Heads, Projected};
 use lookback::layers::recurrent::CellKind;
 use lookback::layers::{Mask, Pass};
 use lookback::models::readout::ReadoutConfig;
@@ -170,6 +170,68 @@ proptest! {
     }
 }
 
+/// Context and gradients of attention with queries that do not wait for each other.
+fn contexts(
+    [batch, query_len, source_len, d_key, d_value]: [usize; 5],
+    lengths: &[usize],
+    score: AlignmentScore,
+    is_fused: bool,
+    device: &Device,
+) -> Vec<Vec<f32>> {
+    let leaf = |name, shape| closed_form_tensor::<3>(name, shape, 4.0, device).require_grad();
+    let query = leaf("query", [batch, query_len, d_key]);
+    let (keys, values) = (leaf("key", [batch, source_len, d_key]), leaf("value", [batch, source_len, d_value]));
+    let vector = closed_form_tensor::<2>("vector", [d_key, 1], 4.0, device).require_grad();
+    let is_network = score == AlignmentScore::Network;
+    let mask = Mask::padding(lengths, source_len, device);
+    let context = if is_fused {
+        let vector = is_network.then(|| vector.clone());
+        fused::contexts(score, query.clone(), keys.clone(), values.clone(), vector, mask.lengths())
+    } else {
+        let scores = match score {
+            AlignmentScore::Dot { scale } => query.clone().matmul(keys.clone().swap_dims(1, 2)).mul_scalar(scale),
+            AlignmentScore::Network => {
+                let sums = keys.clone().unsqueeze_dim::<4>(1) + query.clone().unsqueeze_dim::<4>(2);
+                sums.tanh().matmul(vector.clone().unsqueeze()).squeeze_dim(3)
+            }
+        };
+        mask.softmax(scores.unsqueeze_dim(1)).squeeze_dim::<3>(1).matmul(values.clone())
+    };
+    let weights = closed_form_tensor("coefficients", context.dims(), 1.0, device);
+    let grads = (context.clone() * weights).sum().backward();
+    let mut found = vec![to_vec(context)];
+    found.extend([query, keys, values].map(|leaf| to_vec(leaf.grad(&grads).expect("a leaf has a gradient"))));
+    found.extend(is_network.then(|| to_vec(vector.grad(&grads).expect("a leaf has a gradient"))));
+    found
+}
+
+proptest! {
+    #![proptest_config(random_cases(64))]
+
+    #[test]
+    fn contexts_of_all_queries_are_contexts_written_out(
+        sizes in [1usize..4, 1usize..6, 1usize..8, 1usize..20, 1usize..20],
+        parts in prop::collection::vec(0usize..=1000, 3),
+        scale in prop::option::of(0.1f32..2.0),
+    ) {
+        let lengths: Vec<usize> = parts[..sizes[0]].iter().map(|part| part * sizes[2] / 1000).collect();
+        let score = scale.map_or(AlignmentScore::Network, |scale| AlignmentScore::Dot { scale });
+        for adapter in host_backends() {
+            let device = adapter.device.clone().autodiff();
+            let expected = contexts(sizes, &lengths, score, false, &device);
+            let found = contexts(sizes, &lengths, score, true, &device);
+            prop_assert_eq!(expected.len(), found.len());
+            let largest = largest_of(&expected);
+            for (what, (found, expected)) in
+                ["context", "query", "keys", "values", "vector"].iter().zip(found.iter().zip(&expected))
+            {
+                let what = format!("{what} of {score:?}, {sizes:?}, {lengths:?} on {}", adapter.backend);
+                assert_close_among(&what, found, expected, largest);
+            }
+        }
+    }
+}
+
 /// Sentences of every length from none to `len` on both sides, `batch` in all: more than one task carries.
 fn sentences(batch: usize, len: usize) -> Vec<Example> {
     let ids = |k: usize, len: usize| (0..len).map(|i| 4 + ((i + 5 * k) * 7 % 13) as u32).collect();
@@ -210,7 +272,7 @@ fn a_fused_update_is_the_update_written_out() {
     }
 }
 
-/// A recurrent model of one layer.
+/// A recurrent model; of two layers, its decoder makes its steps one by one, of fused parts.
 fn recurrences() -> impl Strategy<Value = RnnConfig> {
     let cell = prop_oneof![Just(CellKind::Vanilla), Just(CellKind::Gru), Just(CellKind::Lstm)];
     let score = prop_oneof![
@@ -231,22 +293,25 @@ fn recurrences() -> impl Strategy<Value = RnnConfig> {
         }),
     ];
     let readout = prop_oneof![Just(ReadoutConfig::StateContext {}), Just(ReadoutConfig::DeepOutput { d_maxout: 5 })];
-    let flags = (any::<bool>(), any::<bool>());
-    (cell, attention, readout, flags).prop_map(|(cell, attention, readout, (reverse_source, starts_at_zero))| {
-        RnnConfig {
-            cell,
-            // The width of one direction is that of the decoder, so that any score can compare them.
-            directions: Directions::Forward,
-            attention,
-            reverse_source,
-            bridge: if starts_at_zero { Bridge::Zeros } else { Bridge::Learned },
-            readout,
-            d_embedding: 6,
-            d_hidden: 7,
-            dropout_rate: 0.2,
-            ..RnnConfig::default()
-        }
-    })
+    let shape = (1usize..3, any::<bool>(), any::<bool>());
+    (cell, attention, readout, shape).prop_map(
+        |(cell, attention, readout, (n_layers, reverse_source, starts_at_zero))| {
+            RnnConfig {
+                cell,
+                n_layers,
+                // The width of one direction is that of the decoder, so that any score can compare them.
+                directions: Directions::Forward,
+                attention,
+                reverse_source,
+                bridge: if starts_at_zero { Bridge::Zeros } else { Bridge::Learned },
+                readout,
+                d_embedding: 6,
+                d_hidden: 7,
+                dropout_rate: 0.2,
+                ..RnnConfig::default()
+            }
+        },
+    )
 }
 
 proptest! {
