@@ -3,8 +3,8 @@
 use crate::backend::is_host;
 use burn::tensor::Device;
 use std::cell::Cell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 thread_local! {
@@ -27,6 +27,41 @@ pub fn in_pool<T: Send>(device: &Device, work: impl FnOnce() -> T + Send) -> T {
         let _awake = Awake::new();
         work()
     })
+}
+
+/// Calls `work` on every item on a thread of the pool, as [`in_pool`] does, and hands the results to `take` on this thread, in the
+/// order in which they come.
+///
+/// If operations on `device` spread over the pool, as many items are in the works as it has threads: what is small does not gain
+/// from several threads, and threads that each have something of their own to do do not wait for each other. No more than
+/// that, because a thread that waits for a part of its operation begins whatever it finds, and ends it first.
+pub fn each_in_pool<I: Sync, T: Send>(
+    device: &Device,
+    items: &[I],
+    work: impl Fn(&I) -> T + Sync,
+    mut take: impl FnMut(T),
+) {
+    let n_at_once = rayon::current_num_threads().min(items.len());
+    // A thread of the pool may not sleep while it waits for results: the pool might have no other.
+    if !is_host(device) || n_at_once <= 1 || rayon::current_thread_index().is_some() {
+        return items.iter().for_each(|item| take(in_pool(device, || work(item))));
+    }
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    rayon::in_place_scope(|scope| {
+        for sender in std::iter::repeat_n(sender, n_at_once) {
+            scope.spawn(|_| {
+                let sender = sender;
+                while let Some(item) = items.get(next.fetch_add(1, Relaxed)) {
+                    // Nobody listens only if `take` has panicked.
+                    if sender.send(in_pool(device, || work(item))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        receiver.iter().for_each(take);
+    });
 }
 
 /// Marks the thread while it lives.
@@ -116,6 +151,28 @@ mod tests {
         });
         assert_eq!(found, [expected; 8]);
         rayon::broadcast(|_| assert!(!IS_BUSY.get(), "nobody is busy once all are done"));
+    }
+
+    #[test]
+    fn every_item_is_worked_on_once_wherever_the_caller_is() {
+        let items: Vec<usize> = (0..40).collect();
+        let collected = || {
+            let mut found = Vec::new();
+            each_in_pool(&Device::flex(), &items, |item| (*item, operations(item % 3)), |result| found.push(result));
+            found.sort_unstable();
+            found
+        };
+        let expected: Vec<(usize, usize)> = items.iter().map(|item| (*item, operations(item % 3))).collect();
+        assert_eq!(collected(), expected);
+        assert_eq!(in_pool(&Device::flex(), collected), expected);
+    }
+
+    #[test]
+    fn a_panic_in_an_item_reaches_the_caller() {
+        let items = [1, 2, 3, 4];
+        let work = |item: &i32| assert!(*item != 3, "on purpose");
+        let panicked = std::panic::catch_unwind(|| each_in_pool(&Device::flex(), &items, work, |()| ()));
+        assert!(panicked.is_err());
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::data::tokenizer::{BOS, PAD};
 use crate::layers::Pass;
 use crate::layers::fused::{PackedWeights, highest, log_sum_exp, task_rows};
 use crate::models::{Rows, Seq2Seq};
-use crate::pool::in_pool;
+use crate::pool::each_in_pool;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rayon::prelude::*;
 
@@ -91,33 +91,37 @@ pub fn decode<M: Seq2Seq>(
     let device = model.device();
     let limit = model.limits().target.map(|limit| limit.len);
     let packed = PackedWeights::default();
+    let mut parts: Vec<Vec<usize>> = Vec::new();
     for batch in plan_by_length(&lengths, config.batch_tokens) {
-        for part in batch.chunks((config.batch_sentences / config.beam_size).max(1)) {
-            let indices: Vec<usize> = part.iter().map(|i| real[*i]).collect();
-            let source = Padded::sources(indices.iter().map(|i| &requests[*i].source), &device);
-            let tasks: Vec<Task> = indices
-                .iter()
-                .map(|i| Task {
-                    index: *i,
-                    prefix: requests[*i].prefix.clone(),
-                    cap: config.cap(requests[*i].source.len(), limit).max(requests[*i].prefix.len() + 1),
-                })
-                .collect();
-            let found = in_pool(&device, || {
-                let memory = model.encode(&source, &mut Pass::inference().fused(true));
-                match &config.sampling {
-                    Some(sampling) => sampling::sample(model, memory, tasks, &packed, config, sampling, seed),
-                    None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, &packed, config),
-                    None => beam::beam(model, memory, tasks, &packed, config),
-                }
-            });
-            for (index, hypotheses) in found {
-                results[index] = hypotheses;
-            }
-            n_finished += part.len();
-            progress(n_finished);
-        }
+        let sentences = batch.chunks((config.batch_sentences / config.beam_size).max(1));
+        parts.extend(sentences.map(|part| part.iter().map(|i| real[*i]).collect()));
     }
+    // The longest first, so that no thread is left with them when the others have ended.
+    parts.reverse();
+    let decode_part = |indices: &Vec<usize>| {
+        let source = Padded::sources(indices.iter().map(|i| &requests[*i].source), &device);
+        let tasks: Vec<Task> = indices
+            .iter()
+            .map(|i| Task {
+                index: *i,
+                prefix: requests[*i].prefix.clone(),
+                cap: config.cap(requests[*i].source.len(), limit).max(requests[*i].prefix.len() + 1),
+            })
+            .collect();
+        let memory = model.encode(&source, &mut Pass::inference().fused(true));
+        match &config.sampling {
+            Some(sampling) => sampling::sample(model, memory, tasks, &packed, config, sampling, seed),
+            None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, &packed, config),
+            None => beam::beam(model, memory, tasks, &packed, config),
+        }
+    };
+    each_in_pool(&device, &parts, decode_part, |found| {
+        n_finished += found.len();
+        for (index, hypotheses) in found {
+            results[index] = hypotheses;
+        }
+        progress(n_finished);
+    });
     results
 }
 
