@@ -144,11 +144,11 @@ impl Side {
     }
 
     /// Seconds for all sources in batches of `batch`, and the words written: at most `max_words`, or as many as the program
-    /// allows if that is 0.
+    /// allows if that is 0. A batch of 0 is one sentence at a time, each when the one before is there.
     fn decode(&self, beam: usize, batch: usize, max_words: usize, is_int8: bool) -> Value {
         let mut config = DecodingConfig {
             beam_size: beam,
-            batch_sentences: batch * beam,
+            batch_sentences: batch.max(1) * beam,
             batch_tokens: usize::MAX / 4,
             ..DecodingConfig::default()
         };
@@ -156,14 +156,14 @@ impl Side {
             (config.max_len_factor, config.max_len_extra) = (0.0, max_words);
         }
         let requests: Vec<Request> = self.source.iter().map(|source| Request::new(source.clone())).collect();
+        let at_once = if batch == 0 { 1 } else { requests.len() };
         let start = Instant::now();
-        let found = match &self.int8 {
-            Some(model) if is_int8 => decode(model, &requests, &config, 1, |_| ()),
-            _ => decode(&self.model, &requests, &config, 1, |_| ()),
-        };
-        let seconds = start.elapsed().as_secs_f64();
-        let words: Vec<&Vec<u32>> = found.iter().map(|hypotheses| &hypotheses[0].tokens).collect();
-        json!({ "seconds": seconds, "words": words })
+        let found = requests.chunks(at_once).flat_map(|requests| match &self.int8 {
+            Some(model) if is_int8 => decode(model, requests, &config, 1, |_| ()),
+            _ => decode(&self.model, requests, &config, 1, |_| ()),
+        });
+        let words: Vec<Vec<u32>> = found.map(|hypotheses| hypotheses[0].tokens.clone()).collect();
+        json!({ "seconds": start.elapsed().as_secs_f64(), "words": words })
     }
 }
 
