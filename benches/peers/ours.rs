@@ -84,7 +84,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Some("source") => json!(side.source),
             Some("loss") => side.loss(),
             Some("update") => side.updates(number(1), words.get(2) != Some(&"plain")),
-            Some("decode") => side.decode(number(1), number(2), number(3), words.get(4) == Some(&"int8")),
+            Some("decode") => {
+                let is_given = |word| words[4..].contains(&word);
+                side.decode(number(1), number(2), number(3), is_given("int8"), is_given("early"))
+            }
             Some("attention") => attention([number(1), number(2), number(3), number(4)], number(5), &side.device),
             _ => json!(null),
         };
@@ -145,11 +148,12 @@ impl Side {
 
     /// Seconds for all sources in batches of `batch`, and the words written: at most `max_words`, or as many as the program
     /// allows if that is 0. A batch of 0 is one sentence at a time, each when the one before is there.
-    fn decode(&self, beam: usize, batch: usize, max_words: usize, is_int8: bool) -> Value {
+    fn decode(&self, beam: usize, batch: usize, max_words: usize, is_int8: bool, early_stopping: bool) -> Value {
         let mut config = DecodingConfig {
             beam_size: beam,
             batch_sentences: batch.max(1) * beam,
             batch_tokens: usize::MAX / 4,
+            early_stopping,
             ..DecodingConfig::default()
         };
         if max_words > 0 {

@@ -194,6 +194,7 @@ def main():
         return run
 
     sides = {"ours": own("float32"), "ours int8": own("int8")}
+    sides |= {"ours, stops early": own("float32 early"), "ours int8, stops early": own("int8 early")}
     with tempfile.TemporaryDirectory() as folder:
         if config["kind"] == "transformer":
             for kind in ["float32", "int8"]:
@@ -204,14 +205,16 @@ def main():
             seconds, written = {label: [] for label in sides}, {}
             for _ in range(1 + options.rounds):
                 for label, run in sides.items():
+                    if beam == 1 and "early" in label:
+                        continue
                     taken, written[label] = run(source, beam, batch)
                     seconds[label].append(taken)
             print(f"beam {beam}, " + ("batches of 32:" if batch else "one sentence at a time:"))
-            median = {label: statistics.median(values[1:]) for label, values in seconds.items()}
+            median = {label: statistics.median(values[1:]) for label, values in seconds.items() if values}
             for label, value in median.items():
                 same = np.mean([a == b for a, b in zip(written["ours"], written[label])])
                 rate = f"{len(source) / value:6.0f} a second" if batch else f"{1000 * value / len(source):6.1f} ms"
-                print(f"  {label:20} {rate}  {median['ours'] / value:.2f} x ours  same words {same:.0%}")
+                print(f"  {label:22} {rate}  {median['ours'] / value:.2f} x ours  same words {same:.0%}")
             sys.stdout.flush()
     ours.close()
 

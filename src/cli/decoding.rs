@@ -18,6 +18,10 @@ pub(super) struct DecodingArgs {
     /// Exponent of the length penalty.
     #[arg(long)]
     length_penalty: Option<f64>,
+    /// End a beam search as soon as there are as many translations as the beam has places: up to twice
+    /// as fast, and now and then a better one is missed.
+    #[arg(long)]
+    early_stopping: bool,
     /// Longest target, in tokens for each source token; `decoding.max_len_extra` is added.
     #[arg(long)]
     max_len_factor: Option<f64>,
@@ -56,6 +60,7 @@ impl DecodingArgs {
             config.beam_size = config.beam_size.max(config.n_best);
         }
         config.length_penalty = self.length_penalty.unwrap_or(config.length_penalty);
+        config.early_stopping |= self.early_stopping;
         config.max_len_factor = self.max_len_factor.unwrap_or(config.max_len_factor);
         config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
         if self.sample {

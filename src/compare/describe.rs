@@ -24,7 +24,10 @@ pub(super) fn decoding_words(decoding: &DecodingConfig) -> String {
     let search = match (&decoding.sampling, decoding.beam_size) {
         (Some(_), _) => "sampled".to_string(),
         (None, 1) => "greedy".to_string(),
-        (None, n) => format!("beam {n}, length penalty {}", decoding.length_penalty),
+        (None, n) => {
+            let end = if decoding.early_stopping { ", early stopping" } else { "" };
+            format!("beam {n}, length penalty {}{end}", decoding.length_penalty)
+        }
     };
     format!(
         "{search}, at most {} words for each source word and {} more",

@@ -1,4 +1,4 @@
-//! Beam search with a length penalty and a stop rule that loses nothing.
+//! Beam search with a length penalty and a stop rule that loses nothing, or one that is quicker.
 
 use super::{DecodingConfig, Hypothesis, LogProbabilities, Task, ids};
 use crate::data::tokenizer::{BOS, EOS};
@@ -69,8 +69,12 @@ impl Search {
     /// Whether no open hypothesis can still get among the `n_best`.
     ///
     /// A log-probability can only fall, so the best that an open hypothesis can reach is its present one over the largest
-    /// penalty that lies ahead: that of the cap, or with a negative exponent that of the next word.
+    /// penalty that lies ahead: that of the cap, or with a negative exponent that of the next word. With early stopping a full
+    /// list is enough.
     fn is_decided(&self, step: usize, config: &DecodingConfig) -> bool {
+        if config.early_stopping && self.finished.len() == config.beam_size {
+            return true;
+        }
         let Some(best_open) = self.open.iter().map(|h| h.log_probability).reduce(f64::max) else { return true };
         let Some(worst_kept) = self.finished.get(config.n_best - 1) else { return false };
         let reachable = config.penalty(self.task.cap).max(config.penalty(step + 2));

@@ -32,6 +32,9 @@ pub struct DecodingConfig {
     pub n_best: usize,
     /// `alpha` of the length penalty `((5 + length) / 6)^alpha`, lengths in tokens with the end symbol; 0 is none.
     pub length_penalty: f64,
+    /// Whether a beam search ends as soon as `beam_size` hypotheses have. Otherwise it goes on until no open one can get among
+    /// the best any more, which takes up to twice as long.
+    pub early_stopping: bool,
     /// Longest target, in tokens: this many for each source token ...
     pub max_len_factor: f64,
     /// ... and this many more.
@@ -50,6 +53,7 @@ impl Default for DecodingConfig {
             beam_size: 1,
             n_best: 1,
             length_penalty: 1.0,
+            early_stopping: false,
             max_len_factor: 2.0,
             max_len_extra: 20,
             batch_tokens: 4096,

@@ -70,6 +70,20 @@ fn a_search_goes_on_while_a_long_target_can_still_win() {
 }
 
 #[test]
+fn early_stopping_takes_the_best_of_the_first_that_end() {
+    // The end at once: ln 0.4; after the word 3: ln 0.225 over 1.6. Then two have ended, while in 8 tokens the word 3 comes to
+    // ln 0.25 over a penalty of 10.
+    let table: [(&[u32], [f32; 4]); 3] =
+        [(&[], [0.4, 0.5, 0.08, 0.02]), (&[3], [0.45, 0.5, 0.03, 0.02]), (&[3; 7], [1.0, 1e-9, 1e-9, 1e-9])];
+    let mock = Mock::given(&table).otherwise([1e-9, 1.0, 1e-9, 1e-9]);
+    for (early_stopping, expected) in [(false, vec![3; 7]), (true, vec![])] {
+        let config = DecodingConfig { beam_size: 2, length_penalty: 3.0, early_stopping, ..config(8) };
+        let found = decode_one(&mock, &Request::new(vec![3]), &config);
+        assert_eq!(found[0].tokens, expected, "early stopping: {early_stopping}");
+    }
+}
+
+#[test]
 fn a_search_that_prefers_short_targets_still_waits_for_the_next_word() {
     // The end at once: ln 0.033 = -3.4. After the word 3, ln 0.33, it comes to -1.5 over 0.73; at the cap, over 0.2.
     let mock = Mock::given(&[(&[], [0.05, 0.5, 0.03, 0.02])]).otherwise([1.0, 1e-9, 1e-9, 1e-9]);
