@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             Some("loss") => side.loss(),
             Some("update") => side.updates(number(1), words.get(2) != Some(&"plain")),
             Some("decode") => {
-                let is_given = |word| words[4..].contains(&word);
+                let is_given = |word| words.iter().skip(4).any(|given| *given == word);
                 side.decode(number(1), number(2), number(3), is_given("int8"), is_given("early"))
             }
             Some("attention") => attention([number(1), number(2), number(3), number(4)], number(5), &side.device),
