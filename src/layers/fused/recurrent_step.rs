@@ -162,6 +162,11 @@ impl Sizes {
     }
 }
 
+/// The `n` rows of a sentence, of all sentences' rows.
+fn matrix_of(values: &[f32], sentence: usize, n: usize, width: usize) -> Matrix<'_> {
+    Matrix::new(&values[sentence * n * width..][..n * width], n, width)
+}
+
 fn axes(input: &Input) -> [usize; 3] {
     input.shape.try_into().expect("three axes")
 }
@@ -214,10 +219,9 @@ impl Function for Contexts {
             .zip(of_values.par_chunks_mut(source_len * d_value))
             .zip(of_vector.par_chunks_mut(d_key));
         pieces.enumerate().for_each(|(sentence, (((of_queries, of_keys), of_values), of_vector))| {
-            let rows =
-                |values: &'_ [f32], width: usize| values[sentence * query_len * width..][..query_len * width].to_vec();
-            let (queries, weights) = (rows(of.inputs[0].values, d_key), rows(&of.saved[0], source_len));
-            let of_contexts = rows(of.gradient, d_value);
+            let queries = matrix_of(of.inputs[0].values, sentence, query_len, d_key);
+            let weights = matrix_of(&of.saved[0], sentence, query_len, source_len);
+            let of_contexts = matrix_of(of.gradient, sentence, query_len, d_value);
             let mut of_scores = vec![0.0; query_len * source_len];
             let source = self.source(of.inputs, &sizes, sentence);
             vectorized(
@@ -226,10 +230,10 @@ impl Function for Contexts {
                     for i in 0..query_len {
                         alignment::back(
                             self.score,
-                            &queries[i * d_key..][..d_key],
+                            queries.row(i),
                             &source,
-                            &weights[i * source_len..][..source_len],
-                            &of_contexts[i * d_value..][..d_value],
+                            weights.row(i),
+                            of_contexts.row(i),
                             OfAlignment {
                                 scores: &mut of_scores[i * source_len..][..source_len],
                                 keys: of_keys,
@@ -242,8 +246,8 @@ impl Function for Contexts {
             );
             alignment::back_to_source(
                 self.score,
-                [Matrix::new(&queries, query_len, d_key), Matrix::new(&weights, query_len, source_len)],
-                [Matrix::new(&of_contexts, query_len, d_value), Matrix::new(&of_scores, query_len, source_len)],
+                [queries, weights],
+                [of_contexts, Matrix::new(&of_scores, query_len, source_len)],
                 MatrixMut::new(of_keys, source_len, d_key),
                 MatrixMut::new(of_values, source_len, d_value),
             );
