@@ -15,6 +15,15 @@ def pad(sentences):
     return torch.tensor([sentence + [PAD] * (longest - len(sentence)) for sentence in sentences])
 
 
+def sinusoids(n, d):
+    """The positions of the paper, sines and cosines in turn: `[n, d]`."""
+    position = torch.arange(n).unsqueeze(1)
+    frequency = torch.exp(-math.log(10_000) * torch.arange(0, d, 2) / d)
+    table = torch.empty(n, d)
+    table[:, 0::2], table[:, 1::2] = torch.sin(position * frequency), torch.cos(position * frequency)
+    return table
+
+
 class Batch:
     def __init__(self, source, target):
         self.source = pad([sentence + [EOS] for sentence in source])
@@ -104,11 +113,7 @@ class Transformer(nn.Module):
         self.encoder_norm, self.decoder_norm = layer_norm(weights, "encoder_norm"), layer_norm(weights, "decoder_norm")
         self.output = linear(weights, "output.projection")
         d = config["d_model"]
-        position = torch.arange(512).unsqueeze(1)
-        frequency = torch.exp(-math.log(10_000) * torch.arange(0, d, 2) / d)
-        table = torch.empty(512, d)
-        table[:, 0::2], table[:, 1::2] = torch.sin(position * frequency), torch.cos(position * frequency)
-        self.register_buffer("positions", table)
+        self.register_buffer("positions", sinusoids(512, d))
         self.scale, self.rate = math.sqrt(d), config["dropout_rate"]
 
     def embed(self, table, ids):

@@ -40,9 +40,7 @@ def ctranslate(config, weights, folder, compute_type):
     spec = transformer_spec.TransformerSpec.from_config(n_layers, config["n_heads"], pre_norm=True)
     numpy = {name: value.numpy() for name, value in weights.items()}
     table = numpy["target_embedding.weight"]
-    position = np.arange(512)[:, None] * np.exp(-math.log(10_000) * np.arange(0, table.shape[1], 2) / table.shape[1])
-    positions = np.empty((512, table.shape[1]), np.float32)
-    positions[:, 0::2], positions[:, 1::2] = np.sin(position), np.cos(position)
+    positions = models.sinusoids(512, table.shape[1]).numpy()
 
     def norm(spec, name):
         spec.gamma, spec.beta = numpy[f"{name}.gamma"], numpy[f"{name}.beta"]

@@ -7,7 +7,6 @@ d 512, 6 + 6 layers, 32,000 words, 24 words in and 30 out.
 Weights are random, so that nobody stops early; all that compute in floats have to write the same words.
 """
 
-import math
 import random
 import statistics
 import sys
@@ -20,6 +19,7 @@ import torch
 from ctranslate2.converters.transformers import MarianMTLoader
 from transformers import MarianConfig, MarianMTModel
 
+import models
 import peers
 
 VOCABULARY, WORDS, SENTENCES, PAD, BOS, EOS = 32_000, 30, 64, 0, 1, 2
@@ -59,10 +59,7 @@ def marian(weights):
         decoder_start_token_id=BOS,
     )
     model = MarianMTModel(config).eval()
-    position = torch.arange(256).unsqueeze(1)
-    frequency = torch.exp(-math.log(10_000) * torch.arange(0, 512, 2) / 512)
-    table = torch.empty(256, 512)
-    table[:, 0::2], table[:, 1::2] = torch.sin(position * frequency), torch.cos(position * frequency)
+    table = models.sinusoids(256, 512)
     state = {"model.shared.weight": weights["target_embedding.weight"], "final_logits_bias": torch.zeros(1, VOCABULARY)}
     for side in ["encoder", "decoder"]:
         state[f"model.{side}.embed_tokens.weight"] = weights["target_embedding.weight"]

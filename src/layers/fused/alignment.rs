@@ -27,6 +27,28 @@ pub struct Source<'a> {
     pub vector: &'a [f32],
 }
 
+impl<'a> Source<'a> {
+    /// That of a sentence, of all sentences' keys and values.
+    ///
+    /// # Shapes
+    /// - keys: `[batch, source_len, d_key]`
+    /// - values: `[batch, source_len, d_value]`
+    /// - lengths: `batch` real positions; all, if there are none
+    pub fn of_sentence(
+        sentence: usize,
+        [keys, values, vector]: [&'a [f32]; 3],
+        [source_len, d_key, d_value]: [usize; 3],
+        lengths: Option<&[usize]>,
+    ) -> Self {
+        let len = lengths.map_or(source_len, |lengths| lengths[sentence].min(source_len));
+        Self {
+            keys: &keys[sentence * source_len * d_key..][..len * d_key],
+            values: &values[sentence * source_len * d_value..][..len * d_value],
+            vector,
+        }
+    }
+}
+
 /// Weights and context of one query.
 #[inline(always)]
 pub fn attend(score: AlignmentScore, query: &[f32], source: &Source, weights: &mut [f32], context: &mut [f32]) {

@@ -174,12 +174,9 @@ fn axes(input: &Input) -> [usize; 3] {
 impl Contexts {
     fn source<'a>(&self, inputs: &[Input<'a>], sizes: &Sizes, sentence: usize) -> Source<'a> {
         let Sizes { source_len, d_key, d_value, .. } = *sizes;
-        let len = self.lengths.as_ref().map_or(source_len, |lengths| lengths[sentence].min(source_len));
-        Source {
-            keys: &inputs[1].values[sentence * source_len * d_key..][..len * d_key],
-            values: &inputs[2].values[sentence * source_len * d_value..][..len * d_value],
-            vector: inputs.get(3).map_or(&[], |vector| vector.values),
-        }
+        let vector = inputs.get(3).map_or(&[][..], |vector| vector.values);
+        let parts = [inputs[1].values, inputs[2].values, vector];
+        Source::of_sentence(sentence, parts, [source_len, d_key, d_value], self.lengths.as_deref())
     }
 }
 

@@ -33,6 +33,15 @@ fn assert_close_among(what: &str, found: &[f32], expected: &[f32], largest: f32)
     assert_close(what, &with_scale(found), &with_scale(expected), TOLERANCE);
 }
 
+/// Compares tensors that have been measured together, each as one of them.
+fn assert_all_close(what: &str, names: &[&str], found: &[Vec<f32>], expected: &[Vec<f32>]) {
+    assert_eq!(expected.len(), found.len(), "{what}");
+    let largest = largest_of(expected);
+    for (name, (found, expected)) in names.iter().zip(found.iter().zip(expected)) {
+        assert_close_among(&format!("{name} of {what}"), found, expected, largest);
+    }
+}
+
 /// An attention in several heads.
 #[derive(Clone, Debug)]
 struct Case {
@@ -158,14 +167,8 @@ proptest! {
         for adapter in host_backends() {
             let device = adapter.device.clone().autodiff();
             let (expected, found) = (case.measure(false, &device), case.measure(true, &device));
-            prop_assert_eq!(expected.len(), found.len());
-            let largest = largest_of(&expected);
-            for (what, (found, expected)) in
-                ["context", "query", "key and value", "bias"].iter().zip(found.iter().zip(&expected))
-            {
-                let what = format!("{what} of {case:?} on {}", adapter.backend);
-                assert_close_among(&what, found, expected, largest);
-            }
+            let what = format!("{case:?} on {}", adapter.backend);
+            assert_all_close(&what, &["context", "query", "key and value", "bias"], &found, &expected);
         }
     }
 }
@@ -220,14 +223,8 @@ proptest! {
             let device = adapter.device.clone().autodiff();
             let expected = contexts(sizes, &lengths, score, false, &device);
             let found = contexts(sizes, &lengths, score, true, &device);
-            prop_assert_eq!(expected.len(), found.len());
-            let largest = largest_of(&expected);
-            for (what, (found, expected)) in
-                ["context", "query", "keys", "values", "vector"].iter().zip(found.iter().zip(&expected))
-            {
-                let what = format!("{what} of {score:?}, {sizes:?}, {lengths:?} on {}", adapter.backend);
-                assert_close_among(&what, found, expected, largest);
-            }
+            let what = format!("{score:?}, {sizes:?}, {lengths:?} on {}", adapter.backend);
+            assert_all_close(&what, &["context", "query", "keys", "values", "vector"], &found, &expected);
         }
     }
 }

@@ -27,7 +27,7 @@ fn cells_are_pytorchs() {
             let memory = (kind == CellKind::Lstm).then(|| inputs.get::<2>("memory"));
             let state = CellState { hidden: inputs.get::<2>("hidden"), memory };
             let projected = cell.project(inputs.get::<2>("input").unsqueeze_dim(1), pass).squeeze_dim(1);
-            let state = cell.step(projected, &state, &Pass::inference());
+            let state = cell.step(projected, &state, pass);
             let mut outputs = Outputs::from([named("hidden", state.hidden)]);
             outputs.extend(state.memory.map(|memory| named("memory", memory)));
             outputs

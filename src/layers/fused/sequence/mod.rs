@@ -296,12 +296,9 @@ impl Parts<'_> {
 impl AttentionParts<'_> {
     /// What is attended to in a sentence.
     fn source(&self, sentence: usize, lengths: &Option<Arc<[usize]>>) -> Source<'_> {
-        let len = lengths.as_ref().map_or(self.source_len, |lengths| lengths[sentence].min(self.source_len));
-        Source {
-            keys: &self.keys[sentence * self.source_len * self.d_key..][..len * self.d_key],
-            values: &self.values[sentence * self.source_len * self.d_value..][..len * self.d_value],
-            vector: self.network.as_ref().map_or(&[], |(_, vector)| vector),
-        }
+        let vector = self.network.as_ref().map_or(&[][..], |(_, vector)| vector);
+        let sizes = [self.source_len, self.d_key, self.d_value];
+        Source::of_sentence(sentence, [self.keys, self.values, vector], sizes, lengths.as_deref())
     }
 }
 
