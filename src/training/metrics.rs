@@ -2,9 +2,9 @@
 
 use super::loss::LossSums;
 use burn::tensor::TensorReadError;
-use burn::train::ItemLazy;
-use burn::train::metric::state::{FormatOptions, NumericMetricState};
-use burn::train::metric::{
+use burn_train::ItemLazy;
+use burn_train::metric::state::{FormatOptions, NumericMetricState};
+use burn_train::metric::{
     Adaptor, Metric, MetricAttributes, MetricMetadata, MetricName, Numeric, NumericAttributes, NumericEntry,
     SerializedEntry,
 };
@@ -36,6 +36,9 @@ pub struct Stats {
     /// The score of the greedily translated sample, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// Sentences of the sample whose translations were cut at the length cap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cut: Option<usize>,
 }
 
 impl Stats {
@@ -106,9 +109,13 @@ impl Scalar {
         ]
     }
 
-    /// The score of the validation sample, by its name.
-    pub fn score(name: &str) -> Self {
-        Self::new(name, true, 2, |stats| stats.score)
+    /// The score of the validation sample.
+    pub fn score(metric: crate::scoring::Metric) -> Self {
+        let label = metric.label();
+        let name = label[..1].to_uppercase() + &label[1..];
+        // "chrF" is a name.
+        let name = if metric == crate::scoring::Metric::Chrf { label } else { &name };
+        Self::new(name, !metric.lower_is_better(), 2, |stats| stats.score)
     }
 
     fn format(&self) -> FormatOptions {

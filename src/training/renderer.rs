@@ -3,13 +3,13 @@
 //! burn-train's own plain renderer shows no metrics and writes to standard output, which belongs to results.
 
 use super::signal;
-use burn::train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
-use burn::train::metric::{MetricDefinition, MetricId, NumericEntry};
-use burn::train::renderer::tui::TuiMetricsRendererWrapper;
-use burn::train::renderer::{
+use burn_train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
+use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
+use burn_train::renderer::tui::TuiMetricsRendererWrapper;
+use burn_train::renderer::{
     EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation, MetricsRendererTraining,
 };
-use burn::train::{Interrupter, LearnerSummary};
+use burn_train::{Interrupter, LearnerSummary};
 use std::collections::HashMap;
 use std::io::IsTerminal;
 use std::str::FromStr;

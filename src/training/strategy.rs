@@ -1,6 +1,5 @@
 //! The loop as a strategy of burn-train, whose dashboard and metrics it uses.
 
-use super::config::ValidationScore;
 use super::learner::{Outcome, Stop, Trainer};
 use super::metrics::Scalar;
 use super::renderer::Dashboard;
@@ -9,10 +8,10 @@ use crate::models::Model;
 use burn::data::dataloader::{DataLoader, DataLoaderIterator};
 use burn::optim::ModuleOptimizer;
 use burn::tensor::Device;
-use burn::train::logger::MetricLogger;
-use burn::train::metric::store::{EpochSummary, MetricsUpdate, Split};
-use burn::train::metric::{MetricDefinition, NumericEntry};
-use burn::train::{
+use burn_train::logger::MetricLogger;
+use burn_train::metric::store::{EpochSummary, MetricsUpdate, Split};
+use burn_train::metric::{MetricDefinition, NumericEntry};
+use burn_train::{
     Interrupter, Learner, SupervisedLearningStrategy, SupervisedTraining, SupervisedTrainingEventProcessor,
     TrainLoader, TrainingComponents, TrainingStrategy, ValidLoader,
 };
@@ -97,10 +96,7 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     let interrupter = Interrupter::new();
     let training = &trainer.config.training;
     let renderer = dashboard.renderer(&interrupter, &trainer.progress, training.log_every);
-    let score = match training.score {
-        ValidationScore::Bleu => "BLEU",
-        ValidationScore::SequenceAccuracy => "Sequence accuracy",
-    };
+    let score = Scalar::score(training.score);
     let n_stretches = training.max_updates.div_ceil(training.validate_every) as usize;
     let model = trainer.model().clone();
     let label = trainer.run.path().display().to_string();
@@ -121,7 +117,7 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     for metric in Scalar::of_training() {
         supervised = supervised.metric_train_numeric(metric);
     }
-    supervised = supervised.metric_valid_numeric(Scalar::score(score));
+    supervised = supervised.metric_valid_numeric(score);
     // burn's learner wants an optimizer of burn's; this one is never used.
     let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init();
     let result = supervised.launch(Learner::new(model, idle, 0.0));
@@ -135,5 +131,11 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     if stop != Stop::Interrupted {
         trainer.average()?;
     }
-    Ok(Outcome { stop, state: trainer.state.clone(), update_seconds: trainer.update_seconds, tokens: trainer.tokens })
+    Ok(Outcome {
+        stop,
+        state: trainer.state.clone(),
+        update_seconds: trainer.update_seconds,
+        tokens: trainer.tokens,
+        cut: trainer.last_cut,
+    })
 }

@@ -144,10 +144,10 @@ impl HostBackend for burn::backend::Flex {
 }
 
 #[cfg(feature = "ndarray")]
-impl HostBackend for burn::backend::NdArray {
+impl HostBackend for burn_ndarray::NdArray {
     fn values(tensor: &FloatTensor<Self>) -> Cow<'_, [f32]> {
         // burn's own way out copies element by element.
-        if let burn::backend::ndarray::NdArrayTensor::F32(storage) = tensor
+        if let burn_ndarray::NdArrayTensor::F32(storage) = tensor
             && let Some(values) = storage.view().to_slice()
         {
             return Cow::Borrowed(values);
@@ -182,7 +182,7 @@ impl FunctionBackend for burn::backend::Flex {
 }
 
 #[cfg(feature = "ndarray")]
-impl FunctionBackend for burn::backend::NdArray {
+impl FunctionBackend for burn_ndarray::NdArray {
     fn run_function(inputs: Inputs<Self>, function: Arc<dyn Function>) -> FloatTensor<Self> {
         run::<Self>(&inputs.into_vec(), &*function).0
     }
