@@ -3,8 +3,11 @@
 //! Every default stands once, in an `impl Default`. A config file lists only what its experiment chooses; the resolved
 //! config, with every field, is written into the run directory before the first update.
 
+mod reader;
+
+use self::reader::Fault;
 use crate::backend::Backend;
-use crate::data::{LengthFilter, SplitFiles, TaskConfig, TokenizerConfig};
+use crate::data::{LengthFilter, SplitFiles, TaskConfig, TokenizersConfig};
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::models::{ModelConfig, TransformerConfig};
@@ -20,14 +23,14 @@ pub const QUICK_START: &str = include_str!("../config/quick-start.toml");
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Seed of the initial weights, the order of the data, dropout and sampling.
+    /// Seed of the initial weights, the order of the data, dropout and sampling, at most 2^63 - 1.
     pub seed: u64,
     /// Where the tensors live.
     pub backend: Backend,
     /// What is learnt.
     pub data: DataConfig,
     /// How text becomes tokens.
-    pub tokenizer: TokenizerConfig,
+    pub tokenizer: TokenizersConfig,
     /// What learns.
     pub model: ModelConfig,
     /// How it learns.
@@ -42,7 +45,7 @@ impl Default for Config {
             seed: 1,
             backend: Backend::default(),
             data: DataConfig::default(),
-            tokenizer: TokenizerConfig::default(),
+            tokenizer: TokenizersConfig::default(),
             model: ModelConfig::Transformer(TransformerConfig::default()),
             training: TrainingConfig::default(),
             decoding: DecodingConfig::default(),
@@ -70,7 +73,10 @@ pub struct DataConfig {
     pub valid: Option<SplitFiles>,
     /// Test files.
     pub test: Option<SplitFiles>,
-    /// Thousandths of the training pairs that are held out for each of validation and test when no files are named for
+    /// Whether validation and test pairs with the same source are one sentence with several references, any of which is
+    /// right, as with words that have more than one pronunciation. Training learns from each pair as it stands.
+    pub several_references: bool,
+    /// Thousandths of the training pairs that are held out for validation, and as many for test, where no files are named for
     /// them; which pairs depends on the source text alone.
     pub hold_out_per_mille: Option<u64>,
     /// Which training pairs are left out.
@@ -88,6 +94,7 @@ impl Default for DataConfig {
             train: None,
             valid: None,
             test: None,
+            several_references: false,
             hold_out_per_mille: None,
             filter: LengthFilter::default(),
         }
@@ -102,6 +109,7 @@ impl DataConfig {
             source: under(&files.source),
             target: under(&files.target),
             tsv: under(&files.tsv),
+            more_targets: files.more_targets.iter().filter_map(|path| under(&Some(path.clone()))).collect(),
             ..files.clone()
         }
     }
@@ -111,6 +119,10 @@ impl DataConfig {
             if let Some(files) = files {
                 files.validate(&format!("data.{key}"))?;
             }
+        }
+        if self.train.as_ref().is_some_and(|files| !files.more_targets.is_empty()) {
+            let message = "is for validation and test data; give training data one pair for each target";
+            return Err(Error::config("data.train.more_targets", message));
         }
         match (&self.task, &self.train) {
             (Some(_), Some(_)) => Err(Error::config(
@@ -145,6 +157,10 @@ impl DataConfig {
                 Some(n) if n == 0 || n > 400 => {
                     Err(Error::config("data.hold_out_per_mille", format!("must be between 1 and 400, got {n}")))
                 }
+                Some(_) if self.valid.is_some() && self.test.is_some() => Err(Error::config(
+                    "data.hold_out_per_mille",
+                    "has nothing to hold out for: files are named for both data.valid and data.test; leave it out",
+                )),
                 _ => self.filter.validate("data.filter"),
             },
         }
@@ -161,9 +177,7 @@ impl Config {
             Some(path) => (path.to_path_buf(), std::fs::read_to_string(path).map_err(Error::io(path))?),
             None => (PathBuf::from("quick-start.toml"), QUICK_START.to_string()),
         };
-        let config = Self::parse(&text, overrides).map_err(|fault| fault.at(&name, &text))?;
-        config.validate()?;
-        Ok(config)
+        Self::checked(&name, &text, overrides)
     }
 
     /// Reads a config that is part of this program, and applies overrides.
@@ -171,8 +185,13 @@ impl Config {
     /// # Errors
     /// As [`Config::load`], with `name` in place of the file.
     pub fn embedded(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
-        let config = Self::parse(text, overrides).map_err(|fault| fault.at(Path::new(name), text))?;
-        config.validate()?;
+        Self::checked(Path::new(name), text, overrides)
+    }
+
+    /// The config in `text`, which is called `name`, if every value keeps its rule.
+    fn checked(name: &Path, text: &str, overrides: &[String]) -> Result<Self> {
+        let config = reader::parse(text, overrides).map_err(|fault| fault.at(name, text))?;
+        config.validate().map_err(|error| reader::locate(error, name, text, overrides))?;
         Ok(config)
     }
 
@@ -180,27 +199,10 @@ impl Config {
     /// in the words of today; its values are not checked.
     pub(crate) fn read(path: &Path, overrides: &[String], upgrade: impl FnOnce(&mut toml::Table)) -> Result<Self> {
         let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        let written: toml::Table = toml::from_str(&text).map_err(|error| Fault::from(error).at(path, &text))?;
-        let mut upgraded = written.clone();
-        upgrade(&mut upgraded);
-        if upgraded == written {
-            return Self::parse(&text, overrides).map_err(|fault| fault.at(path, &text));
-        }
-        // A place in the upgraded text is none in the file, where names can still be found.
-        Self::parse(&upgraded.to_string(), overrides)
-            .map_err(|fault| Fault { message: fault.message, span: None }.at(path, &text))
-    }
-
-    fn parse(text: &str, overrides: &[String]) -> Result<Self, Fault> {
-        let mut table: toml::Table = toml::from_str(text).map_err(Fault::from)?;
-        if overrides.is_empty() {
-            // Straight from the text, so that errors know their line.
-            return toml::from_str(text).map_err(Fault::from);
-        }
-        for setting in overrides {
-            apply(&mut table, setting).map_err(|message| Fault { message, span: None })?;
-        }
-        Self::deserialize(table).map_err(|error| Fault { message: error.message().to_string(), span: None })
+        let mut table: toml::Table =
+            toml::from_str(&text).map_err(|error| Fault::of_text(&error, &text).at(path, &text))?;
+        upgrade(&mut table);
+        reader::parse_table(table, overrides).map_err(|fault| fault.at(path, &text))
     }
 
     /// Checks every value against its rule.
@@ -208,6 +210,10 @@ impl Config {
     /// # Errors
     /// Names the key, the value and the rule.
     pub fn validate(&self) -> Result<()> {
+        if self.seed > reader::LARGEST {
+            let message = format!("must be at most {}, got {}", reader::LARGEST, self.seed);
+            return Err(Error::config("seed", message));
+        }
         self.data.validate()?;
         self.tokenizer.validate()?;
         self.model.validate()?;
@@ -221,81 +227,19 @@ impl Config {
         self.decoding.validate()
     }
 
+    /// This config with the value that `other` has for a dotted key.
+    ///
+    /// # Errors
+    /// If the two do not go together.
+    pub(crate) fn with_key_of(&self, other: &Self, key: &str) -> Result<Self> {
+        let table = |config: &Self| toml::Table::try_from(config).expect("every field of a config is a TOML value");
+        reader::with_key_of(table(self), &table(other), key).map_err(|message| Error::config(key, message))
+    }
+
     /// The config with every field, as TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("every field of a config is a TOML value")
     }
-}
-
-/// What a TOML reader complains of.
-struct Fault {
-    message: String,
-    span: Option<std::ops::Range<usize>>,
-}
-
-impl From<toml::de::Error> for Fault {
-    fn from(error: toml::de::Error) -> Self {
-        Self { message: error.message().to_string(), span: error.span() }
-    }
-}
-
-impl Fault {
-    /// The error with file and line, and the nearest spelling of a misspelt name.
-    fn at(self, path: &Path, text: &str) -> Error {
-        let quoted: Vec<&str> = self.message.split('`').skip(1).step_by(2).collect();
-        let mut message = self.message.replace('\n', " ");
-        let mut line = self.span.map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-        if let Some((wrong, allowed)) = quoted.split_first() {
-            // Inside a tagged section the reader knows only where the section begins; the misspelt word finds the place.
-            let places: Vec<usize> =
-                text.lines().enumerate().filter(|(_, line)| mentions(line, wrong)).map(|(i, _)| i + 1).collect();
-            let after = line.and_then(|line| places.iter().find(|place| **place >= line));
-            line = after.or(places.last()).copied().or(line);
-            let nearest =
-                allowed.iter().max_by(|a, b| strsim::jaro_winkler(wrong, a).total_cmp(&strsim::jaro_winkler(wrong, b)));
-            if let Some(nearest) = nearest.filter(|nearest| strsim::jaro_winkler(wrong, nearest) > 0.75) {
-                message.push_str(&format!("; did you mean `{nearest}`?"));
-            }
-        }
-        match line {
-            Some(line) => Error::line(path, line, message),
-            None => Error::file(path, message),
-        }
-    }
-}
-
-fn mentions(line: &str, word: &str) -> bool {
-    line.split('#')
-        .next()
-        .unwrap_or("")
-        .split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'))
-        .any(|w| w == word)
-}
-
-/// Applies one `key.path=value`.
-fn apply(table: &mut toml::Table, setting: &str) -> Result<(), String> {
-    let (key, value) = setting
-        .split_once('=')
-        .ok_or_else(|| format!("--set {setting}: write key.path=value, as in --set training.learning_rate=0.001"))?;
-    let (key, value) = (key.trim(), value.trim());
-    // What is no TOML value is a string: `--set backend=flex` needs no quotes.
-    let value = toml::from_str::<toml::Table>(&format!("value = {value}"))
-        .ok()
-        .and_then(|mut table| table.remove("value"))
-        .unwrap_or_else(|| toml::Value::String(value.to_string()));
-    let mut parts: Vec<&str> = key.split('.').collect();
-    let last =
-        parts.pop().filter(|last| !last.is_empty()).ok_or_else(|| format!("--set {setting}: the key is empty"))?;
-    let mut table = table;
-    for part in parts {
-        table = table
-            .entry(part)
-            .or_insert_with(|| toml::Value::Table(toml::Table::new()))
-            .as_table_mut()
-            .ok_or_else(|| format!("--set {setting}: `{part}` is a value, not a section"))?;
-    }
-    table.insert(last.to_string(), value);
-    Ok(())
 }
 
 /// The keys in which two configs differ, dotted, with both values.

@@ -157,7 +157,7 @@ impl Side {
             ..DecodingConfig::default()
         };
         if max_words > 0 {
-            (config.max_len_factor, config.max_len_extra) = (0.0, max_words);
+            (config.max_len_factor, config.max_len_extra) = (Some(0.0), Some(max_words));
         }
         let requests: Vec<Request> = self.source.iter().map(|source| Request::new(source.clone())).collect();
         let at_once = if batch == 0 { 1 } else { requests.len() };

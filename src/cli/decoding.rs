@@ -1,8 +1,9 @@
 //! The options of commands that translate, and the search of those that look at one translation.
 
+use crate::backend::is_host;
 use crate::decoding::DecodingConfig;
 use crate::error::Result;
-use crate::models::Int8Model;
+use crate::models::{Int8Model, Seq2Seq};
 use crate::training::LoadedModel;
 use clap::Args;
 
@@ -25,7 +26,7 @@ pub(super) struct DecodingArgs {
     /// Longest target, in tokens for each source token; `decoding.max_len_extra` is added.
     #[arg(long)]
     max_len_factor: Option<f64>,
-    /// Source tokens in a batch.
+    /// Source tokens in a batch, padding included.
     #[arg(long)]
     batch_tokens: Option<usize>,
     /// Multiply in 8 bits, weights and what they are multiplied with: up to eight times as fast, and
@@ -50,6 +51,26 @@ pub(super) struct DecodingArgs {
 }
 
 impl DecodingArgs {
+    /// The first option that was given, for commands that decode nothing.
+    pub(super) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.beam.is_some(), "--beam"),
+            (self.n_best.is_some(), "--n-best"),
+            (self.length_penalty.is_some(), "--length-penalty"),
+            (self.early_stopping, "--early-stopping"),
+            (self.max_len_factor.is_some(), "--max-len-factor"),
+            (self.batch_tokens.is_some(), "--batch-tokens"),
+            (self.int8, "--int8"),
+            (self.sample, "--sample"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name)
+    }
+
+    /// Whether a list of hypotheses was asked for.
+    pub(super) fn has_n_best(&self) -> bool {
+        self.n_best.is_some()
+    }
+
     /// The run's decoding settings with what was given here, checked.
     pub(super) fn apply(&self, config: &DecodingConfig) -> Result<DecodingConfig> {
         let mut config = config.clone();
@@ -61,7 +82,7 @@ impl DecodingArgs {
         }
         config.length_penalty = self.length_penalty.unwrap_or(config.length_penalty);
         config.early_stopping |= self.early_stopping;
-        config.max_len_factor = self.max_len_factor.unwrap_or(config.max_len_factor);
+        config.max_len_factor = self.max_len_factor.or(config.max_len_factor);
         config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
         if self.sample {
             let mut sampling = config.sampling.take().unwrap_or_default();
@@ -77,10 +98,11 @@ impl DecodingArgs {
         Ok(config)
     }
 
-    /// Rounds the weights of `loaded`, if they shall have 8 bits. The model that comes back multiplies in those 8 bits: it
-    /// decodes faster.
+    /// Rounds the weights of `loaded`, if they shall have 8 bits, or have them already and lie on the CPU. The model that comes
+    /// back multiplies in those 8 bits: it decodes faster.
     pub(super) fn round(&self, loaded: &mut LoadedModel) -> Result<Option<Int8Model>> {
-        if !self.int8 {
+        let is_int8 = self.int8 || (loaded.is_int8 && is_host(&loaded.model.device()));
+        if !is_int8 {
             return Ok(None);
         }
         let rounded = Int8Model::new(loaded.model.clone())?;

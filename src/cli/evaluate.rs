@@ -1,13 +1,14 @@
 //! `lookback evaluate`.
 
 use super::decoding::DecodingArgs;
+use super::unknown::Unknown;
 use super::{check_lengths, print, progress};
 use crate::backend::Backend;
-use crate::data::{Pair, Split, read_lines};
-use crate::decoding::{DecodingConfig, Request, decode};
+use crate::data::{Split, TokenizerConfig, UNK, read_lines};
+use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
-use crate::scoring::{Bleu, BleuTokenizer, Chrf, Scorer, Scores};
+use crate::scoring::{Bleu, BleuTokenizer, Chrf, LengthBuckets, LengthUnit, Metric, Scorer, Scores};
 use crate::training::{LoadedModel, Run, dataset, validate};
 use clap::Args;
 use std::path::PathBuf;
@@ -15,26 +16,28 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   lookback evaluate --run runs/first --beam 5
-  lookback evaluate --hypotheses out.en --references test.en --sources test.de --json")]
+  lookback evaluate --run runs/g2p --metric per --metric sequence-error
+  lookback evaluate --hypotheses out.en --references test.en --sources test.de --json
+  lookback evaluate --hypotheses out.en --references a.en --references b.en      several references")]
 pub(super) struct EvaluateArgs {
     /// The run folder.
     #[arg(long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
     run: Option<PathBuf>,
     /// Which of the run's data: train, valid or test.
-    #[arg(long, default_value = "test")]
+    #[arg(long, default_value = "test", conflicts_with = "hypotheses")]
     split: String,
-    /// Override a key of the run's config, such as the path of moved data.
-    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    /// Override a key of the run's config under data or decoding, such as the path of moved data.
+    #[arg(long = "set", value_name = "KEY.PATH=VALUE", conflicts_with = "hypotheses")]
     set: Vec<String>,
     /// Where the tensors live.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "hypotheses")]
     backend: Option<Backend>,
     /// Sentences to score.
     #[arg(long, requires = "references")]
     hypotheses: Option<PathBuf>,
-    /// What they should be.
+    /// What they should be; may be given more than once, for several references.
     #[arg(long, requires = "hypotheses")]
-    references: Option<PathBuf>,
+    references: Vec<PathBuf>,
     /// Their sources, for scores by length.
     #[arg(long, requires = "hypotheses")]
     sources: Option<PathBuf>,
@@ -47,127 +50,247 @@ pub(super) struct EvaluateArgs {
     /// Write the hypotheses here.
     #[arg(long, requires = "run", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// One JSON object.
+    #[arg(long = "metric", value_name = "NAME", help = metric_help())]
+    metrics: Vec<Metric>,
+    /// One JSON object, always with all scores.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     decoding: DecodingArgs,
 }
 
+fn metric_help() -> String {
+    let names: Vec<_> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+    format!(
+        "Show only this score; may be given more than once [default: all, the run's own first]: {}",
+        names.join(", ")
+    )
+}
+
 pub(super) fn run(args: EvaluateArgs) -> Result<()> {
-    let scores = match &args.run {
+    let (scores, own) = match &args.run {
         Some(_) => of_run(&args)?,
-        None => of_files(&args)?,
+        None => (of_files(&args)?, Metric::Bleu),
     };
     if args.json {
         return print(&(serde_json::to_string(&scores).expect("scores are plain data") + "\n"));
     }
-    print(&table(&scores))
+    print(&table(&scores, &args.metrics, own))
 }
 
-fn scorer(args: &EvaluateArgs, lowercase: bool) -> Scorer {
+fn scorer(args: &EvaluateArgs, lowercase: bool, unit: LengthUnit) -> Scorer {
     Scorer {
         bleu: Bleu { tokenizer: args.tokenize, lowercase, ..Bleu::default() },
         chrf: Chrf { lowercase, ..Chrf::default() },
-        ..Scorer::default()
+        buckets: LengthBuckets::default().counted_in(unit),
     }
 }
 
 fn of_files(args: &EvaluateArgs) -> Result<Scores> {
-    let (Some(hypotheses), Some(references)) = (&args.hypotheses, &args.references) else {
+    let Some(hypotheses) = args.hypotheses.as_ref().filter(|_| !args.references.is_empty()) else {
         return Err(Error::message("give --run, or --hypotheses and --references"));
     };
-    let (hypotheses, references) = (read_lines(hypotheses)?, read_lines(references)?);
+    if let Some(option) = args.decoding.first_given() {
+        return Err(Error::message(format!("{option} has no effect on --hypotheses, which are written already")));
+    }
+    let hypotheses = read_lines(hypotheses)?;
+    let mut references: Vec<Vec<String>> = vec![Vec::new(); hypotheses.len()];
+    for path in &args.references {
+        let lines = read_lines(path)?;
+        if lines.len() != hypotheses.len() {
+            let message = format!(
+                "there are {} hypothesis lines but {} reference lines; each line needs its counterpart",
+                hypotheses.len(),
+                lines.len()
+            );
+            return Err(Error::file(path, message));
+        }
+        references.iter_mut().zip(lines).for_each(|(list, line)| list.push(line));
+    }
     let sources = args.sources.as_ref().map(read_lines).transpose()?;
-    scorer(args, args.lowercase).score(&hypotheses, &references, sources.as_deref())
+    scorer(args, args.lowercase, LengthUnit::Words).score_any(&hypotheses, &references, sources.as_deref())
 }
 
-fn of_run(args: &EvaluateArgs) -> Result<Scores> {
+/// The scores of a run, and the score that its config calls its own.
+fn of_run(args: &EvaluateArgs) -> Result<(Scores, Metric)> {
+    if args.decoding.has_n_best() {
+        let message = "--n-best has no effect here: the best hypothesis is scored; `translate` writes lists";
+        return Err(Error::message(message));
+    }
+    check_overrides(&args.set)?;
     let run = Run::open(args.run.as_ref().expect("the caller has looked"))?;
     let split = Split::ALL
         .into_iter()
         .find(|split| split.name() == args.split)
         .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
     let config = run.config_with(&args.set)?;
+    let sentences = dataset::sentences_of(&config.data, split, config.seed).map_err(|error| moved(error, split))?;
+    let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, split))?;
     let backend = args.backend.unwrap_or(config.backend);
     let mut loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
     let decoding = args.decoding.apply(&config.decoding)?;
     let int8 = args.decoding.round(&mut loaded)?;
-    let pairs = dataset::pairs_of(&config.data, split, config.seed)?;
     let examples = dataset::encode(&pairs, &loaded.tokenizers);
     check_lengths(loaded.model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         pair_fault(i, "target", message)
     })?;
-    let hypotheses = match &int8 {
-        Some(model) => translate_pairs(model, &loaded, &pairs, &decoding, "translating"),
-        None => translate_pairs(&loaded.model, &loaded, &pairs, &decoding, "translating"),
+    let sources: Vec<String> = sentences.iter().map(|sentence| sentence.source.clone()).collect();
+    let found = match &int8 {
+        Some(model) => translate_sources(model, &loaded, &sources, &decoding, "translating"),
+        None => translate_sources(&loaded.model, &loaded, &sources, &decoding, "translating"),
     }?;
     if let Some(path) = &args.output {
-        std::fs::write(path, hypotheses.join("\n") + "\n").map_err(Error::io(path))?;
+        std::fs::write(path, found.texts.join("\n") + "\n").map_err(Error::io(path))?;
     }
-    let references: Vec<String> = pairs.iter().map(|pair| pair.target.clone()).collect();
-    let sources: Vec<String> = pairs.iter().map(|pair| pair.source.clone()).collect();
-    let lowercase = args.lowercase || loaded.tokenizers.config().is_lowercase();
-    let mut scores = scorer(args, lowercase).score(&hypotheses, &references, Some(&sources))?;
+    let references: Vec<&Vec<String>> = sentences.iter().map(|sentence| &sentence.references).collect();
+    let settings = loaded.tokenizers.config();
+    let lowercase = args.lowercase || settings.target().is_lowercase();
+    let unit = match settings.source() {
+        TokenizerConfig::Char(_) => LengthUnit::Letters,
+        _ => LengthUnit::Words,
+    };
+    let mut scores = scorer(args, lowercase, unit).score_any(&found.texts, &references, Some(&sources))?;
+    scores.cut = Some(found.cut);
+    if let Some(warning) = found.unknown.warning() {
+        eprintln!("warning: {warning}");
+    }
+    warn_of_cut(found.cut, sources.len(), &decoding);
     let sums = validate(&loaded.model, &examples, decoding.batch_tokens);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
-    Ok(scores)
+    Ok((scores, config.training.score))
+}
+
+/// Refuses overrides that would change nothing: the model is what it is.
+fn check_overrides(set: &[String]) -> Result<()> {
+    const WITH_EFFECT: [&str; 5] = ["data.", "decoding.", "backend", "seed", "training.score"];
+    let key = |setting: &String| setting.split('=').next().unwrap_or_default().trim().to_string();
+    match set.iter().map(key).find(|key| !WITH_EFFECT.iter().any(|start| key.starts_with(start))) {
+        Some(key) => Err(Error::config(
+            key,
+            "has no effect here: the model is trained; only data, decoding, backend, seed and training.score can be set",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A run that was moved, or whose data were, names files that are not there.
+fn moved(error: Error, split: Split) -> Error {
+    match error {
+        Error::Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => Error::file(
+            path,
+            format!(
+                "is not there; if the data have moved, say where: --set data.dir=FOLDER, or --set data.{split}.tsv=FILE \
+                 (data.{split}.source and data.{split}.target for two files)"
+            ),
+        ),
+        other => other,
+    }
+}
+
+/// Says how many answers were cut at the length cap, if any.
+pub(super) fn warn_of_cut(cut: usize, n: usize, decoding: &DecodingConfig) {
+    if cut > 0 {
+        let (factor, extra) = decoding.length_cap();
+        eprintln!(
+            "warning: {cut} of {n} answers were cut at the length cap of {factor} tokens for each source token and {extra} more; \
+             raise decoding.max_len_factor"
+        );
+    }
 }
 
 fn pair_fault(i: usize, side: &str, message: String) -> Error {
     Error::message(format!("the {side} of pair {} {message}", i + 1))
 }
 
+/// What a model wrote for some sources.
+pub(super) struct Written {
+    /// The best translation of each.
+    pub(super) texts: Vec<String>,
+    /// How many of them were cut at the length cap.
+    pub(super) cut: usize,
+    /// What of the sources the vocabulary does not hold.
+    pub(super) unknown: Unknown,
+}
+
 /// The best translation of every source by `model`, in the words of `loaded`.
 ///
 /// # Errors
 /// If a source is longer than the model's positions reach.
-pub(super) fn translate_pairs<M: Seq2Seq>(
+pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
     model: &M,
     loaded: &LoadedModel,
-    pairs: &[Pair],
+    sources: &[S],
     config: &DecodingConfig,
     what: &str,
-) -> Result<Vec<String>> {
-    let sources: Vec<&str> = pairs.iter().map(|pair| pair.source.as_str()).collect();
-    let requests: Vec<Request> =
-        loaded.tokenizers.source().encode_batch(&sources).into_iter().map(Request::new).collect();
+) -> Result<Written> {
+    let tokenizer = loaded.tokenizers.source();
+    let requests: Vec<Request> = tokenizer.encode_batch(sources).into_iter().map(Request::new).collect();
     check_lengths(model.limits().source, requests.iter().map(|r| &r.source), |i, message| {
         pair_fault(i, "source", message)
     })?;
-    let bar = progress::bar(pairs.len() as u64, what);
+    let mut unknown = Unknown::default();
+    for (i, (source, request)) in sources.iter().zip(&requests).enumerate() {
+        let parts = if request.source.contains(&UNK) { tokenizer.unknown(source.as_ref()) } else { Vec::new() };
+        unknown.add(i + 1, &parts, request.source.len());
+    }
+    let bar = progress::bar(sources.len() as u64, what);
     let found = decode(model, &requests, config, loaded.config.seed, |n| bar.set_position(n as u64));
     bar.finish_and_clear();
-    Ok(found.iter().map(|hypotheses| loaded.tokenizers.target().decode(&hypotheses[0].tokens)).collect())
+    let texts = found.iter().map(|hypotheses| loaded.tokenizers.target().decode(&hypotheses[0].tokens)).collect();
+    Ok(Written { texts, cut: count_cut(&found), unknown })
 }
 
-fn table(scores: &Scores) -> String {
-    let m = &scores.metrics;
-    let mut text = format!("sentences          {:>8}\n", scores.sentences);
-    text += &format!("BLEU               {:>8.2}   {}\n", m.bleu, scores.signature);
-    text += &format!("chrF               {:>8.2}\n", m.chrf);
-    text += &format!("sequence accuracy  {:>8.2} %\n", 100.0 * m.sequence_accuracy);
-    text += &format!("token accuracy     {:>8.2} %\n", 100.0 * m.token_accuracy);
-    text += &format!("WER                {:>8.2} %\n", 100.0 * m.wer);
-    text += &format!("CER                {:>8.2} %\n", 100.0 * m.cer);
-    if let Some(perplexity) = scores.perplexity {
-        text += &format!("perplexity         {perplexity:>8.3}\n");
+/// The scores as a table: `asked`, or all, `own` first.
+fn table(scores: &Scores, asked: &[Metric], own: Metric) -> String {
+    // PER is WER under another name: shown where it was chosen.
+    let others = Metric::ALL
+        .into_iter()
+        .filter(|metric| *metric != own && *metric != if own == Metric::Per { Metric::Wer } else { Metric::Per });
+    let shown: Vec<Metric> =
+        if asked.is_empty() { std::iter::once(own).chain(others).collect() } else { asked.to_vec() };
+    let mut text = format!("{:<30}{:>8}\n", "sentences", scores.sentences);
+    for metric in &shown {
+        let value = metric.of(&scores.metrics);
+        let after = match (metric, metric.unit()) {
+            (Metric::Bleu, _) => format!("   {}", scores.signature),
+            (_, Some(_)) => " %".into(),
+            _ => String::new(),
+        };
+        text += &format!("{:<30}{value:>8.2}{after}\n", metric.title());
+    }
+    if let Some(perplexity) = scores.perplexity.filter(|_| asked.is_empty()) {
+        text += &format!("{:<30}{perplexity:>8.3}\n", "perplexity (tokens)");
+    }
+    if let Some(cut) = scores.cut {
+        text += &format!("{:<30}{cut:>8}\n", "answers cut at the length cap");
     }
     if !scores.by_length.is_empty() {
-        text += "\nsource length  sentences     BLEU     chrF  sequences right\n";
-        for bucket in &scores.by_length {
-            let range = match bucket.to {
-                Some(to) => format!("{}-{to}", bucket.from),
-                None => format!("{}-", bucket.from),
-            };
-            text += &format!(
-                "{range:>13}  {:>9}  {:>7.2}  {:>7.2}  {:>13.2} %\n",
-                bucket.sentences,
-                bucket.metrics.bleu,
-                bucket.metrics.chrf,
-                100.0 * bucket.metrics.sequence_accuracy
-            );
+        text += &by_length(scores, &shown);
+    }
+    text
+}
+
+/// Most scores in the table by length.
+const N_COLUMNS: usize = 3;
+
+fn by_length(scores: &Scores, shown: &[Metric]) -> String {
+    let first = format!("source length ({})", scores.length_unit.name());
+    let columns = &shown[..shown.len().min(N_COLUMNS)];
+    let titles: Vec<String> = columns.iter().map(|metric| metric.title()).collect();
+    let mut text = format!("\n{first:>23}  sentences");
+    titles.iter().for_each(|title| text += &format!("  {title:>9}"));
+    text.push('\n');
+    for bucket in &scores.by_length {
+        let range = match bucket.to {
+            Some(to) => format!("{}-{to}", bucket.from),
+            None => format!("{}-", bucket.from),
+        };
+        text += &format!("{range:>23}  {:>9}", bucket.sentences);
+        for (metric, title) in columns.iter().zip(&titles) {
+            let width = title.chars().count().max(9);
+            text += &format!("  {:>width$.2}", metric.of(&bucket.metrics));
         }
+        text.push('\n');
     }
     text
 }

@@ -8,10 +8,13 @@ mod decoding;
 mod devices;
 mod evaluate;
 mod explain;
+mod export;
 mod inspect;
+mod lines;
 mod progress;
 mod train;
 mod translate;
+mod unknown;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -60,6 +63,9 @@ enum Command {
     /// Draw what a model attends to and what its states mean.
     #[command(subcommand)]
     Inspect(inspect::InspectCommand),
+    /// Write a trained model for use elsewhere.
+    #[command(subcommand)]
+    Export(export::ExportCommand),
     /// List the backends and devices, and check that they agree.
     Devices(devices::DevicesArgs),
     /// Show, check and document configs.
@@ -85,6 +91,7 @@ impl Cli {
             Command::Compare(args) => compare::run(args),
             Command::CompareCell(args) => compare::cell(args),
             Command::Inspect(command) => inspect::run(command),
+            Command::Export(command) => export::run(command),
             Command::Devices(args) => devices::run(args),
             Command::Config(command) => config::run(command),
             Command::Completions(args) => completions::run(args),

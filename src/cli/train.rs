@@ -5,7 +5,6 @@ use crate::backend::Backend;
 use crate::config::{Config, QUICK_START};
 use crate::data::Split;
 use crate::error::{Error, Result};
-use crate::scoring::Scorer;
 use crate::training::{Dashboard, Outcome, Run, Stop, TrainOptions, dataset, duration, train};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -61,25 +60,37 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     if outcome.stop == Stop::Interrupted {
         return Err(Error::Interrupted(format!("interrupted and saved; to go on: {}", command_to_go_on())));
     }
+    if outcome.cut > 0 {
+        let n = config.training.sample_size;
+        eprintln!(
+            "warning: {} of at most {n} validation answers were cut at the length cap; raise decoding.max_len_factor",
+            outcome.cut
+        );
+    }
     let loaded = Run::open(&run)?.load_model(&adapter, |warning| eprintln!("warning: {warning}"))?;
-    if config.data.task.is_some() {
-        let pairs = dataset::pairs_of(&config.data, Split::Test, config.seed)?;
-        let found = evaluate::translate_pairs(&loaded.model, &loaded, &pairs, &config.decoding, "testing")?;
-        let scores =
-            Scorer::default().score(&found, &pairs.iter().map(|pair| pair.target.clone()).collect::<Vec<_>>(), None)?;
-        let accuracy = 100.0 * scores.metrics.sequence_accuracy;
-        print(&format!("held-out test: {accuracy:.2} % of {} sequences right\n", pairs.len()))?;
-        for (pair, translation) in pairs.iter().zip(&found).take(N_SHOWN) {
-            let verdict = if *translation == pair.target { "right" } else { "wrong" };
-            print(&format!("  {}  ->  {translation}  ({verdict})\n", pair.source))?;
-        }
-    } else {
-        let pairs = dataset::pairs_of(&config.data, Split::Valid, config.seed)?;
-        let shown: Vec<_> = pairs.into_iter().take(N_SHOWN).collect();
-        let found = evaluate::translate_pairs(&loaded.model, &loaded, &shown, &config.decoding, "translating")?;
-        for (pair, translation) in shown.iter().zip(found) {
-            print(&format!("  {}  ->  {translation}\n", pair.source))?;
-        }
+    // The run knows the length cap that was derived from the data.
+    let decoding = &loaded.config.decoding;
+    let is_task = config.data.task.is_some();
+    let split = if is_task { Split::Test } else { Split::Valid };
+    let mut sentences = dataset::sentences_of(&config.data, split, config.seed)?;
+    if !is_task {
+        sentences.truncate(N_SHOWN);
+    }
+    let sources: Vec<&str> = sentences.iter().map(|sentence| sentence.source.as_str()).collect();
+    let found = evaluate::translate_sources(&loaded.model, &loaded, &sources, decoding, "testing")?;
+    if is_task {
+        let right = sentences.iter().zip(&found.texts).filter(|(s, text)| s.references.contains(text)).count();
+        let accuracy = 100.0 * right as f64 / sentences.len().max(1) as f64;
+        print(&format!("held-out test: {accuracy:.2} % of {} sequences right\n", sentences.len()))?;
+        evaluate::warn_of_cut(found.cut, sentences.len(), decoding);
+    }
+    for (sentence, translation) in sentences.iter().zip(&found.texts).take(N_SHOWN) {
+        let verdict = match (is_task, sentence.references.contains(translation)) {
+            (true, true) => "  (right)",
+            (true, false) => "  (wrong)",
+            (false, _) => "",
+        };
+        print(&format!("  {}  ->  {translation}{verdict}\n", sentence.source))?;
     }
     let run = run.display();
     print(&format!(

@@ -1,11 +1,13 @@
 //! `lookback translate`.
 
 use super::decoding::DecodingArgs;
+use super::lines::LineStream;
+use super::unknown::Unknown;
 use super::{check_lengths, load, progress};
 use crate::backend::Backend;
 use crate::data::batch::Example;
 use crate::data::read_lines;
-use crate::decoding::{Hypothesis, Request, decode, score_targets};
+use crate::decoding::{DecodingConfig, Hypothesis, Request, count_cut, decode, score_targets};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::training::LoadedModel;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 #[command(after_help = "One sentence a line, UTF-8, plain or .gz; a blank line in is a blank line out.
+Lines from standard input are answered as they come, so another program can ask line by line.
 
 Examples:
   lookback translate --run runs/first --input test.de --output test.en --beam 5
@@ -42,77 +45,145 @@ pub(super) struct TranslateArgs {
     #[arg(long, value_name = "FILE")]
     prefixes: Option<PathBuf>,
     /// Do not translate: print the log-probability (nats) and the perplexity of these targets.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["prefixes", "n_best", "sample"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "prefixes", "beam", "n_best", "length_penalty", "early_stopping", "max_len_factor", "sample"])]
     targets: Option<PathBuf>,
     #[command(flatten)]
     decoding: DecodingArgs,
 }
 
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
+    args.check_inputs()?;
     let mut loaded = load(&args.run, args.backend)?;
     let int8 = args.decoding.round(&mut loaded)?;
-    let lines = read_lines(&args.input)?;
     if let Some(targets) = &args.targets {
-        return score(&args, &loaded, &lines, targets);
+        return score(&args, &loaded, &read_lines(&args.input)?, targets);
     }
     let config = args.decoding.apply(&loaded.config.decoding)?;
-    let limits = loaded.model.limits();
-    let mut requests: Vec<Request> =
-        lines.iter().map(|line| Request::new(loaded.tokenizers.source().encode(line.trim()))).collect();
-    check_lengths(limits.source, requests.iter().map(|r| &r.source), |i, message| {
-        Error::line(&args.input, i + 1, message)
-    })?;
-    if let Some(path) = &args.prefixes {
-        let prefixes = read_lines(path)?;
-        if prefixes.len() != lines.len() {
-            let message = format!("has {} lines where {} has {}", prefixes.len(), args.input.display(), lines.len());
-            return Err(Error::file(path, message));
-        }
-        for (request, prefix) in requests.iter_mut().zip(&prefixes) {
-            request.prefix = loaded.tokenizers.target().encode(prefix.trim());
-        }
-        check_lengths(limits.target, requests.iter().map(|r| &r.prefix), |i, message| {
-            Error::line(path, i + 1, message)
-        })?;
+    let output = open(&args.output)?;
+    match &int8 {
+        Some(model) => Session::new(&args, &loaded, model, config, output)?.run(),
+        None => Session::new(&args, &loaded, &loaded.model, config, output)?.run(),
     }
-    let bar = progress::bar(lines.len() as u64, "translating");
-    let seed = args.decoding.seed.unwrap_or(loaded.config.seed);
-    let progress = |n| bar.set_position(n as u64);
-    let found = match &int8 {
-        Some(model) => decode(model, &requests, &config, seed, progress),
-        None => decode(&loaded.model, &requests, &config, seed, progress),
-    };
-    bar.finish_and_clear();
-    let mut output = open(&args.output)?;
-    for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {
-        write_line(&mut output, i, line, hypotheses, &loaded, args.json, config.n_best)
-            .map_err(Error::io(&args.output))?;
-    }
-    output.flush().map_err(Error::io(&args.output))?;
-    let cut = found.iter().filter(|hypotheses| !hypotheses[0].is_complete).count();
-    if cut > 0 {
-        eprintln!(
-            "warning: {cut} of {} translations were cut at the length cap of {} tokens for each source token and {} more; \
-             raise --max-len-factor",
-            found.len(),
-            config.max_len_factor,
-            config.max_len_extra
-        );
-    }
-    Ok(())
 }
 
-fn write_line(
-    output: &mut dyn Write,
-    i: usize,
-    line: &str,
-    hypotheses: &[Hypothesis],
-    loaded: &LoadedModel,
-    is_json: bool,
-    n_best: usize,
-) -> std::io::Result<()> {
-    let tokenizer = loaded.tokenizers.target();
-    if is_json {
+impl TranslateArgs {
+    /// Standard input can be read once.
+    fn check_inputs(&self) -> Result<()> {
+        let is_stdin = |path: &Path| path.as_os_str() == "-";
+        for (option, path) in [("--prefixes", &self.prefixes), ("--targets", &self.targets)] {
+            if is_stdin(&self.input) && path.as_deref().is_some_and(is_stdin) {
+                let message = format!("--input and {option} are both standard input; give one of them as a file");
+                return Err(Error::message(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A stream of lines that are translated as they come.
+struct Session<'a, M> {
+    args: &'a TranslateArgs,
+    loaded: &'a LoadedModel,
+    model: &'a M,
+    config: DecodingConfig,
+    prefixes: Option<Vec<String>>,
+    output: Box<dyn Write>,
+    /// Lines translated.
+    n_lines: usize,
+    /// Translations that were cut at the length cap.
+    n_cut: usize,
+    unknown: Unknown,
+}
+
+impl<'a, M: Seq2Seq> Session<'a, M> {
+    fn new(
+        args: &'a TranslateArgs,
+        loaded: &'a LoadedModel,
+        model: &'a M,
+        config: DecodingConfig,
+        output: Box<dyn Write>,
+    ) -> Result<Self> {
+        let prefixes = args.prefixes.as_ref().map(read_lines).transpose()?;
+        let unknown = Unknown::default();
+        Ok(Self { args, loaded, model, config, prefixes, output, n_lines: 0, n_cut: 0, unknown })
+    }
+
+    /// Translates a regular file as a whole, which makes the best batches; anything else as its lines come.
+    fn run(mut self) -> Result<()> {
+        if self.args.input.is_file() {
+            let lines = read_lines(&self.args.input)?;
+            self.check_prefixes(lines.len())?;
+            let bar = progress::bar(lines.len() as u64, "translating");
+            self.translate(&lines, |n| bar.set_position(n as u64))?;
+            bar.finish_and_clear();
+        } else {
+            let mut stream = LineStream::open(&self.args.input);
+            while let Some(lines) = stream.next()? {
+                self.translate(&lines, |_| ())?;
+            }
+            self.check_prefixes(self.n_lines)?;
+        }
+        self.warn();
+        Ok(())
+    }
+
+    fn check_prefixes(&self, n_lines: usize) -> Result<()> {
+        match (&self.prefixes, &self.args.prefixes) {
+            (Some(prefixes), Some(path)) if prefixes.len() != n_lines => {
+                let input = self.args.input.display();
+                Err(Error::file(path, format!("has {} lines where {input} has {n_lines}", prefixes.len())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Translates some lines and writes the results.
+    fn translate(&mut self, lines: &[String], progress: impl FnMut(usize)) -> Result<()> {
+        let requests = self.requests(lines)?;
+        let unknown: Vec<Vec<String>> =
+            lines.iter().map(|line| self.loaded.tokenizers.source().unknown(line.trim())).collect();
+        for (i, (parts, request)) in unknown.iter().zip(&requests).enumerate() {
+            self.unknown.add(self.n_lines + i + 1, parts, request.source.len());
+        }
+        let seed = self.args.decoding.seed.unwrap_or(self.loaded.config.seed);
+        let found = decode(self.model, &requests, &self.config, seed, progress);
+        for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {
+            let written = match self.args.json {
+                true => writeln!(self.output, "{}", self.json(line, &unknown[i], hypotheses)),
+                false => self.write_text(self.n_lines + i, hypotheses),
+            };
+            written.map_err(Error::io(&self.args.output))?;
+        }
+        self.output.flush().map_err(Error::io(&self.args.output))?;
+        self.n_cut += count_cut(&found);
+        self.n_lines += lines.len();
+        Ok(())
+    }
+
+    fn requests(&self, lines: &[String]) -> Result<Vec<Request>> {
+        let (source, target) = (self.loaded.tokenizers.source(), self.loaded.tokenizers.target());
+        let prefix_of = |i: usize| self.prefixes.as_ref().and_then(|prefixes| prefixes.get(i));
+        let request = |(i, line): (usize, &String)| Request {
+            source: source.encode(line.trim()),
+            prefix: prefix_of(self.n_lines + i).map(|prefix| target.encode(prefix.trim())).unwrap_or_default(),
+            number: Some((self.n_lines + i) as u64),
+        };
+        let requests: Vec<Request> = lines.iter().enumerate().map(request).collect();
+        let limits = self.model.limits();
+        check_lengths(limits.source, requests.iter().map(|r| &r.source), |i, message| {
+            Error::line(&self.args.input, self.n_lines + i + 1, message)
+        })?;
+        if let Some(path) = &self.args.prefixes {
+            check_lengths(limits.target, requests.iter().map(|r| &r.prefix), |i, message| {
+                Error::line(path, self.n_lines + i + 1, message)
+            })?;
+        }
+        Ok(requests)
+    }
+
+    fn json(&self, line: &str, unknown: &[String], hypotheses: &[Hypothesis]) -> serde_json::Value {
+        let tokenizer = self.loaded.tokenizers.target();
         let hypotheses: Vec<_> = hypotheses
             .iter()
             .map(|h| {
@@ -126,15 +197,33 @@ fn write_line(
                 })
             })
             .collect();
-        return writeln!(output, "{}", json!({ "source": line, "hypotheses": hypotheses }));
+        json!({ "source": line, "unknown": unknown, "hypotheses": hypotheses })
     }
-    if n_best == 1 {
-        return writeln!(output, "{}", tokenizer.decode(&hypotheses[0].tokens));
+
+    fn write_text(&mut self, i: usize, hypotheses: &[Hypothesis]) -> std::io::Result<()> {
+        let tokenizer = self.loaded.tokenizers.target();
+        if self.config.n_best == 1 {
+            return writeln!(self.output, "{}", tokenizer.decode(&hypotheses[0].tokens));
+        }
+        for h in hypotheses {
+            writeln!(self.output, "{i} ||| {} ||| {:.4}", tokenizer.decode(&h.tokens), h.score)?;
+        }
+        Ok(())
     }
-    for h in hypotheses {
-        writeln!(output, "{i} ||| {} ||| {:.4}", tokenizer.decode(&h.tokens), h.score)?;
+
+    fn warn(&self) {
+        if let Some(warning) = self.unknown.warning() {
+            eprintln!("warning: {warning}");
+        }
+        if self.n_cut > 0 {
+            let (factor, extra) = self.config.length_cap();
+            eprintln!(
+                "warning: {} of {} translations were cut at the length cap of {factor} tokens for each source token and {extra} \
+                 more; raise --max-len-factor",
+                self.n_cut, self.n_lines
+            );
+        }
     }
-    Ok(())
 }
 
 /// Prints what the model thinks of given targets.

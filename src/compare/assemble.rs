@@ -2,7 +2,7 @@
 
 use super::describe::{decoding_words, family, model_words, task_name};
 use super::measure::alignments::{Looked, aligned, look};
-use super::measure::cost::{Bench, note_of_load};
+use super::measure::cost::{Bench, note_of_load, note_of_shared};
 use super::measure::quality::{Scored, metrics, quality};
 use super::measure::significance::{LEVEL, significance};
 use super::measure::threshold::thresholds;
@@ -14,10 +14,11 @@ use super::progress::Progress;
 use super::store::Store;
 use super::training::{Finished, finished};
 use super::{Prepared, fairness, tuning};
+use crate::config::Config;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
-use crate::report::comparison::{Comparison, Contestant, CostKind, Curve, FORMAT, Resampling, Task};
+use crate::report::comparison::{Comparison, Contestant, Cost, CostKind, Curve, FORMAT, Resampling, Task};
 use crate::scoring::Bootstrap;
 use crate::training::{LoadedModel, Run, run};
 use burn::module::Module;
@@ -59,7 +60,8 @@ pub(super) fn assemble(
     for (entrant, work) in entrants.iter().zip(work) {
         found.push(measure(entrant, prepared, &decoding, &store, progress, *work)?);
     }
-    let mut costs = Vec::new();
+    let mut costs: Vec<Cost> = Vec::new();
+    let mut timed: Vec<((Config, Vocabularies), String)> = Vec::new();
     for ((entrant, found), work) in entrants.iter().zip(&found).zip(work) {
         let bench = Bench {
             store: &store,
@@ -69,26 +71,42 @@ pub(super) fn assemble(
             backend: adapter.backend,
         };
         let share = work * TIMING * entrant.runs.len() as f64;
-        costs.extend(bench.costs(entrant, progress, share)?);
+        let key = (bench.config(entrant)?, found.vocabularies);
+        // What differs only in how it was trained is not timed again: the difference would be noise.
+        let same = timed.iter().find(|(other, _)| *other == key).map(|(_, name)| name);
+        match same {
+            Some(name) => {
+                let rows = costs.iter().filter(|cost| cost.contestant == *name).cloned();
+                let shared =
+                    rows.map(|cost| Cost { contestant: entrant.name.clone(), same_as: Some(name.clone()), ..cost });
+                let shared: Vec<Cost> = shared.collect();
+                costs.extend(shared);
+                progress.skip(share);
+            }
+            None => {
+                costs.extend(bench.costs(entrant, progress, share)?);
+                timed.push((key, entrant.name.clone()));
+            }
+        }
     }
     progress.at("drawing resamples", 0.0);
     let is_generated = entrants[0].config.data.task.is_some();
-    let metrics = metrics(is_generated);
+    let metrics = metrics(entrants[0].config.training.score, is_generated);
     let is_lowercase = found.iter().any(|found| found.is_lowercase);
     let scored: Vec<Scored> = entrants
         .iter()
         .zip(&found)
-        .map(|(entrant, found)| Scored::new(&entrant.name, &found.translations, &test.pairs, is_lowercase))
+        .map(|(entrant, found)| Scored::new(&entrant.name, &found.translations, &test.references, is_lowercase))
         .collect::<Result<_>>()?;
     let contestants: Vec<Contestant> = found.iter().map(|found| found.contestant.clone()).collect();
     let ended: Vec<Vec<Finished>> = found.iter().map(|found| found.finished.clone()).collect();
     let (same, differences) = fairness::compare(entrants, &contestants, &ended);
-    let names: Vec<String> = entrants.iter().map(|entrant| entrant.name.clone()).collect();
     let theory = |name: &str, kind: CostKind| {
         let entrant = entrants.iter().find(|entrant| entrant.name == name).expect("a contestant's own name");
         theory::exponents(&entrant.config.model, kind == CostKind::Update, adapter.backend.is_host())
     };
     let task = entrants[0].config.data.task.as_ref();
+    let timed: Vec<String> = timed.into_iter().map(|(_, name)| name).collect();
     let mut comparison = Comparison {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -99,6 +117,7 @@ pub(super) fn assemble(
         task: Task {
             name: task_name(&entrants[0].config.data),
             is_generated,
+            length_unit: test.unit,
             trained_length: test.trained_length,
             train_pairs: test.train_pairs,
             test_sentences: test.n_proper,
@@ -106,12 +125,12 @@ pub(super) fn assemble(
         },
         decoding: decoding_words(&decoding),
         resampling: Resampling { n_samples: BOOTSTRAP.n_samples, seed: BOOTSTRAP.seed, confidence: 0.95, level: LEVEL },
-        growth: growth::growth(&costs, &names, theory),
-        crossings: growth::crossings(&costs, &names),
+        growth: growth::growth(&costs, &timed, theory),
+        crossings: growth::crossings(&costs, &timed),
         contestants,
         same,
         differences,
-        notes: test.notes.iter().cloned().chain(note_of_load(&costs)).collect(),
+        notes: test.notes.iter().cloned().chain(note_of_shared(&costs)).chain(note_of_load(&costs)).collect(),
         trials: trials.clone(),
         groups: test.groups.iter().map(|(group, _)| group.clone()).collect(),
         significance: significance(&scored, test, &metrics, &BOOTSTRAP)?,
@@ -150,6 +169,7 @@ fn measure(
         let run = Run::open(&entrant_run.folder)?;
         let loaded = run.load_model(adapter, |warning| eprintln!("warning: {warning}"))?;
         let name = format!("{}-seed{}", entrant.name, entrant_run.seed);
+        let decoding = &decoding.clone().with_cap_of(&loaded.config.decoding);
         let key = key_of(&run, &loaded, decoding, &test.sha256)?;
         let testing = |part: f64| progress.at(&format!("testing {name}"), work * part);
         let make = || translations(&loaded, &test.pairs, decoding, testing);
@@ -184,6 +204,7 @@ fn measure(
         best_update: best,
         train_tokens: finished_runs.iter().map(|finished| finished.tokens).collect(),
         train_seconds: finished_runs.iter().map(|finished| finished.seconds).collect(),
+        cut_answers: written.iter().map(|all| all.iter().filter(|answer| !answer.is_complete).count()).collect(),
         training_flops_per_token: theory::TRAINING * flops,
         decoding_flops_per_token: flops,
     };
@@ -194,7 +215,7 @@ fn measure(
         looked: seen,
         curves: all_curves,
         vocabularies,
-        is_lowercase: loaded.tokenizers.config().is_lowercase(),
+        is_lowercase: loaded.tokenizers.config().target().is_lowercase(),
     })
 }
 

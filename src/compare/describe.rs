@@ -29,10 +29,11 @@ pub(super) fn decoding_words(decoding: &DecodingConfig) -> String {
             format!("beam {n}, length penalty {}{end}", decoding.length_penalty)
         }
     };
-    format!(
-        "{search}, at most {} words for each source word and {} more",
-        decoding.max_len_factor, decoding.max_len_extra
-    )
+    if decoding.max_len_factor.is_none() && decoding.max_len_extra.is_none() {
+        return format!("{search}, at most the length that each run derived from its training data");
+    }
+    let (factor, extra) = decoding.length_cap();
+    format!("{search}, at most {factor} tokens for each source token and {extra} more")
 }
 
 /// The family of a model.

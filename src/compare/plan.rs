@@ -58,7 +58,7 @@ pub fn entrants(options: &Options) -> Result<Vec<Entrant>> {
         for (name, text) in BUILT_IN {
             for (suffix, settings) in settings(options) {
                 let config = Config::embedded(name, text, &settings)?;
-                found.push(of_config(format!("{name}{suffix}"), config, options));
+                found.push(of_config(format!("{name}{suffix}"), config, options)?);
             }
         }
     }
@@ -69,7 +69,7 @@ pub fn entrants(options: &Options) -> Result<Vec<Entrant>> {
         for (suffix, settings) in settings(options) {
             let config = Config::load(Some(path), &settings)?;
             let name = if is_alone { suffix.trim_start().to_string() } else { format!("{name}{suffix}") };
-            found.push(of_config(name, config, options));
+            found.push(of_config(name, config, options)?);
         }
     }
     for path in &options.runs {
@@ -85,17 +85,22 @@ fn settings(options: &Options) -> Vec<(String, Vec<String>)> {
     combinations(&options.sweeps).into_iter().map(with_common).collect()
 }
 
-fn of_config(name: String, mut config: Config, options: &Options) -> Entrant {
+fn of_config(name: String, mut config: Config, options: &Options) -> Result<Entrant> {
     if let Some(backend) = options.backend {
         config.backend = backend;
     }
     spend(&mut config, options.budget);
-    let first = config.seed;
-    let run = |i: usize| {
-        let seed = first + i as u64;
-        EntrantRun { seed, folder: options.out.join("runs").join(file_name(&format!("{name}-seed{seed}"))) }
+    // Before anything is trained: the last seed has to be one that a config can have.
+    let last = Config { seed: config.seed.saturating_add((options.seeds as u64).saturating_sub(1)), ..config.clone() };
+    last.validate().map_err(|error| {
+        Error::message(format!("{name}, --seeds {} from seed {} on: {error}", options.seeds, config.seed))
+    })?;
+    let run = |seed: u64| {
+        let folder = options.out.join("runs").join(file_name(&format!("{name}-seed{seed}")));
+        EntrantRun { seed, folder }
     };
-    Entrant { runs: (0..options.seeds).map(run).collect(), name, config, is_given: false }
+    let runs = (config.seed..=last.seed).map(run).collect();
+    Ok(Entrant { runs, name, config, is_given: false })
 }
 
 /// Applies a budget: the same end for every model, and no early stopping before it.
@@ -124,7 +129,7 @@ fn spend(config: &mut Config, budget: Option<Budget>) {
 fn add_run(found: &mut Vec<Entrant>, path: &Path) -> Result<()> {
     let run = Run::open(path)?;
     let config = run.config()?;
-    if run.newest_checkpoint(|_| ()).is_none() {
+    if run.parameters(|_| ()).is_err() {
         return Err(Error::file(path, "has no whole checkpoint; train it first"));
     }
     let real = |path: &Path| path.canonicalize().map_err(Error::io(path));

@@ -10,10 +10,10 @@ pub mod random;
 pub mod tasks;
 pub mod tokenizer;
 
-pub use corpus::{LengthFilter, SplitFiles, read_lines, read_pairs, sha256_of_file};
+pub use corpus::{LengthFilter, SplitFiles, for_each_line, read_lines, read_pairs, read_sentences, sha256_of_file};
 pub use random::{Rng, stream};
 pub use tasks::TaskConfig;
-pub use tokenizer::{BOS, EOS, PAD, Tokenizer, TokenizerConfig, Tokenizers, UNK};
+pub use tokenizer::{BOS, EOS, PAD, Tokenizer, TokenizerConfig, Tokenizers, TokenizersConfig, UNK};
 
 /// One example: a source text and the target text that a model should produce for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,6 +28,44 @@ impl Pair {
     /// A pair of the two texts as they are.
     pub fn new(source: impl Into<String>, target: impl Into<String>) -> Self {
         Self { source: source.into(), target: target.into() }
+    }
+}
+
+/// A source text and every target text that is right for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sentence {
+    /// What the model reads.
+    pub source: String,
+    /// What it may write; at least one.
+    pub references: Vec<String>,
+}
+
+impl From<Pair> for Sentence {
+    fn from(pair: Pair) -> Self {
+        Self { source: pair.source, references: vec![pair.target] }
+    }
+}
+
+impl Sentence {
+    /// Makes one sentence of all that have the same source, in the order in which the sources first appear.
+    pub fn merge_by_source(sentences: Vec<Self>) -> Vec<Self> {
+        let mut places = std::collections::HashMap::new();
+        let mut merged: Vec<Self> = Vec::new();
+        for sentence in sentences {
+            match places.get(&sentence.source) {
+                None => {
+                    places.insert(sentence.source.clone(), merged.len());
+                    merged.push(sentence);
+                }
+                Some(&place) => {
+                    let known: &mut Vec<String> = &mut merged[place].references;
+                    let new: Vec<String> =
+                        sentence.references.into_iter().filter(|reference| !known.contains(reference)).collect();
+                    known.extend(new);
+                }
+            }
+        }
+        merged
     }
 }
 

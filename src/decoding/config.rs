@@ -35,10 +35,11 @@ pub struct DecodingConfig {
     /// Whether a beam search ends as soon as `beam_size` hypotheses have. Otherwise it goes on until no open one can get among
     /// the best any more, which takes up to twice as long and gave 0.6 and 0.7 BLEU more on Multi30k.
     pub early_stopping: bool,
-    /// Longest target, in tokens: this many for each source token ...
-    pub max_len_factor: f64,
-    /// ... and this many more.
-    pub max_len_extra: usize,
+    /// Longest target, in tokens: this many for each source token ... Without it, `train` derives it from the training data
+    /// and writes it into the run's config.
+    pub max_len_factor: Option<f64>,
+    /// ... and this many more; derived likewise.
+    pub max_len_extra: Option<usize>,
     /// Source tokens in a batch, padding included.
     pub batch_tokens: usize,
     /// Hypotheses in a batch.
@@ -47,6 +48,11 @@ pub struct DecodingConfig {
     pub sampling: Option<SamplingConfig>,
 }
 
+/// Target tokens for each source token where no training data say otherwise.
+const CAP_FACTOR: f64 = 2.0;
+/// Target tokens besides, where no training data ask for more.
+const CAP_EXTRA: usize = 20;
+
 impl Default for DecodingConfig {
     fn default() -> Self {
         Self {
@@ -54,8 +60,8 @@ impl Default for DecodingConfig {
             n_best: 1,
             length_penalty: 1.0,
             early_stopping: false,
-            max_len_factor: 2.0,
-            max_len_extra: 20,
+            max_len_factor: None,
+            max_len_extra: None,
             batch_tokens: 4096,
             batch_sentences: 128,
             sampling: None,
@@ -83,16 +89,16 @@ impl DecodingConfig {
         if !self.length_penalty.is_finite() {
             return Err(Error::config(
                 "decoding.length_penalty",
-                format!("must be a number, got {}", self.length_penalty),
+                format!("must be finite, got {}", self.length_penalty),
             ));
         }
-        if !(self.max_len_factor >= 0.0 && self.max_len_factor.is_finite()) {
-            let message = format!("must be at least 0, got {}", self.max_len_factor);
+        if let Some(factor) = self.max_len_factor.filter(|factor| !(*factor >= 0.0 && factor.is_finite())) {
+            let message = format!("must be a finite number of at least 0, got {factor}");
             return Err(Error::config("decoding.max_len_factor", message));
         }
         if let Some(sampling) = &self.sampling {
             if !(sampling.temperature > 0.0 && sampling.temperature.is_finite()) {
-                let message = format!("must be above 0, got {}", sampling.temperature);
+                let message = format!("must be above 0 and finite, got {}", sampling.temperature);
                 return Err(Error::config("decoding.sampling.temperature", message));
             }
             if !(sampling.top_p > 0.0 && sampling.top_p <= 1.0) {
@@ -105,8 +111,41 @@ impl DecodingConfig {
 
     /// Most target tokens, the end symbol included, for a source of `source_len` tokens.
     pub fn cap(&self, source_len: usize, model_limit: Option<usize>) -> usize {
-        let cap = (self.max_len_factor * source_len as f64).ceil() as usize + self.max_len_extra;
+        let (factor, extra) = self.length_cap();
+        let cap = ((factor * source_len as f64).ceil() as usize).saturating_add(extra);
         cap.max(1).min(model_limit.unwrap_or(usize::MAX))
+    }
+
+    /// The numbers of the length cap: tokens for each source token, and tokens besides.
+    pub fn length_cap(&self) -> (f64, usize) {
+        (self.max_len_factor.unwrap_or(CAP_FACTOR), self.max_len_extra.unwrap_or(CAP_EXTRA))
+    }
+
+    /// These settings, with the length cap of `other` where they have none of their own.
+    pub fn with_cap_of(mut self, other: &Self) -> Self {
+        self.max_len_factor = self.max_len_factor.or(other.max_len_factor);
+        self.max_len_extra = self.max_len_extra.or(other.max_len_extra);
+        self
+    }
+
+    /// Derives what is not set of the length cap from the lengths, in tokens, of training sources and targets: twice a line that
+    /// no target is above, with the slope of the mean ratio of target to source.
+    ///
+    /// Twice, because test sentences may be longer than any of training; and at least 20 tokens besides, because a
+    /// cap costs nothing where models end their sentences themselves.
+    pub fn fit_cap(&mut self, lengths: impl Iterator<Item = (usize, usize)> + Clone) {
+        // One more for the end symbol.
+        let lengths = lengths.filter(|(source, _)| *source > 0).map(|(source, target)| (source, target + 1));
+        let (sources, targets) = lengths.clone().fold((0, 0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
+        if sources == 0 {
+            return;
+        }
+        // To a hundredth, as it stands in the config.
+        let slope = (100.0 * targets as f64 / sources as f64).ceil() / 100.0;
+        let above = |(source, target)| target as f64 - slope * source as f64;
+        let offset = lengths.map(above).fold(0.0, f64::max);
+        self.max_len_factor.get_or_insert(2.0 * slope);
+        self.max_len_extra.get_or_insert(CAP_EXTRA.max((2.0 * offset).ceil() as usize));
     }
 
     /// What the log-probability of a hypothesis of `len` tokens, end included, is divided by.

@@ -34,6 +34,11 @@ pub struct Hypothesis {
     pub is_complete: bool,
 }
 
+/// How many of `found` were cut at the length cap: their best hypothesis was not ended by the model.
+pub fn count_cut(found: &[Vec<Hypothesis>]) -> usize {
+    found.iter().filter(|hypotheses| hypotheses.first().is_some_and(|best| !best.is_complete)).count()
+}
+
 /// Something to decode.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -41,20 +46,24 @@ pub struct Request {
     pub source: Vec<u32>,
     /// Words that the target must begin with.
     pub prefix: Vec<u32>,
+    /// What random draws depend on besides the seed; without it, the place among the requests.
+    pub number: Option<u64>,
 }
 
 impl Request {
     /// A source whose target may begin with anything.
     pub fn new(source: Vec<u32>) -> Self {
-        Self { source, prefix: Vec::new() }
+        Self { source, prefix: Vec::new(), number: None }
     }
 }
 
 /// One sentence of a batch that is being decoded.
 #[derive(Clone, Debug)]
 struct Task {
-    /// The place of the sentence in the input.
+    /// The place of the sentence among the requests.
     index: usize,
+    /// What random draws depend on.
+    number: u64,
     prefix: Vec<u32>,
     /// Most words of the target, its end included.
     cap: usize,
@@ -104,6 +113,7 @@ pub fn decode<M: Seq2Seq>(
             .iter()
             .map(|i| Task {
                 index: *i,
+                number: requests[*i].number.unwrap_or(*i as u64),
                 prefix: requests[*i].prefix.clone(),
                 cap: config.cap(requests[*i].source.len(), limit).max(requests[*i].prefix.len() + 1),
             })

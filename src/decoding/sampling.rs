@@ -26,7 +26,7 @@ pub(super) fn sample<M: Seq2Seq>(
             let probabilities = open.step(model);
             let mut finished = vec![false; open.tasks.len()];
             for (row, task) in open.tasks.iter().enumerate() {
-                let stream = Stream::new(seed, Purpose::Sampling, &[task.index as u64, draw as u64]);
+                let stream = Stream::new(seed, Purpose::Sampling, &[task.number, draw as u64]);
                 let word =
                     task.forced(step).unwrap_or_else(|| pick(&probabilities, row, sampling, stream.unit(step as u64)));
                 let hypothesis = &mut open.hypotheses[row];

@@ -1,6 +1,6 @@
 //! A model whose matrices are in 8 bits.
 
-use super::weights::{PathStack, replace, to_vec};
+use super::weights::{PathStack, Weight, replace, to_vec};
 use super::{LengthLimits, Memory, Model, Seq2Seq, State};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
@@ -8,6 +8,7 @@ use crate::layers::Pass;
 use crate::layers::fused::{Int8Matrix, Int8Weights};
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A model for decoding, with the weights of its linear layers and of its output rounded to 8 bits, and what they are multiplied
@@ -19,6 +20,7 @@ use std::sync::Arc;
 pub struct Int8Model {
     model: Model,
     weights: Arc<Int8Weights>,
+    scales: BTreeMap<String, Weight>,
 }
 
 impl Int8Model {
@@ -36,9 +38,16 @@ impl Int8Model {
             containers: Vec::new(),
             has_tied_output: model.has_tied_output(),
             weights: Int8Weights::default(),
+            scales: BTreeMap::new(),
         };
         let model = model.map(&mut rounder);
-        Ok(Self { model, weights: Arc::new(rounder.weights) })
+        Ok(Self { model, weights: Arc::new(rounder.weights), scales: rounder.scales })
+    }
+
+    /// The factor of each output of each matrix that is rounded, by the path of the matrix, in a shape that fits beside it:
+    /// `[1, n_outputs]`, or `[n_outputs, 1]` where outputs are rows.
+    pub fn scales(&self) -> &BTreeMap<String, Weight> {
+        &self.scales
     }
 
     /// The model with rounded weights, as floats.
@@ -53,6 +62,7 @@ struct Rounder {
     containers: Vec<String>,
     has_tied_output: bool,
     weights: Int8Weights,
+    scales: BTreeMap<String, Weight>,
 }
 
 impl ModuleMapper for Rounder {
@@ -74,10 +84,13 @@ impl ModuleMapper for Rounder {
         if !is_linear && !is_output {
             return param;
         }
-        let id = param.id;
+        let (id, path) = (param.id, self.path.path());
         replace(param, |tensor| {
             let device = tensor.device();
             let matrix = Int8Matrix::round(&to_vec(tensor), [n_rows, n_columns], is_output);
+            let n = matrix.scales().len();
+            let shape_of_scales = if is_output { vec![n, 1] } else { vec![1, n] };
+            self.scales.insert(path, Weight { shape: shape_of_scales, values: matrix.scales().to_vec() });
             let rounded = TensorData::new(matrix.to_floats(is_output), shape);
             self.weights.insert(id, matrix);
             Tensor::from_data(rounded, &device)

@@ -152,35 +152,85 @@ pub fn average(sets: &[Weights]) -> Weights {
     mean
 }
 
-/// Weights as the bytes of a safetensors file, with a few words about them.
-pub fn to_safetensors(weights: &Weights, metadata: HashMap<String, String>) -> Result<Vec<u8>> {
-    let bytes: Vec<(&String, &Weight, Vec<u8>)> = weights
-        .iter()
-        .map(|(path, weight)| (path, weight, weight.values.iter().flat_map(|value| value.to_le_bytes()).collect()))
-        .collect();
-    let views = bytes.iter().map(|(path, weight, bytes)| {
-        let view = TensorView::new(Dtype::F32, weight.shape.clone(), bytes).expect("the bytes match the shape");
+/// What the scales of a matrix in 8 bits are called, after the path of the matrix.
+const SCALES: &str = ".scales";
+
+/// Weights as the bytes of a safetensors file, with a few words about them. Matrices that have `scales` are written in 8 bits,
+/// with their scales beside them.
+pub fn to_safetensors(
+    weights: &Weights,
+    scales: &BTreeMap<String, Weight>,
+    metadata: HashMap<String, String>,
+) -> Result<Vec<u8>> {
+    let floats = |weight: &Weight| -> Vec<u8> { weight.values.iter().flat_map(|value| value.to_le_bytes()).collect() };
+    let mut tensors: Vec<(String, Dtype, &[usize], Vec<u8>)> = Vec::new();
+    for (path, weight) in weights {
+        let Some(scales) = scales.get(path) else {
+            tensors.push((path.clone(), Dtype::F32, &weight.shape, floats(weight)));
+            continue;
+        };
+        let scale_of = scale_of(&weight.shape, scales);
+        let bytes =
+            weight.values.iter().enumerate().map(|(i, value)| (value / scale_of(i)).round() as i8 as u8).collect();
+        tensors.push((path.clone(), Dtype::I8, &weight.shape, bytes));
+        tensors.push((format!("{path}{SCALES}"), Dtype::F32, &scales.shape, floats(scales)));
+    }
+    let views = tensors.iter().map(|(path, dtype, shape, bytes)| {
+        let view = TensorView::new(*dtype, shape.to_vec(), bytes).expect("the bytes match the shape");
         (path.as_str(), view)
     });
     safetensors::serialize(views, Some(metadata))
         .map_err(|error| Error::message(format!("cannot write weights: {error}")))
 }
 
-/// Weights from the bytes of a safetensors file.
+/// The factor of the element at each place of a matrix.
+fn scale_of<'a>(shape: &[usize], scales: &'a Weight) -> impl Fn(usize) -> f32 + 'a {
+    let n_columns = shape.last().copied().unwrap_or(1);
+    let by_row = scales.shape.last() == Some(&1) && scales.shape.first() != Some(&1);
+    move |i| scales.values[if by_row { i / n_columns } else { i % n_columns }]
+}
+
+/// Weights from the bytes of a safetensors file; matrices in 8 bits are multiplied out.
 ///
 /// # Errors
-/// If `bytes`, read from `origin`, are no safetensors file of 32-bit floats.
+/// If `bytes`, read from `origin`, are no safetensors file of 32-bit floats and of matrices in 8 bits with their scales.
 pub fn from_safetensors(bytes: &[u8], origin: &Path) -> Result<Weights> {
     let file = SafeTensors::deserialize(bytes)
         .map_err(|error| Error::file(origin, format!("is not a whole safetensors file: {error}")))?;
-    file.tensors()
-        .into_iter()
-        .map(|(path, view)| {
-            if view.dtype() != Dtype::F32 {
-                return Err(Error::file(origin, format!("has {path} as {:?}; only F32 is read", view.dtype())));
+    let floats = |view: &TensorView| -> Weight {
+        let values = view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        Weight { shape: view.shape().to_vec(), values }
+    };
+    let mut weights = Weights::new();
+    for (path, view) in file.tensors() {
+        match view.dtype() {
+            Dtype::F32 if path.strip_suffix(SCALES).is_some_and(|of| file.tensor(of).is_ok()) => {}
+            Dtype::F32 => {
+                weights.insert(path, floats(&view));
             }
-            let values = view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-            Ok((path, Weight { shape: view.shape().to_vec(), values }))
-        })
-        .collect()
+            Dtype::I8 => {
+                let shape = view.shape().to_vec();
+                let fits = |scales: &Weight| match (&shape[..], &scales.shape[..]) {
+                    ([rows, columns], [r, c]) => (*r, *c) == (1, *columns) || (*r, *c) == (*rows, 1),
+                    _ => false,
+                };
+                let scales = file.tensor(&format!("{path}{SCALES}")).ok().filter(|view| view.dtype() == Dtype::F32);
+                let scales = scales.map(|view| floats(&view)).filter(fits).ok_or_else(|| {
+                    Error::file(origin, format!("has {path} in 8 bits without scales that fit its shape {shape:?}"))
+                })?;
+                let scale_of = scale_of(&shape, &scales);
+                let values = view.data().iter().enumerate().map(|(i, byte)| scale_of(i) * f32::from(*byte as i8));
+                weights.insert(path, Weight { values: values.collect(), shape });
+            }
+            other => {
+                return Err(Error::file(origin, format!("has {path} as {other:?}; only F32 and I8 are read")));
+            }
+        }
+    }
+    Ok(weights)
+}
+
+/// Whether the bytes of a safetensors file hold matrices in 8 bits.
+pub fn is_int8(bytes: &[u8]) -> bool {
+    SafeTensors::deserialize(bytes).is_ok_and(|file| file.tensors().iter().any(|(_, view)| view.dtype() == Dtype::I8))
 }

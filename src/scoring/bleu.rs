@@ -242,8 +242,10 @@ impl Bleu {
         (precisions, n_orders)
     }
 
-    /// Every choice that the score depends on, in the form of sacreBLEU's signatures.
-    pub fn signature(&self, n_references: usize) -> String {
+    /// Every choice that the score depends on, in the form of sacreBLEU's signatures. Without a number of references it
+    /// varies from sentence to sentence.
+    pub fn signature(&self, n_references: impl Into<Option<usize>>) -> String {
+        let n_references = n_references.into().map_or("var".to_string(), |n| n.to_string());
         format!(
             "nrefs:{n_references}|case:{}|eff:{}|tok:{}|smooth:{}|version:{VERSION}",
             if self.lowercase { "lc" } else { "mixed" },

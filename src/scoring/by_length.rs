@@ -1,27 +1,59 @@
 //! Groups of sentences by the length of their sources: the view in which attention first showed what it is good for.
 
 use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
-/// The limits between groups of sentences, by source length in tokens separated by white space.
+/// What the length of a source is counted in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LengthUnit {
+    /// Words: what stands between white space.
+    #[default]
+    Words,
+    /// Letters: characters, spaces included; for sources that are read letter by letter.
+    Letters,
+}
+
+impl LengthUnit {
+    /// The plural, for headings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::Letters => "letters",
+        }
+    }
+
+    /// The length of a source line.
+    pub fn count(self, source: &str) -> usize {
+        match self {
+            Self::Words => source.split_whitespace().count(),
+            Self::Letters => source.trim().chars().count(),
+        }
+    }
+}
+
+/// The limits between groups of sentences, by source length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LengthBuckets {
     upper_bounds: Vec<usize>,
+    /// What lengths are counted in.
+    pub unit: LengthUnit,
 }
 
 impl Default for LengthBuckets {
     /// 1 to 10, 11 to 20 and so on to 60, and all that are longer. The limits do not depend on the corpus, so that the
     /// results of several can be drawn over each other.
     fn default() -> Self {
-        Self { upper_bounds: (1..=6).map(|tens| 10 * tens).collect() }
+        Self { upper_bounds: (1..=6).map(|tens| 10 * tens).collect(), unit: LengthUnit::default() }
     }
 }
 
 /// The sentences of a corpus whose sources have similar lengths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LengthBucket {
-    /// The least length, in tokens. Empty sources are in the first bucket all the same.
+    /// The least length. Empty sources are in the first bucket all the same.
     pub from: usize,
-    /// The greatest length, in tokens, itself included; none for the last bucket.
+    /// The greatest length, itself included; none for the last bucket.
     pub to: Option<usize>,
     /// The indices of the sentences in the corpus, from 0.
     pub indices: Vec<usize>,
@@ -38,7 +70,12 @@ impl LengthBuckets {
                 "the limits between source lengths have to be above 0 and to increase, got {upper_bounds:?}"
             )));
         }
-        Ok(Self { upper_bounds })
+        Ok(Self { upper_bounds, unit: LengthUnit::default() })
+    }
+
+    /// The same limits, with lengths counted in `unit`.
+    pub fn counted_in(self, unit: LengthUnit) -> Self {
+        Self { unit, ..self }
     }
 
     /// The buckets of a corpus with these source lines, shortest first; those without a sentence are left out.
@@ -48,7 +85,7 @@ impl LengthBuckets {
         let mut buckets: Vec<LengthBucket> =
             lower_bounds.zip(upper_bounds).map(|(from, to)| LengthBucket { from, to, indices: Vec::new() }).collect();
         for (index, source) in sources.iter().enumerate() {
-            let length = source.as_ref().split_whitespace().count();
+            let length = self.unit.count(source.as_ref());
             buckets[self.upper_bounds.partition_point(|&bound| bound < length)].indices.push(index);
         }
         buckets.retain(|bucket| !bucket.indices.is_empty());

@@ -11,6 +11,7 @@ mod bleu;
 mod by_length;
 mod chrf;
 mod edit_distance;
+mod metric;
 mod ngrams;
 mod ratio;
 mod significance;
@@ -23,9 +24,10 @@ use serde::{Deserialize, Serialize};
 
 pub use accuracy::{sequence_matches, token_matches};
 pub use bleu::{BLEU_ORDER, Bleu, BleuScore, BleuStatistics, Smoothing};
-pub use by_length::{LengthBucket, LengthBuckets};
+pub use by_length::{LengthBucket, LengthBuckets, LengthUnit};
 pub use chrf::{CHRF_CHAR_ORDER, CHRF_WORD_ORDER, Chrf, ChrfStatistics, ChrfVariant};
 pub use edit_distance::{character_errors, edit_distance, error_rate, phoneme_errors, sentence_errors, word_errors};
+pub use metric::Metric;
 pub use ratio::{Ratio, Summable};
 pub use significance::{Bootstrap, Comparison, Estimate};
 pub use tokenize::BleuTokenizer;
@@ -46,8 +48,14 @@ pub struct Scores {
     pub perplexity: Option<f64>,
     /// The number of sentences.
     pub sentences: usize,
+    /// Hypotheses that were cut at the length cap, where a model wrote them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<usize>,
     /// The signature of the BLEU score.
     pub signature: String,
+    /// What source lengths are counted in.
+    #[serde(default)]
+    pub length_unit: LengthUnit,
     /// The scores of the sentences with similar source lengths, shortest first; empty where there are no sources.
     pub by_length: Vec<BucketScores>,
 }
@@ -55,7 +63,7 @@ pub struct Scores {
 /// The scores of the sentences with similar source lengths.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BucketScores {
-    /// The least source length, in tokens separated by white space.
+    /// The least source length, in [`Scores::length_unit`].
     pub from: usize,
     /// The greatest source length, itself included; none for the last bucket.
     pub to: Option<usize>,
@@ -77,7 +85,11 @@ pub struct Metrics {
     pub token_accuracy: f64,
     /// The fraction of lines that equal their reference.
     pub sequence_accuracy: f64,
-    /// The word error rate, as a fraction of the words of the references.
+    /// The fraction of lines that differ from their reference.
+    #[serde(default)]
+    pub sequence_error: f64,
+    /// The error rate of tokens between spaces, as a fraction of the tokens of the references: the word error rate where tokens
+    /// are words, the phoneme error rate where they are phones.
     pub wer: f64,
     /// The character error rate, as a fraction of the characters of the references.
     pub cer: f64,
@@ -134,7 +146,22 @@ impl Scorer {
         references: &[S],
         sources: Option<&[S]>,
     ) -> Result<Scores> {
-        let statistics = self.statistics(hypotheses, references)?;
+        let references: Vec<[&str; 1]> = references.iter().map(|reference| [reference.as_ref()]).collect();
+        self.score_any(hypotheses, &references, sources)
+    }
+
+    /// [`Self::score`] where each sentence has one or more references, any of which is right. BLEU and chrF treat several
+    /// references as sacreBLEU does; the other scores take the reference that the hypothesis is closest to.
+    ///
+    /// # Errors
+    /// As [`Self::score`].
+    pub fn score_any<S, R, L>(&self, hypotheses: &[S], references: &[L], sources: Option<&[S]>) -> Result<Scores>
+    where
+        S: AsRef<str> + Sync,
+        R: AsRef<str>,
+        L: AsRef<[R]> + Sync,
+    {
+        let statistics = self.statistics_any(hypotheses, references)?;
         if let Some(sources) = sources {
             check_lines(hypotheses.len(), "source", sources.len())?;
         }
@@ -145,11 +172,15 @@ impl Scorer {
             sentences: bucket.indices.len(),
             metrics: self.metrics(bucket.indices.iter().map(|&index| &statistics[index])),
         };
+        let fewest = references.iter().map(|list| list.as_ref().len()).min().unwrap_or(1);
+        let most = references.iter().map(|list| list.as_ref().len()).max().unwrap_or(1);
         Ok(Scores {
             metrics: self.metrics(&statistics),
             perplexity: None,
             sentences: statistics.len(),
-            signature: self.bleu.signature(1),
+            cut: None,
+            signature: self.bleu.signature((fewest == most).then_some(fewest)),
+            length_unit: self.buckets.unit,
             by_length: buckets.into_iter().map(bucket_scores).collect(),
         })
     }
@@ -162,16 +193,40 @@ impl Scorer {
     where
         S: AsRef<str> + Sync,
     {
-        check_corpus(hypotheses, &[references])?;
-        let sentence = |(hypothesis, reference): (&S, &S)| {
-            let (hypothesis, reference) = (hypothesis.as_ref(), reference.as_ref());
+        let references: Vec<[&str; 1]> = references.iter().map(|reference| [reference.as_ref()]).collect();
+        self.statistics_any(hypotheses, &references)
+    }
+
+    /// [`Self::statistics`] where each sentence has one or more references.
+    ///
+    /// # Errors
+    /// As [`Self::statistics`]; also where a sentence has no reference.
+    pub fn statistics_any<S, R, L>(&self, hypotheses: &[S], references: &[L]) -> Result<Vec<SentenceStatistics>>
+    where
+        S: AsRef<str> + Sync,
+        R: AsRef<str>,
+        L: AsRef<[R]> + Sync,
+    {
+        check_lines(hypotheses.len(), "reference", references.len())?;
+        if hypotheses.is_empty() {
+            return Err(Error::message("there are no sentences to score"));
+        }
+        if let Some(index) = references.iter().position(|list| list.as_ref().is_empty()) {
+            return Err(Error::message(format!("sentence {} has no reference", index + 1)));
+        }
+        let sentence = |(hypothesis, references): (&S, &L)| {
+            let hypothesis = hypothesis.as_ref();
+            let references: Vec<&str> = references.as_ref().iter().map(AsRef::as_ref).collect();
+            let best = |of: fn(&str, &str) -> Ratio| references.iter().map(move |reference| of(hypothesis, reference));
+            let most = |of| best(of).reduce(|a, b| if b.value_or(1.0) > a.value_or(1.0) { b } else { a });
+            let fewest = |of| best(of).reduce(|a, b| if b.numerator < a.numerator { b } else { a });
             SentenceStatistics {
-                bleu: self.bleu.sentence_statistics(hypothesis, &[reference]),
-                chrf: self.chrf.sentence_statistics(hypothesis, &[reference]),
-                tokens: token_matches(hypothesis, reference),
-                sequences: sequence_matches(hypothesis, reference),
-                word_errors: word_errors(hypothesis, reference),
-                character_errors: character_errors(hypothesis, reference),
+                bleu: self.bleu.sentence_statistics(hypothesis, &references),
+                chrf: self.chrf.sentence_statistics(hypothesis, &references),
+                tokens: most(token_matches).unwrap_or_default(),
+                sequences: most(sequence_matches).unwrap_or_default(),
+                word_errors: fewest(word_errors).unwrap_or_default(),
+                character_errors: fewest(character_errors).unwrap_or_default(),
             }
         };
         Ok(hypotheses.par_iter().zip(references).map(sentence).collect())
@@ -186,6 +241,7 @@ impl Scorer {
             // Lines that are all empty, and rightly so, have no wrong token.
             token_accuracy: total.tokens.value_or(1.0),
             sequence_accuracy: total.sequences.value_or(1.0),
+            sequence_error: 1.0 - total.sequences.value_or(1.0),
             wer: error_rate(total.word_errors),
             cer: error_rate(total.character_errors),
         }

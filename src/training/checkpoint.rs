@@ -6,7 +6,7 @@
 use super::format::{FORMAT_VERSION, upgrade_weights};
 use super::optimizer::Adam;
 use crate::error::{Error, Result};
-use crate::models::weights::{self, Weights};
+use crate::models::weights::{self, Weight, Weights};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
@@ -41,12 +41,19 @@ pub struct TrainingState {
     pub rate_factor: f64,
     /// Rollbacks after repeated losses that were not finite.
     pub rollbacks: u32,
+    /// The update at which a falling learning rate reaches its end: fixed when the run begins, or once the speed of updates is
+    /// known where minutes decide. Runs of format 2 have none written down.
+    #[serde(default)]
+    pub horizon: Option<u64>,
 }
 
 /// What stands in `manifest.json`.
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     format_version: u32,
+    /// Updates made, in an exported model; a checkpoint has them in its state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    updates: Option<u64>,
     sha256: BTreeMap<String, String>,
 }
 
@@ -68,30 +75,35 @@ pub fn save(folder: &Path, model: &Weights, optimizer: Option<&Adam>, state: &Tr
     if let Some(path) = not_finite(model) {
         return Err(Error::file(folder, format!("was not written: {path} has a value that is not finite")));
     }
-    let parent = folder.parent().expect("a checkpoint lies in a folder");
-    let name = folder.file_name().expect("a checkpoint has a name").to_string_lossy().into_owned();
-    let temporary = parent.join(format!(".{name}.tmp"));
+    // One entry, as a map of several is written in random order: equal states are equal bytes.
+    let about = |what: &str| HashMap::from([("format".to_string(), format!("lookback {what}"))]);
+    let none = BTreeMap::new();
+    let mut files = vec![(MODEL, weights::to_safetensors(model, &none, about("model"))?)];
+    if let Some(adam) = optimizer {
+        files.push((OPTIMIZER, weights::to_safetensors(&adam.state(), &none, about("optimizer"))?));
+        let updates = serde_json::json!({ "updates": adam.updates() });
+        files.push((OPTIMIZER_NUMBERS, updates.to_string().into_bytes()));
+    }
+    files.push((STATE, serde_json::to_vec_pretty(state).expect("the state is plain data")));
+    write_folder(folder, files, None)
+}
+
+/// Writes `files` and their manifest, last, into a temporary folder, and renames it into place.
+fn write_folder(folder: &Path, files: Vec<(&str, Vec<u8>)>, updates: Option<u64>) -> Result<()> {
+    let name = folder.file_name().ok_or_else(|| Error::file(folder, "has no name; give a folder that can be made"))?;
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = parent.join(format!(".{}.tmp", name.to_string_lossy()));
     if temporary.exists() {
         fs::remove_dir_all(&temporary).map_err(Error::io(&temporary))?;
     }
     fs::create_dir_all(&temporary).map_err(Error::io(&temporary))?;
-    // One entry, as a map of several is written in random order: equal states are equal bytes.
-    let about = |what: &str| HashMap::from([("format".to_string(), format!("lookback {what}"))]);
-    let mut files = vec![("model.safetensors", weights::to_safetensors(model, about("model"))?)];
-    if let Some(adam) = optimizer {
-        files.push(("optimizer.safetensors", weights::to_safetensors(&adam.state(), about("optimizer"))?));
-        let updates = serde_json::json!({ "updates": adam.updates() });
-        files.push(("optimizer.json", updates.to_string().into_bytes()));
-    }
-    let state = serde_json::to_vec_pretty(state).expect("the state is plain data");
-    files.push(("state.json", state));
-    let mut manifest = Manifest { format_version: FORMAT_VERSION, sha256: BTreeMap::new() };
+    let mut manifest = Manifest { format_version: FORMAT_VERSION, updates, sha256: BTreeMap::new() };
     for (name, bytes) in files {
         manifest.sha256.insert(name.to_string(), hash(&bytes));
         write_file(&temporary.join(name), &bytes)?;
     }
     let bytes = serde_json::to_vec_pretty(&manifest).expect("the manifest is plain data");
-    write_file(&temporary.join("manifest.json"), &bytes)?;
+    write_file(&temporary.join(MANIFEST), &bytes)?;
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(Error::io(folder))?;
     }
@@ -100,55 +112,156 @@ pub fn save(folder: &Path, model: &Weights, optimizer: Option<&Adam>, state: &Tr
     Ok(())
 }
 
+/// The parameters of a model, for its use.
+pub struct Parameters {
+    /// By path.
+    pub weights: Weights,
+    /// The file that they come from.
+    pub file: PathBuf,
+    /// Updates made, where it is written down.
+    pub updates: u64,
+    /// Whether matrices are stored in 8 bits.
+    pub is_int8: bool,
+}
+
+/// A folder of files with their SHA-256: a checkpoint, or an exported model.
+struct Folder<'a> {
+    path: &'a Path,
+    /// Absent where only files were copied.
+    manifest: Option<Manifest>,
+}
+
+impl<'a> Folder<'a> {
+    /// Reads the manifest. Without one, files are read as they are if `must_have` says so.
+    fn open(path: &'a Path, must_have: bool) -> Result<Self> {
+        let file = path.join(MANIFEST);
+        if !must_have && !file.exists() {
+            return Ok(Self { path, manifest: None });
+        }
+        let bytes = fs::read(&file).map_err(Error::io(&file))?;
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| {
+            Error::file(&file, format!("is damaged ({error}); delete {} and go on", path.display()))
+        })?;
+        if manifest.format_version > FORMAT_VERSION {
+            let message = format!(
+                "has format {}, written by a newer version; this one reads {FORMAT_VERSION}",
+                manifest.format_version
+            );
+            return Err(Error::file(&file, message));
+        }
+        Ok(Self { path, manifest: Some(manifest) })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        match &self.manifest {
+            Some(manifest) => manifest.sha256.contains_key(name),
+            None => self.path.join(name).is_file(),
+        }
+    }
+
+    /// The bytes of a file, checked against the manifest.
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.path.join(name);
+        let bytes = fs::read(&path).map_err(Error::io(&path))?;
+        let Some(manifest) = &self.manifest else { return Ok(bytes) };
+        match manifest.sha256.get(name) {
+            Some(expected) if *expected == hash(&bytes) => Ok(bytes),
+            Some(_) => Err(Error::file(&path, format!("is not what was saved: its SHA-256 differs from {MANIFEST}"))),
+            None => Err(Error::file(&path, format!("is not listed in {MANIFEST}"))),
+        }
+    }
+
+    fn weights(&self, name: &str, bytes: &[u8]) -> Result<Weights> {
+        let version = self.manifest.as_ref().map_or(FORMAT_VERSION, |manifest| manifest.format_version);
+        Ok(upgrade_weights(weights::from_safetensors(bytes, &self.path.join(name))?, version))
+    }
+
+    fn json<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T> {
+        serde_json::from_slice(&self.read(name)?)
+            .map_err(|error| Error::file(self.path.join(name), format!("is damaged: {error}")))
+    }
+
+    /// The parameters of the model, all of them finite.
+    fn model(&self) -> Result<(Weights, bool)> {
+        let bytes = self.read(MODEL)?;
+        let model = self.weights(MODEL, &bytes)?;
+        match not_finite(&model) {
+            Some(path) => Err(Error::file(self.path.join(MODEL), format!("has a value in {path} that is not finite"))),
+            None => Ok((model, weights::is_int8(&bytes))),
+        }
+    }
+}
+
 /// Reads a checkpoint and checks every file against the manifest.
 ///
 /// # Errors
 /// Names the file that is missing, cut short or changed.
 pub fn load(folder: &Path) -> Result<Checkpoint> {
-    let path = folder.join("manifest.json");
-    let bytes = fs::read(&path).map_err(Error::io(&path))?;
-    let manifest: Manifest = serde_json::from_slice(&bytes)
-        .map_err(|error| Error::file(&path, format!("is damaged ({error}); delete {} and go on", folder.display())))?;
-    if manifest.format_version > FORMAT_VERSION {
-        let message = format!(
-            "has format {}, written by a newer version; this one reads {FORMAT_VERSION}",
-            manifest.format_version
-        );
-        return Err(Error::file(&path, message));
-    }
-    let read = |name: &str| -> Result<Vec<u8>> {
-        let path = folder.join(name);
-        let bytes = fs::read(&path).map_err(Error::io(&path))?;
-        match manifest.sha256.get(name) {
-            Some(expected) if *expected == hash(&bytes) => Ok(bytes),
-            Some(_) => Err(Error::file(&path, "is not what was saved: its SHA-256 differs from manifest.json")),
-            None => Err(Error::file(&path, "is not listed in manifest.json")),
-        }
-    };
-    let weights_of = |name: &str| -> Result<Weights> {
-        let weights = weights::from_safetensors(&read(name)?, &folder.join(name))?;
-        Ok(upgrade_weights(weights, manifest.format_version))
-    };
-    let json_fault = |name: &str| {
-        let path = folder.join(name);
-        move |error: serde_json::Error| Error::file(path, format!("is damaged: {error}"))
-    };
-    let state: TrainingState = serde_json::from_slice(&read("state.json")?).map_err(json_fault("state.json"))?;
-    let optimizer = if manifest.sha256.contains_key("optimizer.safetensors") {
-        let numbers: serde_json::Value =
-            serde_json::from_slice(&read("optimizer.json")?).map_err(json_fault("optimizer.json"))?;
-        Some((weights_of("optimizer.safetensors")?, numbers["updates"].as_u64().unwrap_or(state.update)))
+    let folder = Folder::open(folder, true)?;
+    let state: TrainingState = folder.json(STATE)?;
+    let optimizer = if folder.has(OPTIMIZER) {
+        let numbers: serde_json::Value = folder.json(OPTIMIZER_NUMBERS)?;
+        let moments = folder.weights(OPTIMIZER, &folder.read(OPTIMIZER)?)?;
+        Some((moments, numbers["updates"].as_u64().unwrap_or(state.update)))
     } else {
         None
     };
-    let model = weights_of("model.safetensors")?;
-    match not_finite(&model) {
-        Some(path) => {
-            Err(Error::file(folder.join("model.safetensors"), format!("has a value in {path} that is not finite")))
-        }
-        None => Ok(Checkpoint { model, optimizer, state }),
-    }
+    Ok(Checkpoint { model: folder.model()?.0, optimizer, state })
 }
+
+/// Reads the parameters of a checkpoint or of an exported model, and nothing of the optimizer. Files that someone copied
+/// without their manifest are read too; `warn` is told.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_parameters(folder: &Path, warn: impl FnOnce(String)) -> Result<Parameters> {
+    let files = Folder::open(folder, false)?;
+    let (weights, is_int8) = files.model()?;
+    let file = folder.join(MODEL);
+    let updates = match &files.manifest {
+        None => {
+            warn(format!("{} has no {MANIFEST} beside it, so it was not checked for damage", file.display()));
+            None
+        }
+        Some(manifest) => {
+            // An exported model has its config and tokenizer in the same folder.
+            for name in manifest.sha256.keys().filter(|name| EXPORTED_BESIDES.contains(&name.as_str())) {
+                files.read(name)?;
+            }
+            manifest.updates
+        }
+    };
+    let of_state = || files.json::<TrainingState>(STATE).ok().map(|state| state.update);
+    let of_name = || folder.file_name()?.to_str()?.rsplit('-').next()?.parse().ok();
+    Ok(Parameters { weights, file, updates: updates.or_else(of_state).or_else(of_name).unwrap_or(0), is_int8 })
+}
+
+/// Writes a model for use into `folder`, which appears whole or not at all: its parameters, the files `besides`, and a manifest
+/// of all. Matrices that have `scales` are written in 8 bits.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn export(
+    folder: &Path,
+    parameters: &Parameters,
+    scales: &BTreeMap<String, Weight>,
+    besides: &[(&str, Vec<u8>)],
+) -> Result<()> {
+    let format = if scales.is_empty() { "lookback model" } else { "lookback model in 8 bits" };
+    let about = HashMap::from([("format".to_string(), format.to_string())]);
+    let mut files = vec![(MODEL, weights::to_safetensors(&parameters.weights, scales, about)?)];
+    files.extend(besides.iter().cloned());
+    write_folder(folder, files, Some(parameters.updates))
+}
+
+/// Files of an exported model that inference reads besides its parameters.
+const EXPORTED_BESIDES: [&str; 2] = ["config.toml", "tokenizer.json"];
+const MANIFEST: &str = "manifest.json";
+/// The file of the parameters.
+pub const MODEL: &str = "model.safetensors";
+const OPTIMIZER: &str = "optimizer.safetensors";
+const OPTIMIZER_NUMBERS: &str = "optimizer.json";
+const STATE: &str = "state.json";
 
 /// The first parameter with a value that is not finite.
 fn not_finite(model: &Weights) -> Option<&str> {

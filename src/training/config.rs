@@ -4,6 +4,7 @@ use super::optimizer::AdamConfig;
 use super::schedule::Schedule;
 use super::scheduled_sampling::ScheduledSampling;
 use crate::error::{Error, Result};
+use crate::scoring::Metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,18 +14,8 @@ use serde::{Deserialize, Serialize};
 pub enum Criterion {
     /// Cross-entropy on the validation data, in nats per target token; less is better.
     Loss,
-    /// The score of the greedy translations of the validation sample; more is better.
+    /// The score of the greedy translations of the validation sample; of errors less is better, of all else more.
     Score,
-}
-
-/// The score of the validation sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ValidationScore {
-    /// BLEU, 0 to 100, with sacreBLEU's tokenizer 13a.
-    Bleu,
-    /// The percentage of sentences that are right to the last character.
-    SequenceAccuracy,
 }
 
 /// `[training]`: how a model learns.
@@ -61,8 +52,8 @@ pub struct TrainingConfig {
     pub fused: bool,
     /// Validation sentences that are translated at every validation.
     pub sample_size: usize,
-    /// The score of the sample.
-    pub score: ValidationScore,
+    /// The score of the sample, and the first one of `evaluate` and `compare`.
+    pub score: Metric,
     /// What decides which checkpoint is the best.
     pub criterion: Criterion,
     /// Validations without a new best after which training ends; 0 switches it off.
@@ -95,7 +86,7 @@ impl Default for TrainingConfig {
             fused: true,
             validate_every: 500,
             sample_size: 100,
-            score: ValidationScore::Bleu,
+            score: Metric::Bleu,
             criterion: Criterion::Loss,
             patience: 10,
             save_every: 500,
@@ -129,7 +120,7 @@ impl TrainingConfig {
                 "learning_rate",
                 self.learning_rate,
                 self.learning_rate > 0.0 && self.learning_rate.is_finite(),
-                "above 0",
+                "above 0 and finite",
             ),
             (
                 "label_smoothing",
@@ -137,9 +128,14 @@ impl TrainingConfig {
                 (0.0..1.0).contains(&self.label_smoothing),
                 "at least 0 and below 1",
             ),
-            ("clip_norm", self.clip_norm, self.clip_norm >= 0.0, "at least 0"),
+            ("clip_norm", self.clip_norm, self.clip_norm >= 0.0 && self.clip_norm.is_finite(), "at least 0 and finite"),
             ("final_fraction", self.final_fraction, (0.0..=1.0).contains(&self.final_fraction), "between 0 and 1"),
-            ("max_minutes", self.max_minutes.unwrap_or(1.0), self.max_minutes.is_none_or(|m| m > 0.0), "above 0"),
+            (
+                "max_minutes",
+                self.max_minutes.unwrap_or(1.0),
+                self.max_minutes.is_none_or(|m| m > 0.0 && m.is_finite()),
+                "above 0 and finite",
+            ),
             (
                 "optimizer.beta_1",
                 self.optimizer.beta_1,
@@ -152,8 +148,18 @@ impl TrainingConfig {
                 (0.0..1.0).contains(&self.optimizer.beta_2),
                 "at least 0 and below 1",
             ),
-            ("optimizer.epsilon", self.optimizer.epsilon, self.optimizer.epsilon > 0.0, "above 0"),
-            ("optimizer.weight_decay", self.optimizer.weight_decay, self.optimizer.weight_decay >= 0.0, "at least 0"),
+            (
+                "optimizer.epsilon",
+                self.optimizer.epsilon,
+                self.optimizer.epsilon > 0.0 && self.optimizer.epsilon.is_finite(),
+                "above 0 and finite",
+            ),
+            (
+                "optimizer.weight_decay",
+                self.optimizer.weight_decay,
+                self.optimizer.weight_decay >= 0.0 && self.optimizer.weight_decay.is_finite(),
+                "at least 0 and finite",
+            ),
         ];
         for (key, value, is_right, rule) in rules {
             if !is_right {

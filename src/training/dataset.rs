@@ -3,7 +3,7 @@
 use crate::config::DataConfig;
 use crate::data::batch::Example;
 use crate::data::corpus::Dropped;
-use crate::data::{Pair, Split, SplitFiles, Tokenizers, read_pairs, sha256_of_file};
+use crate::data::{Pair, Sentence, Split, SplitFiles, Tokenizers, read_pairs, read_sentences, sha256_of_file};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -15,6 +15,8 @@ pub struct Corpus {
     pub train: Vec<Pair>,
     /// What training is watched with.
     pub valid: Vec<Pair>,
+    /// The same with all references of each source, for scores.
+    pub valid_sentences: Vec<Sentence>,
     /// Training pairs that the filter left out.
     pub dropped: Dropped,
     /// The SHA-256 of each file, or of the generated pairs.
@@ -26,6 +28,7 @@ pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
     let mut sha256 = BTreeMap::new();
     let mut train = pairs_of(config, Split::Train, seed)?;
     let valid = pairs_of(config, Split::Valid, seed)?;
+    let valid_sentences = sentences_of(config, Split::Valid, seed)?;
     let mut dropped = Dropped::default();
     if config.task.is_none() {
         (train, dropped) = config.filter.apply(train)?;
@@ -39,6 +42,10 @@ pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
                 }
             }
         }
+        if config.hold_out_per_mille.is_some() && held_out(config).len() == 1 {
+            // Runs of format 2 held out a share for the named split too; with more pairs they would be other runs.
+            sha256.insert("train/pairs".into(), hash_of(&train));
+        }
     } else {
         sha256.insert("train".into(), hash_of(&train));
         sha256.insert("valid".into(), hash_of(&valid));
@@ -47,9 +54,16 @@ pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
         return Err(Error::config("data.train", "has no pair left to learn from; check the files and data.filter"));
     }
     if valid.is_empty() {
-        return Err(Error::config("data.valid", "has no pair; check the files"));
+        let message = match config.hold_out_per_mille {
+            Some(n) if config.valid.is_none() => format!(
+                "has no pair: data.hold_out_per_mille = {n} of {} training pairs holds out none; raise it",
+                train.len()
+            ),
+            _ => "has no pair; check the files".into(),
+        };
+        return Err(Error::config("data.valid", message));
     }
-    Ok(Corpus { train, valid, dropped, sha256 })
+    Ok(Corpus { train, valid, valid_sentences, dropped, sha256 })
 }
 
 /// The pairs of one split, unfiltered. Where there is a task, validation and test files that are named come before it.
@@ -71,13 +85,42 @@ pub fn pairs_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Pair
         (Some(files), Some(_)) if split != Split::Train => read_pairs(&config.resolve(files)),
         (_, Some(per_mille)) => {
             let pairs = read_pairs(&config.resolve(train()?))?;
-            Ok(pairs.into_iter().filter(|pair| Split::of_source(&pair.source, per_mille) == split).collect())
+            let held_out = held_out(config);
+            let split_of = |pair: &Pair| {
+                let split = Split::of_source(&pair.source, per_mille);
+                // What nothing is held out for stays in training.
+                if held_out.contains(&split) { split } else { Split::Train }
+            };
+            Ok(pairs.into_iter().filter(|pair| split_of(pair) == split).collect())
         }
         (None, None) => Err(Error::config(
             format!("data.{split}"),
             "is missing: name its files, as in --set data.test.source=FILE --set data.test.target=FILE",
         )),
     }
+}
+
+/// The splits that are taken out of the training files, because no files are named for them.
+fn held_out(config: &DataConfig) -> Vec<Split> {
+    let named = [(Split::Valid, config.valid.is_some()), (Split::Test, config.test.is_some())];
+    named.into_iter().filter(|(_, is_named)| !is_named).map(|(split, _)| split).collect()
+}
+
+/// The sentences of a split with all their references, blank ones too.
+///
+/// # Errors
+/// As [`pairs_of`].
+pub fn sentences_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Sentence>> {
+    let files = match split {
+        Split::Train => None,
+        Split::Valid => config.valid.as_ref(),
+        Split::Test => config.test.as_ref(),
+    };
+    let sentences = match files.filter(|files| !files.more_targets.is_empty()) {
+        Some(files) => read_sentences(&config.resolve(files))?,
+        None => pairs_of(config, split, seed)?.into_iter().map(Sentence::from).collect(),
+    };
+    Ok(if config.several_references { Sentence::merge_by_source(sentences) } else { sentences })
 }
 
 /// Token ids of `pairs`.

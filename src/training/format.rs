@@ -4,11 +4,12 @@
 //! | --- | --- |
 //! | 1 | |
 //! | 2 | attention of recurrent models is a score, a window and a placement: `d_attention` moved into `score`, and the parameters with it |
+//! | 3 | a run keeps the end of its learning rate's schedule; pairs are held out only for splits without files of their own |
 
 use crate::models::weights::Weights;
 
 /// The version that this program writes; it reads all before it.
-pub const FORMAT_VERSION: u32 = 2;
+pub const FORMAT_VERSION: u32 = 3;
 
 /// Turns a resolved config of any older format into one of today.
 pub(super) fn upgrade_config(config: &mut toml::Table) {

@@ -12,23 +12,28 @@ use super::optimizer::{Adam, GradientSet};
 use super::record::{self, Record};
 use super::renderer::Progress;
 use super::run::Run;
-use super::schedule::ScheduleParameters;
+use super::schedule::{Pace, ScheduleParameters};
 use super::{UpdatePart, gradients, resume, saving, signal, validation};
 use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::batch::{Batch, Example, plan_epoch};
-use crate::data::{Pair, Tokenizers};
+use crate::data::{Sentence, Tokenizers};
 use crate::error::{Error, Result};
 use crate::models::{Model, ModelConfig, weights};
 use crate::pool::in_pool;
 use burn::module::Module;
 use burn::tensor::Device;
-use burn::train::{EventProcessorTraining, Interrupter, LearnerEvent, SupervisedTrainingEventProcessor, TrainingItem};
+use burn_train::{EventProcessorTraining, Interrupter, LearnerEvent, SupervisedTrainingEventProcessor, TrainingItem};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// Updates in a row without a finite gradient after which the last good checkpoint is taken up again.
 pub(super) const MAX_BAD_UPDATES: u32 = 10;
+
+/// The part of `max_minutes` after which the horizon of a falling learning rate is planned.
+const PLANNING: f64 = 0.05;
+/// The fewest updates that it is planned from.
+const MIN_PACES: usize = 3;
 
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +59,8 @@ pub struct Outcome {
     pub update_seconds: f64,
     /// Target tokens that this process learnt from.
     pub tokens: u64,
+    /// Sentences of the validation sample that the last validation cut at the length cap.
+    pub cut: usize,
 }
 
 /// Everything the loop owns.
@@ -66,7 +73,7 @@ pub(super) struct Trainer {
     pub(super) train: Vec<Example>,
     pub(super) lengths: Vec<(usize, usize)>,
     pub(super) valid: Vec<Example>,
-    pub(super) sample: Vec<Pair>,
+    pub(super) sample: Vec<Sentence>,
     /// Absent only while an update moves its parameters, which happens in place.
     model: Option<Model>,
     pub(super) adam: Adam,
@@ -74,19 +81,28 @@ pub(super) struct Trainer {
     pub(super) progress: Arc<Mutex<Progress>>,
     pub(super) update_seconds: f64,
     pub(super) tokens: u64,
+    /// Seconds of each update, until the horizon is planned.
+    paces: Vec<f64>,
+    /// Seconds of the last validation of this process.
+    validation_seconds: f64,
+    /// Sentences of the sample that the last validation cut.
+    pub(super) last_cut: usize,
 }
 
 impl Trainer {
-    /// Prepares the loop, from the newest whole checkpoint if there is one.
+    /// Prepares the loop, from the newest whole checkpoint if there is one. `planned` is the horizon of a run that has none
+    /// written down.
+    #[allow(clippy::too_many_arguments)] // Everything that the loop owns.
     pub(super) fn new(
         config: &Config,
         run: &Run,
         adapter: &Adapter,
         corpus: &Corpus,
+        train: Vec<Example>,
         tokenizers: Tokenizers,
         model: Model,
+        planned: Option<u64>,
     ) -> Result<Self> {
-        let train = encode(&corpus.train, &tokenizers);
         let valid = encode(&corpus.valid, &tokenizers);
         let mut state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
         let mut adam = Adam::new(config.training.optimizer.clone());
@@ -104,6 +120,9 @@ impl Trainer {
         } else if !there.is_empty() {
             let message = "has no whole checkpoint left to go on from; give another --run to begin anew";
             return Err(Error::file(run.join("checkpoints"), message));
+        }
+        if state.horizon.is_none() && config.training.schedule.has_end() {
+            state.horizon = planned;
         }
         record::cut(run, state.update)?;
         let progress = Progress {
@@ -123,7 +142,7 @@ impl Trainer {
             lengths: train.iter().map(|example| (example.source.len(), example.target.len())).collect(),
             train,
             valid,
-            sample: corpus.valid.iter().take(config.training.sample_size).cloned().collect(),
+            sample: corpus.valid_sentences.iter().take(config.training.sample_size).cloned().collect(),
             tokenizers,
             model: Some(model.train()),
             adam,
@@ -131,6 +150,9 @@ impl Trainer {
             progress: Arc::new(Mutex::new(progress)),
             update_seconds: 0.0,
             tokens: 0,
+            paces: Vec::new(),
+            validation_seconds: 0.0,
+            last_cut: 0,
         };
         trainer.check_lengths()?;
         Ok(trainer)
@@ -176,13 +198,42 @@ impl Trainer {
         ScheduleParameters {
             learning_rate: training.learning_rate,
             warmup_updates: training.warmup_updates,
-            max_updates: training.max_updates,
+            // Until the speed of updates is known the end is far away.
+            horizon: self.state.horizon.unwrap_or(u64::MAX),
             final_fraction: training.final_fraction,
             d_model: match &self.config.model {
                 ModelConfig::Rnn(config) => config.d_hidden,
                 ModelConfig::Transformer(config) => config.d_model,
             },
         }
+    }
+
+    /// Fixes the horizon of a falling learning rate where minutes decide, once a part of them has shown how long an update
+    /// takes; `seconds` is the time of the last one.
+    fn plan_horizon(&mut self, seconds: f64) -> Result<()> {
+        let training = &self.config.training;
+        let Some(minutes) = training.max_minutes.filter(|_| self.state.horizon.is_none()) else { return Ok(()) };
+        self.paces.push(seconds);
+        let (gone, all) = (self.seconds(), 60.0 * minutes);
+        if !training.schedule.has_end() || gone < PLANNING * all || self.paces.len() < MIN_PACES {
+            return Ok(());
+        }
+        if self.validation_seconds == 0.0 {
+            let start = Instant::now();
+            self.measure(&self.model().valid())?;
+            self.validation_seconds = start.elapsed().as_secs_f64();
+        }
+        self.paces.sort_by(f64::total_cmp);
+        let pace = Pace {
+            updates: self.state.update,
+            seconds_left: all - self.seconds(),
+            update: self.paces[self.paces.len() / 2],
+            validation: self.validation_seconds,
+            validate_every: self.config.training.validate_every,
+        };
+        let horizon = pace.horizon().min(self.config.training.max_updates);
+        self.state.horizon = Some(horizon);
+        resume::log(&self.run, &format!("update {}: the learning rate falls until update {horizon}", self.state.update))
     }
 
     /// Updates until something says stop.
@@ -324,6 +375,7 @@ impl Trainer {
         }
         let seconds = start.elapsed().as_secs_f64();
         self.update_seconds += seconds;
+        self.plan_horizon(seconds)?;
         Ok(Some(Stats {
             learning_rate: Some(rate),
             gradient_norm: Some(norm),
@@ -346,7 +398,10 @@ impl Trainer {
     ) -> Result<()> {
         let _ = events.process_valid(LearnerEvent::StartSplit { epoch_number: number, total_items: 1 });
         let model = self.model().valid();
+        let start = Instant::now();
         let (stats, translations) = self.measure(&model)?;
+        self.validation_seconds = start.elapsed().as_secs_f64();
+        self.last_cut = stats.cut.unwrap_or(0);
         record.write("valid", &self.state, self.seconds(), &stats)?;
         record.write_sample(self.state.update, &self.sample, &translations)?;
         if self.is_better(&stats) {
@@ -370,9 +425,10 @@ impl Trainer {
     pub(super) fn measure(&self, model: &Model) -> Result<(Stats, Vec<String>)> {
         let training = &self.config.training;
         let sums = validation::validate(model, &self.valid, training.batch_tokens);
-        let (score, translations) =
+        let found =
             validation::sample_score(model, &self.tokenizers, &self.sample, training.score, &self.config.decoding)?;
-        Ok((Stats { score: Some(score), ..Stats::new(sums) }, translations))
+        let stats = Stats { score: Some(found.score), cut: Some(found.cut), ..Stats::new(sums) };
+        Ok((stats, found.translations))
     }
 
     /// To nine decimals: with more digits serde_json does not read back what it wrote, and a resumed run would compare with
@@ -390,6 +446,7 @@ impl Trainer {
         match (self.state.best, self.config.training.criterion) {
             (None, _) => value.is_finite(),
             (Some(best), Criterion::Loss) => value < best,
+            (Some(best), Criterion::Score) if self.config.training.score.lower_is_better() => value < best,
             (Some(best), Criterion::Score) => value > best,
         }
     }

@@ -7,6 +7,7 @@
 pub mod checkpoint;
 mod config;
 pub mod dataset;
+mod export;
 pub mod format;
 mod learner;
 pub mod loss;
@@ -23,16 +24,17 @@ pub mod signal;
 mod strategy;
 mod validation;
 
-pub use config::{Criterion, TrainingConfig, ValidationScore};
+pub use config::{Criterion, TrainingConfig};
+pub use export::{ExportOptions, export};
 pub use learner::{Outcome, Stop};
 pub use metrics::Stats;
 pub use renderer::{Dashboard, Progress, duration};
 pub use run::{LoadedModel, Run};
 pub use scheduled_sampling::ScheduledSampling;
-pub use validation::{Validation, sample_score, validate};
+pub use validation::{Sample, sample_score, validate};
 
 use crate::backend::Adapter;
-use crate::config::Config;
+use crate::config::{Config, differences};
 use crate::data::Tokenizers;
 use crate::data::batch::Batch;
 use crate::error::{Error, Result};
@@ -40,7 +42,7 @@ use crate::layers::Pass;
 use crate::models::{Model, weights};
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::train::{InferenceStep, TrainOutput, TrainStep};
+use burn_train::{InferenceStep, TrainOutput, TrainStep};
 use learner::Trainer;
 use loss::{LossSums, batch_loss, smoothed_cross_entropy};
 use std::path::{Path, PathBuf};
@@ -140,17 +142,28 @@ fn run_training(
     if !is_new && options.init_from.is_some() {
         return Err(Error::file(&options.run, "has begun already; --init-from is for a new run, give another --run"));
     }
+    if options.run.join(checkpoint::MODEL).is_file() {
+        let message =
+            "is an exported model, which has no state to go on from; give another --run and --init-from with this one";
+        return Err(Error::file(&options.run, message));
+    }
     let run = Run::create(&options.run)?;
     let _lock = run.lock()?;
-    if !is_new {
-        resume::check_config(&run.config()?, config)?;
+    let begun = if is_new { None } else { Some(run.config()?) };
+    let mut config = config.clone();
+    if let Some(begun) = &begun {
+        config.decoding = config.decoding.with_cap_of(&begun.decoding);
+        resume::check_config(begun, &config)?;
     }
     say(format!("run      {}{}", options.run.display(), if is_new { "" } else { " (continued)" }));
     let corpus = dataset::load(&config.data, config.seed)?;
     let dropped = corpus.dropped.total();
     let dropped = if dropped > 0 { format!(", {dropped} left out by the filter") } else { String::new() };
     say(format!("data     {} training pairs{dropped}, {} validation pairs", corpus.train.len(), corpus.valid.len()));
-    let tokenizers = tokenizers(&run, config, &corpus, options.init_from.as_deref(), is_new)?;
+    let tokenizers = tokenizers(&run, &config, &corpus, options.init_from.as_deref(), is_new)?;
+    let examples = dataset::encode(&corpus.train, &tokenizers);
+    config.decoding.fit_cap(examples.iter().map(|example| (example.source.len(), example.target.len())));
+    let config = &config;
     let vocabularies = run::vocabularies(&tokenizers);
     let shared = if vocabularies.shared { " shared" } else { "" };
     say(format!("tokens   {} source, {} target{shared}", vocabularies.source, vocabularies.target));
@@ -160,6 +173,8 @@ fn run_training(
     }
     say(format!("model    {} parameters", model.num_params()));
     say(format!("device   {} ({})", adapter.backend, adapter.name));
+    // A run that began before horizons were written down planned for its last update.
+    let is_old = !is_new && run.environment()?.format_version < 3;
     let environment = resume::environment(config, adapter, options, &corpus, model.num_params());
     if is_new {
         if options.init_from.is_some() {
@@ -172,7 +187,13 @@ fn run_training(
         resume::check_data(&run.environment()?, &environment)?;
         resume::note_changes(&run, config, &environment)?;
     }
-    let trainer = Trainer::new(config, &run, adapter, &corpus, tokenizers, model)?;
+    // Where minutes decide, the speed of updates has to show first where the learning rate ends.
+    let at_start = begun.as_ref().unwrap_or(config);
+    let planned = (is_old || at_start.training.max_minutes.is_none()).then_some(at_start.training.max_updates);
+    let trainer = Trainer::new(config, &run, adapter, &corpus, examples, tokenizers, model, planned)?;
+    if let Some(horizon) = trainer.state.horizon.filter(|horizon| *horizon != config.training.max_updates) {
+        say(format!("schedule the learning rate falls until update {horizon}, as planned when the run began"));
+    }
     if adapter.backend.is_host() {
         say(format!("starting at update {}", trainer.update() + 1));
     } else {
@@ -214,15 +235,29 @@ fn tokenizers(
 /// `model` with the parameters of the run in `from`.
 fn weights_from(model: Model, from: &Path, config: &Config, tokenizers: &Tokenizers) -> Result<Model> {
     let other = Run::open(from)?;
-    let (theirs, ours) = (other.config()?.model, &config.model);
     if other.tokenizers()?.fingerprint() != tokenizers.fingerprint() {
         return Err(Error::file(from, "has another tokenizer; a model can only be fine-tuned with its own"));
     }
-    if &theirs != ours {
-        eprintln!("note: [model] differs from that of {}; its parameters are taken where they fit", from.display());
+    let of_model = |(key, theirs, ours): (String, String, String)| {
+        key.starts_with("model").then(|| format!("{key} is {ours} here and {theirs} there"))
+    };
+    let differing: Vec<String> = differences(&other.config()?, config).into_iter().filter_map(of_model).collect();
+    let (_, parameters) = other.parameters(|warning| eprintln!("warning: {warning}"))?;
+    match weights::apply(model, &parameters.weights, &parameters.file) {
+        Ok(model) => {
+            if !differing.is_empty() {
+                eprintln!(
+                    "note: differs from {}, whose parameters fit all the same: {}",
+                    from.display(),
+                    differing.join(", ")
+                );
+            }
+            Ok(model)
+        }
+        Err(_) if !differing.is_empty() => Err(Error::config(
+            "model",
+            format!("parameters of {} do not fit this model: {}", from.display(), differing.join(", ")),
+        )),
+        Err(error) => Err(error),
     }
-    let name = other.pointer("best").or(other.pointer("last"));
-    let name = name.ok_or_else(|| Error::file(from, "has no checkpoint to start from"))?;
-    let folder = other.checkpoint(&name);
-    weights::apply(model, &checkpoint::load(&folder)?.model, &folder.join("model.safetensors"))
 }

@@ -3,7 +3,7 @@
 use super::checkpoint::{self, TrainingState};
 use super::metrics::Stats;
 use super::run::Run;
-use crate::data::Pair;
+use crate::data::Sentence;
 use crate::error::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -36,13 +36,15 @@ impl Record {
     }
 
     /// Writes the translations of a validation beside their references.
-    pub(super) fn write_sample(&self, update: u64, sample: &[Pair], translations: &[String]) -> Result<()> {
+    pub(super) fn write_sample(&self, update: u64, sample: &[Sentence], translations: &[String]) -> Result<()> {
         let path = self.run.join(&format!("samples/{}.txt", checkpoint::name_of(update)));
         let text: String = sample
             .iter()
             .zip(translations)
-            .map(|(pair, translation)| {
-                format!("source     {}\nreference  {}\nmodel      {translation}\n\n", pair.source, pair.target)
+            .map(|(sentence, translation)| {
+                let references: String =
+                    sentence.references.iter().map(|reference| format!("reference  {reference}\n")).collect();
+                format!("source     {}\n{references}model      {translation}\n\n", sentence.source)
             })
             .collect();
         std::fs::write(&path, text).map_err(Error::io(path))

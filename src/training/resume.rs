@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
-const CHANGEABLE: [&str; 17] = [
+const CHANGEABLE: [&str; 18] = [
     "backend",
     "data.dir",
     "data.train.source",
@@ -21,6 +21,7 @@ const CHANGEABLE: [&str; 17] = [
     "data.valid.source",
     "data.valid.target",
     "data.valid.tsv",
+    "data.valid.more_targets",
     "data.test",
     "decoding",
     "training.max_updates",

@@ -9,7 +9,7 @@
 //!   log.txt            samples/ (validation translations)
 //! ```
 
-use super::checkpoint::{self, Checkpoint};
+use super::checkpoint::{self, Checkpoint, Parameters};
 use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::Tokenizers;
@@ -156,33 +156,49 @@ impl Run {
         None
     }
 
-    /// The model for use: the best checkpoint, or the newest whole one if none is marked.
+    /// Whether this is an exported model and not the folder of a run that can go on.
+    pub fn is_exported(&self) -> bool {
+        self.join(checkpoint::MODEL).is_file()
+    }
+
+    /// The parameters for use, with the name of their checkpoint: those of an exported model, of the best checkpoint, or of the
+    /// newest whole one if none is marked. Nothing of the optimizer is read.
     ///
     /// # Errors
-    /// If there is no checkpoint, or the best one is damaged and there is no other.
-    pub fn load_model(&self, adapter: &Adapter, mut warn: impl FnMut(String)) -> Result<LoadedModel> {
+    /// If there are none, or they are damaged and there are no others.
+    pub fn parameters(&self, mut warn: impl FnMut(String)) -> Result<(String, Parameters)> {
+        if self.is_exported() {
+            let parameters = checkpoint::load_parameters(&self.path, &mut warn)?;
+            return Ok((checkpoint::name_of(parameters.updates), parameters));
+        }
+        if let Some(name) = self.pointer("best") {
+            match checkpoint::load_parameters(&self.checkpoint(&name), &mut warn) {
+                Ok(parameters) => return Ok((name, parameters)),
+                Err(error) => warn(format!("{error}; using the newest whole checkpoint instead of the best")),
+            }
+        }
+        for (update, folder) in checkpoint::list(&self.path.join("checkpoints")).into_iter().rev() {
+            match checkpoint::load_parameters(&folder, &mut warn) {
+                Ok(parameters) => return Ok((checkpoint::name_of(update), parameters)),
+                Err(error) => warn(format!("{error}; trying the checkpoint before it")),
+            }
+        }
+        let message = "has no whole checkpoint, and no model.safetensors of an exported model; train it first";
+        Err(Error::file(&self.path, message))
+    }
+
+    /// The model for use, with its tokenizers and config.
+    ///
+    /// # Errors
+    /// As [`Self::parameters`]; also if parameters, tokenizers and config do not belong together.
+    pub fn load_model(&self, adapter: &Adapter, warn: impl FnMut(String)) -> Result<LoadedModel> {
         let config = self.config()?;
         let tokenizers = self.tokenizers()?;
-        let best = self.pointer("best").map(|name| (self.checkpoint(&name), name));
-        let chosen = best.and_then(|(folder, name)| match checkpoint::load(&folder) {
-            Ok(checkpoint) => Some((name, folder, checkpoint)),
-            Err(error) => {
-                warn(format!("{error}; using the newest whole checkpoint instead of the best"));
-                None
-            }
-        });
-        let (name, folder, checkpoint) = match chosen {
-            Some(chosen) => chosen,
-            None => {
-                let (folder, checkpoint) = self
-                    .newest_checkpoint(warn)
-                    .ok_or_else(|| Error::file(&self.path, "has no whole checkpoint; train it first"))?;
-                (checkpoint::name_of(checkpoint.state.update), folder, checkpoint)
-            }
-        };
+        let (checkpoint, parameters) = self.parameters(warn)?;
         let model = config.model.blank(vocabularies(&tokenizers), &adapter.device)?;
-        let model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?;
-        Ok(LoadedModel { model, tokenizers, config, checkpoint: name, updates: checkpoint.state.update })
+        let model = weights::apply(model, &parameters.weights, &parameters.file)?;
+        let Parameters { updates, is_int8, .. } = parameters;
+        Ok(LoadedModel { model, tokenizers, config, checkpoint, updates, is_int8 })
     }
 }
 
@@ -209,6 +225,8 @@ pub struct LoadedModel {
     pub checkpoint: String,
     /// Updates made by then.
     pub updates: u64,
+    /// Whether its matrices are stored in 8 bits.
+    pub is_int8: bool,
 }
 
 /// The sizes of the vocabularies.

@@ -14,9 +14,10 @@ pub enum Schedule {
     /// `d_model^-0.5 * min(update^-0.5, update * warmup^-1.5)` times `learning_rate`, Vaswani 2017, equation 3; for a model
     /// without `d_model` its hidden width.
     Noam,
-    /// Falls along half a cosine to `final_fraction` of the rate at `max_updates`.
+    /// Falls along half a cosine to `final_fraction` of the rate at the horizon: `max_updates`, or the update that is expected
+    /// when `max_minutes` are over, whichever comes first. Fixed when a run begins; later updates keep the last rate.
     Cosine,
-    /// Falls along a straight line to `final_fraction` of the rate at `max_updates`.
+    /// Falls along a straight line, to the same end.
     Linear,
 }
 
@@ -27,15 +28,43 @@ pub struct ScheduleParameters {
     pub learning_rate: f64,
     /// Updates over which the rate rises from zero.
     pub warmup_updates: u64,
-    /// The update at which training ends.
-    pub max_updates: u64,
+    /// The update at which a falling rate reaches its end.
+    pub horizon: u64,
     /// The part of the rate that is left at the end.
     pub final_fraction: f64,
     /// The model's width.
     pub d_model: usize,
 }
 
+/// What is known of the speed of a run when its horizon is planned. All times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// Updates made.
+    pub updates: u64,
+    /// What is left of `max_minutes`.
+    pub seconds_left: f64,
+    /// An update, the median of those made.
+    pub update: f64,
+    /// A validation and what belongs to it.
+    pub validation: f64,
+    /// Updates between two validations.
+    pub validate_every: u64,
+}
+
+impl Pace {
+    /// The update at which the time will be up.
+    pub fn horizon(&self) -> u64 {
+        let each = self.update + self.validation / self.validate_every as f64;
+        self.updates + (self.seconds_left.max(0.0) / each.max(1e-9)) as u64
+    }
+}
+
 impl Schedule {
+    /// Whether the rate falls to an end that has to be known beforehand.
+    pub fn has_end(self) -> bool {
+        matches!(self, Self::Cosine | Self::Linear)
+    }
+
     /// The learning rate of update `update`, counted from 1.
     pub fn rate(self, update: u64, p: &ScheduleParameters) -> f64 {
         let t = update.max(1) as f64;
@@ -47,7 +76,7 @@ impl Schedule {
         if t < warmup {
             return p.learning_rate * t / warmup;
         }
-        let progress = ((t - warmup) / (p.max_updates as f64 - warmup).max(1.0)).min(1.0);
+        let progress = ((t - warmup) / (p.horizon as f64 - warmup).max(1.0)).min(1.0);
         p.learning_rate
             * match self {
                 Self::Constant | Self::Noam => 1.0,

@@ -58,7 +58,9 @@ impl ScheduledSampling {
                 ("floor", format!("must be between 0 and 1, got {floor}"))
             }
             Self::Exponential { k } if !(k > 0.0 && k < 1.0) => ("k", format!("must be above 0 and below 1, got {k}")),
-            Self::InverseSigmoid { k } if !(k >= 1.0 && k.is_finite()) => ("k", format!("must be at least 1, got {k}")),
+            Self::InverseSigmoid { k } if !(k >= 1.0 && k.is_finite()) => {
+                ("k", format!("must be at least 1 and finite, got {k}"))
+            }
             _ => return Ok(()),
         };
         Err(Error::config(format!("training.scheduled_sampling.{key}"), rule))

@@ -1,23 +1,23 @@
 //! Validation: the loss on held-out pairs, and the score of a translated sample.
 
-use super::config::ValidationScore;
 use super::loss::{LossSums, smoothed_cross_entropy};
-use super::metrics::Stats;
 use crate::data::batch::{Batch, Example, plan_by_length};
-use crate::data::{Pair, Tokenizers};
-use crate::decoding::{DecodingConfig, Request, decode};
+use crate::data::{Sentence, Tokenizers};
+use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::Result;
 use crate::layers::Pass;
 use crate::models::{Model, Seq2Seq};
 use crate::pool::in_pool;
-use crate::scoring::{Bleu, sequence_matches};
+use crate::scoring::{Metric, Scorer, SentenceStatistics, Summable};
 
-/// What a validation found.
-pub struct Validation {
-    /// Loss, accuracy and score.
-    pub stats: Stats,
-    /// The translations of the sample.
+/// What the greedy translations of the validation sample came to.
+pub struct Sample {
+    /// The score, from 0 to 100; error rates may exceed that.
+    pub score: f64,
+    /// The translations.
     pub translations: Vec<String>,
+    /// How many of them were cut at the length cap.
+    pub cut: usize,
 }
 
 /// The sums of the loss over `examples`, without dropout or smoothing.
@@ -35,30 +35,27 @@ pub fn validate<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize
     sums
 }
 
-/// Translates the sources greedily and scores them against the targets, in percent.
+/// Translates the sources greedily and scores them against their references.
+///
+/// # Errors
+/// If there are no sentences.
 pub fn sample_score(
     model: &Model,
     tokenizers: &Tokenizers,
-    sample: &[Pair],
-    score: ValidationScore,
+    sample: &[Sentence],
+    score: Metric,
     decoding: &DecodingConfig,
-) -> Result<(f64, Vec<String>)> {
-    let requests = sample.iter().map(|pair| Request::new(tokenizers.source().encode(&pair.source))).collect::<Vec<_>>();
+) -> Result<Sample> {
+    let requests = sample.iter().map(|s| Request::new(tokenizers.source().encode(&s.source))).collect::<Vec<_>>();
     let greedy = DecodingConfig { beam_size: 1, n_best: 1, sampling: None, ..decoding.clone() };
     let found = decode(model, &requests, &greedy, 0, |_| ());
     let translations: Vec<String> =
         found.iter().map(|hypotheses| tokenizers.target().decode(&hypotheses[0].tokens)).collect();
-    let references: Vec<&str> = sample.iter().map(|pair| pair.target.as_str()).collect();
-    let value = match score {
-        ValidationScore::Bleu => {
-            // A model that writes lower case is measured on lower case.
-            let bleu = Bleu { lowercase: tokenizers.config().is_lowercase(), ..Bleu::default() };
-            bleu.corpus(&translations, &[&references])?.score
-        }
-        ValidationScore::SequenceAccuracy => {
-            let right: f64 = translations.iter().zip(&references).map(|(h, r)| sequence_matches(h, r).numerator).sum();
-            100.0 * right / sample.len().max(1) as f64
-        }
-    };
-    Ok((value, translations))
+    // A model that writes lower case is measured on lower case.
+    let lowercase = tokenizers.config().target().is_lowercase();
+    let cased = |reference: &String| if lowercase { reference.to_lowercase() } else { reference.clone() };
+    let references: Vec<Vec<String>> = sample.iter().map(|s| s.references.iter().map(cased).collect()).collect();
+    let statistics = Scorer::default().statistics_any(&translations, &references)?;
+    let score = score.of_statistics(&SentenceStatistics::total(&statistics));
+    Ok(Sample { score, translations, cut: count_cut(&found) })
 }

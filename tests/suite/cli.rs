@@ -3,6 +3,7 @@
 mod bad_input;
 mod evaluate;
 mod explain;
+mod export;
 mod generate;
 mod inspect;
 mod translate;
@@ -36,7 +37,7 @@ static TRAINED: LazyLock<TempDir> = LazyLock::new(|| {
 });
 
 /// The folder of the trained run.
-fn trained() -> &'static Path {
+pub fn trained() -> &'static Path {
     TRAINED.path()
 }
 

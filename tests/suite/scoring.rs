@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 
 use flate2::read::GzDecoder;
 use lookback::scoring::{
-    Bleu, BleuScore, BleuTokenizer, Bootstrap, Chrf, ChrfStatistics, ChrfVariant, LengthBuckets, Ratio, Scorer,
-    Smoothing, Summable, character_errors, edit_distance, error_rate, phoneme_errors, sentence_errors,
-    sequence_matches, token_matches, word_errors,
+    Bleu, BleuScore, BleuTokenizer, Bootstrap, Chrf, ChrfStatistics, ChrfVariant, LengthBuckets, LengthUnit, Metric,
+    Ratio, Scorer, SentenceStatistics, Smoothing, Summable, character_errors, edit_distance, error_rate,
+    phoneme_errors, sentence_errors, sequence_matches, token_matches, word_errors,
 };
 use serde::Deserialize;
 
@@ -405,4 +405,56 @@ fn resampling_rejects_what_it_cannot_draw_from() {
     assert!(error.contains('4') && error.contains('3'), "{error}");
     assert!(Bootstrap::default().estimate(&flips[..0], mean).is_err());
     assert!(Bootstrap { n_samples: 0, seed: 0 }.estimate(&flips, mean).is_err());
+}
+
+#[test]
+fn any_of_several_references_is_right_and_the_closest_counts() {
+    // The second sentence is right by its second reference; the third is one phone off its second, two off its first.
+    let hypotheses = ["a b", "c d", "e f g"];
+    let references = [vec!["a b"], vec!["x y", "c d"], vec!["h f i", "e f k"]];
+    let scores = Scorer::default().score_any(&hypotheses, &references, None).unwrap();
+    let metrics = scores.metrics;
+    assert_close(metrics.sequence_accuracy, 2.0 / 3.0, "sequences");
+    assert_close(metrics.sequence_error, 1.0 / 3.0, "sequence errors");
+    assert_close(metrics.wer, 1.0 / 7.0, "one error in seven tokens");
+    assert_close(metrics.token_accuracy, 6.0 / 7.0, "tokens");
+    // sacreBLEU calls it so where the number of references varies.
+    assert!(scores.signature.starts_with("nrefs:var|"), "{}", scores.signature);
+    let both = [["a b", "a b"], ["x y", "c d"], ["h f i", "e f k"]];
+    let scores = Scorer::default().score_any(&hypotheses, &both, None).unwrap();
+    assert!(scores.signature.starts_with("nrefs:2|"), "{}", scores.signature);
+    let first: Vec<&str> = both.iter().map(|list| list[0]).collect();
+    let second: Vec<&str> = both.iter().map(|list| list[1]).collect();
+    let corpus = Bleu::default().corpus(&hypotheses, &[&first, &second]).unwrap();
+    assert_close(scores.metrics.bleu, corpus.score, "BLEU of two references");
+    let none: [Vec<&str>; 3] = [vec!["a"], vec![], vec!["b"]];
+    let message = Scorer::default().score_any(&hypotheses, &none, None).unwrap_err().to_string();
+    assert_eq!(message, "sentence 2 has no reference");
+}
+
+#[test]
+fn a_metric_has_one_value_however_it_is_computed() {
+    let (hypotheses, references) = (["a b c", "d e", "f"], ["a b", "d x", "f"]);
+    let scorer = Scorer::default();
+    let scores = scorer.score(&hypotheses, &references, None).unwrap();
+    let total = SentenceStatistics::total(&scorer.statistics(&hypotheses, &references).unwrap());
+    for metric in Metric::ALL {
+        assert_close(metric.of(&scores.metrics), metric.of_statistics(&total), metric.name());
+        assert_eq!(metric.name().parse(), Ok(metric));
+        assert_eq!(serde_json::to_value(metric).unwrap(), metric.name());
+    }
+    assert_close(Metric::Per.of_statistics(&total), 100.0 * 2.0 / 5.0, "one phone too many, one wrong, of five");
+    assert_close(Metric::SequenceError.of_statistics(&total), 100.0 * 2.0 / 3.0, "two of three");
+    let lower: Vec<Metric> = Metric::ALL.into_iter().filter(|metric| metric.lower_is_better()).collect();
+    assert_eq!(lower, [Metric::SequenceError, Metric::Wer, Metric::Per, Metric::Cer]);
+    assert_eq!(Metric::Per.title(), "PER (phones)");
+    assert!("blue".parse::<Metric>().unwrap_err().contains("bleu, chrf"), "the names are listed");
+}
+
+#[test]
+fn sources_without_spaces_are_grouped_by_letters() {
+    let buckets = LengthBuckets::default().counted_in(LengthUnit::Letters);
+    let found: Vec<(usize, Vec<usize>)> =
+        buckets.group(&["ab", "abcdefghijklm", "a b c d e f"]).into_iter().map(|b| (b.from, b.indices)).collect();
+    assert_eq!(found, [(1, vec![0]), (11, vec![1, 2])]);
 }

@@ -64,7 +64,7 @@ impl LengthFilter {
         }
         match self.max_ratio {
             Some(ratio) if !(ratio >= 1.0 && ratio.is_finite()) => {
-                Err(Error::config(format!("{key}.max_ratio"), format!("must be a number of at least 1, got {ratio}")))
+                Err(Error::config(format!("{key}.max_ratio"), format!("must be at least 1 and finite, got {ratio}")))
             }
             _ => Ok(()),
         }

@@ -26,8 +26,13 @@ pub fn read_lines(path: impl AsRef<Path>) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// Calls `take` with every line, counted from 1, without its end.
-pub(super) fn for_each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
+/// Calls `take` with every line of a file, plain or gzip, or of standard input when `path` is `-`, as soon as it is there. Lines
+/// are counted from 1 and come without their ends.
+///
+/// # Errors
+///
+/// As [`read_lines`]; also what `take` returns.
+pub fn for_each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
     let name = if path == Path::new("-") { Path::new("<standard input>") } else { path };
     let mut reader = open(path).map_err(Error::io(name))?;
     let mut bytes = Vec::new();

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 pub use filter::{Dropped, LengthFilter};
 pub(super) use lines::sha256_hex;
-pub use lines::{MAX_LINE_BYTES, read_lines, sha256_of_file};
+pub use lines::{MAX_LINE_BYTES, for_each_line, read_lines, sha256_of_file};
 
-use super::Pair;
+use super::{Pair, Sentence};
 use crate::error::{Error, Result};
 
 /// Where the sentence pairs of one split are: either `source` and `target`, or `tsv`.
@@ -28,6 +28,9 @@ pub struct SplitFiles {
     pub target: Option<PathBuf>,
     /// File of lines `source TAB target`, plain or gzip, instead of `source` and `target`.
     pub tsv: Option<PathBuf>,
+    /// Further files of target sentences that are as right as those of `target`; for validation and test data only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub more_targets: Vec<PathBuf>,
     /// Read the TSV's columns, or the two files, the other way round: target first.
     pub swap: bool,
     /// Ignore columns of the TSV after the second, such as Tatoeba's attributions, instead of refusing the line.
@@ -55,8 +58,15 @@ impl SplitFiles {
             (Some(_), Some(_), None) if self.ignore_extra_columns => {
                 "ignore_extra_columns is for a tsv; parallel files have no columns"
             }
-            (Some(_), Some(_), None) | (None, None, Some(_)) => return Ok(()),
+            (Some(_), Some(_), None) if self.swap && !self.more_targets.is_empty() => {
+                "swap and more_targets do not go together: there would be several sources"
+            }
             (None, None, None) => "no file; give source and target (two parallel files), or tsv",
+            (None, None, Some(_)) if !self.more_targets.is_empty() => {
+                "more_targets is for parallel files; in a tsv, write further targets on lines of their own and set \
+                 data.several_references"
+            }
+            (Some(_), Some(_), None) | (None, None, Some(_)) => return Ok(()),
             (_, _, Some(_)) => "give either source and target, or tsv, not both",
             (Some(_), None, None) => "source is given but target is missing; parallel files come in two",
             (None, Some(_), None) => "target is given but source is missing; parallel files come in two",
@@ -66,7 +76,8 @@ impl SplitFiles {
 
     /// The files that are read, for checksums.
     pub fn paths(&self) -> Vec<&Path> {
-        [&self.source, &self.target, &self.tsv].into_iter().flatten().map(PathBuf::as_path).collect()
+        let files = [&self.source, &self.target, &self.tsv].into_iter().flatten();
+        files.chain(&self.more_targets).map(PathBuf::as_path).collect()
     }
 }
 
@@ -93,6 +104,30 @@ pub fn read_pairs(files: &SplitFiles) -> Result<Vec<Pair>> {
         }
     }
     Ok(pairs)
+}
+
+/// Reads the sentences of a split with all their references, in order; blank ones too.
+///
+/// # Errors
+///
+/// As [`read_pairs`].
+pub fn read_sentences(files: &SplitFiles) -> Result<Vec<Sentence>> {
+    let mut sentences: Vec<Sentence> = read_pairs(files)?.into_iter().map(Sentence::from).collect();
+    for path in &files.more_targets {
+        let targets = read_lines(path)?;
+        if targets.len() != sentences.len() {
+            let message = format!(
+                "{} lines, but the other files of the split have {}; line n of each belongs to the same sentence",
+                targets.len(),
+                sentences.len()
+            );
+            return Err(Error::file(path, message));
+        }
+        for (sentence, target) in sentences.iter_mut().zip(targets) {
+            sentence.references.push(target);
+        }
+    }
+    Ok(sentences)
 }
 
 fn read_parallel(source: &Path, target: &Path) -> Result<Vec<Pair>> {

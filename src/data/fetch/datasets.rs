@@ -1,5 +1,7 @@
 //! The public data sets that can be fetched: addresses, sizes and checksums.
 
+use super::g2p;
+
 /// One file of a public data set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteFile<'a> {
@@ -29,6 +31,14 @@ pub(super) enum Derived {
         /// Thousandths of the source sentences that go to each of valid and test.
         per_mille: u64,
     },
+    /// The same from a pronunciation dictionary of lines `word phones # comment`, in which `word(2)` is another
+    /// pronunciation of `word`.
+    Pronunciations {
+        /// The dictionary.
+        from: &'static str,
+        /// Thousandths of the words that go to each of valid and test.
+        per_mille: u64,
+    },
 }
 
 /// A public data set.
@@ -48,7 +58,7 @@ pub struct Dataset {
 }
 
 /// Every data set that can be fetched.
-pub const DATASETS: [Dataset; 3] = [
+pub const DATASETS: [Dataset; 5] = [
     Dataset {
         name: "multi30k",
         about: "29000 image captions in English, German, French and Czech, with the usual test sets",
@@ -74,10 +84,12 @@ pub const DATASETS: [Dataset; 3] = [
         files: SCAN,
         derived: Derived::ScanTsv,
     },
+    g2p::CMUDICT,
+    g2p::SIGMORPHON,
 ];
 
 /// A file that keeps the name it has in `path`.
-const fn file(path: &'static str, bytes: u64, sha256: &'static str) -> RemoteFile<'static> {
+pub(super) const fn file(path: &'static str, bytes: u64, sha256: &'static str) -> RemoteFile<'static> {
     let mut start = path.len();
     while start > 0 && path.as_bytes()[start - 1] != b'/' {
         start -= 1;

@@ -3,7 +3,9 @@
 //! A file is downloaded to `NAME.part`, checked against its sha256 and only then renamed, so a file under its own name
 //! is always whole. Nothing here runs during training; a data set is fetched once, by hand.
 
+mod address;
 mod datasets;
+mod g2p;
 mod unpack;
 
 use std::fs::{self, File, OpenOptions};
@@ -52,7 +54,8 @@ pub fn dataset(name: &str) -> Result<&'static Dataset> {
 
 /// Fetches the data set `name` into `out_dir` and returns its files, those written from them (`.tsv`) included.
 ///
-/// Files that are already there and whole are left alone. `base_url` replaces the data set's own address, for a mirror.
+/// Files that are already there and whole are left alone. `base_url` replaces the data set's own address, for a mirror: a
+/// server, or with `file://` a folder.
 ///
 /// # Errors
 ///
@@ -80,6 +83,7 @@ pub fn download(
     out_dir: impl AsRef<Path>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<PathBuf>> {
+    address::check(base_url)?;
     let out_dir = out_dir.as_ref();
     fs::create_dir_all(out_dir).map_err(Error::io(out_dir))?;
     let mut paths = Vec::with_capacity(files.len());
@@ -126,6 +130,9 @@ impl Download<'_> {
 
     /// Fetches what is missing of the partial file.
     fn attempt(&mut self, part: &Path) -> Result<(), Failure> {
+        if let Some(path) = address::local(self.url) {
+            return self.copy_file(&path, part);
+        }
         let have = part.metadata().map_or(0, |metadata| metadata.len());
         let mut response = self.request(have).map_err(|e| Failure::Broken(e.to_string()))?;
         let status = response.status().as_u16();
@@ -153,6 +160,14 @@ impl Download<'_> {
             .map_err(Error::io(part))?;
         let start = if resumed { have } else { 0 };
         self.copy(&mut response.body_mut().as_reader(), &mut output, start, total)
+    }
+
+    /// Copies a file of this machine; nothing is gained by going on where a copy was cut off.
+    fn copy_file(&mut self, path: &Path, part: &Path) -> Result<(), Failure> {
+        let mut input = File::open(path).map_err(Error::io(path))?;
+        let total = input.metadata().map_err(Error::io(path))?.len();
+        let mut output = File::create(part).map_err(Error::io(part))?;
+        self.copy(&mut input, &mut output, 0, Some(total))
     }
 
     fn request(&self, have: u64) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {

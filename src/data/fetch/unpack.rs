@@ -62,6 +62,10 @@ pub(super) fn derive(dataset: &Dataset, dir: &Path) -> Result<Vec<PathBuf>> {
             let pairs = read_pairs(&SplitFiles::tsv(dir.join(from)))?;
             Split::ALL.into_iter().map(|split| write_split(&pairs, split, per_mille, dir)).collect()
         }
+        Derived::Pronunciations { from, per_mille } => {
+            let pairs = pronunciations(&dir.join(from))?;
+            Split::ALL.into_iter().map(|split| write_split(&pairs, split, per_mille, dir)).collect()
+        }
     }
 }
 
@@ -74,6 +78,22 @@ fn scan_tsv(path: &Path) -> Result<PathBuf> {
         pairs.push(Pair::new(source, target));
     }
     write_tsv(pairs.iter(), path.with_extension("tsv"))
+}
+
+/// Words and phones from `word(2) P H O N E S # comment`; a pronunciation that a word has twice comes once.
+fn pronunciations(path: &Path) -> Result<Vec<Pair>> {
+    let mut seen = std::collections::HashSet::new();
+    let mut pairs = Vec::new();
+    for (number, line) in (1..).zip(read_lines(path)?) {
+        let entry = line.split(" #").next().unwrap_or_default().trim();
+        let (word, phones) = entry.split_once(' ').ok_or_else(|| Error::line(path, number, "not `word phones`"))?;
+        let word = word.split_once('(').map_or(word, |(word, _)| word);
+        let pair = Pair::new(word, phones.trim());
+        if seen.insert(pair.clone()) {
+            pairs.push(pair);
+        }
+    }
+    Ok(pairs)
 }
 
 fn write_split(pairs: &[Pair], split: Split, per_mille: u64, dir: &Path) -> Result<PathBuf> {

@@ -26,6 +26,10 @@ impl Model for Characters {
         text.chars().map(|c| self.ids.get(&c).copied()).collect()
     }
 
+    fn unknown(&self, text: &str) -> Vec<String> {
+        text.chars().filter(|c| !self.ids.contains_key(c)).map(String::from).collect()
+    }
+
     fn join(&self, tokens: &[&str]) -> String {
         tokens.concat()
     }

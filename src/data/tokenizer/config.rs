@@ -6,6 +6,108 @@ use serde::{Deserialize, Serialize};
 use super::SPECIALS;
 use crate::error::{Error, Result};
 
+/// `[tokenizer]`: one kind of tokenizer for source and target, or one for each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum TokenizersConfig {
+    /// The same settings on both sides; each side has a vocabulary of its own unless `shared` says otherwise.
+    Same(TokenizerConfig),
+    /// Settings for each side, as for letters on one and phones on the other.
+    Each(SidesConfig),
+}
+
+/// `[tokenizer.source]` and `[tokenizer.target]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SidesConfig {
+    /// How source text becomes tokens.
+    pub source: TokenizerConfig,
+    /// How target text becomes tokens.
+    pub target: TokenizerConfig,
+}
+
+impl Default for TokenizersConfig {
+    fn default() -> Self {
+        Self::Same(TokenizerConfig::default())
+    }
+}
+
+impl From<&TokenizerConfig> for TokenizersConfig {
+    fn from(config: &TokenizerConfig) -> Self {
+        Self::Same(config.clone())
+    }
+}
+
+impl From<&TokenizersConfig> for TokenizersConfig {
+    fn from(config: &TokenizersConfig) -> Self {
+        config.clone()
+    }
+}
+
+impl<'de> Deserialize<'de> for TokenizersConfig {
+    /// Which of the two forms is meant shows in the keys, so that an error is about that form and not about both.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        use serde::de::Error as _;
+        let fields = serde_json::Map::deserialize(deserializer)?;
+        let is_each = fields.contains_key("source") || fields.contains_key("target");
+        let fields = serde_json::Value::Object(fields);
+        let read = if is_each {
+            serde_json::from_value(fields).map(Self::Each)
+        } else {
+            serde_json::from_value(fields).map(Self::Same)
+        };
+        read.map_err(D::Error::custom)
+    }
+}
+
+impl TokenizersConfig {
+    /// The settings of the source side.
+    pub fn source(&self) -> &TokenizerConfig {
+        match self {
+            Self::Same(config) => config,
+            Self::Each(sides) => &sides.source,
+        }
+    }
+
+    /// The settings of the target side.
+    pub fn target(&self) -> &TokenizerConfig {
+        match self {
+            Self::Same(config) => config,
+            Self::Each(sides) => &sides.target,
+        }
+    }
+
+    /// Whether one vocabulary serves source and target.
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::Same(config) if config.is_shared())
+    }
+
+    /// The config key of the settings of a side.
+    pub(super) fn key(&self, side: &str) -> String {
+        match self {
+            Self::Same(_) => "tokenizer".into(),
+            Self::Each(_) => format!("tokenizer.{side}"),
+        }
+    }
+
+    /// Checks every field that can be checked without the data.
+    ///
+    /// # Errors
+    ///
+    /// Names the field, its value and the rule.
+    pub fn validate(&self) -> Result<()> {
+        for (side, config) in [("source", self.source()), ("target", self.target())] {
+            let key = self.key(side);
+            config.validate(&key)?;
+            if matches!(self, Self::Each(_)) && config.is_shared() {
+                let message = "cannot be true where each side has its own tokenizer; give one [tokenizer] for both";
+                return Err(Error::config(format!("{key}.shared"), message));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A tokenizer and its settings, told apart by `kind`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -45,20 +147,20 @@ impl TokenizerConfig {
         }
     }
 
-    /// Checks every field that can be checked without the data.
+    /// Checks every field that can be checked without the data; `key` is the section for messages.
     ///
     /// # Errors
     ///
     /// Names the field, its value and the rule.
-    pub fn validate(&self) -> Result<()> {
+    pub fn validate(&self, key: &str) -> Result<()> {
         let least = SPECIALS.len() + 1;
         match self {
             Self::Word(WordConfig { max_size: Some(size), .. }) if *size < least => Err(Error::config(
-                "tokenizer.max_size",
+                format!("{key}.max_size"),
                 format!("must be at least {least} ({} special tokens and one word), got {size}", SPECIALS.len()),
             )),
             Self::Bpe(c) | Self::Unigram(c) if !(least..=MAX_VOCAB_SIZE).contains(&c.vocab_size) => Err(Error::config(
-                "tokenizer.vocab_size",
+                format!("{key}.vocab_size"),
                 format!("must lie in {least}..={MAX_VOCAB_SIZE}, got {}", c.vocab_size),
             )),
             _ => Ok(()),

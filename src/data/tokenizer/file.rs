@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Tokenizer, TokenizerConfig, Tokenizers, character, subword, word};
+use super::{Model, Tokenizer, Tokenizers, TokenizersConfig, character, subword, word};
 
 /// The version written; it grows when older programs could misread a file.
 const FORMAT: u32 = 1;
@@ -14,7 +14,7 @@ const FORMAT: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub(super) struct Saved {
     format: u32,
-    pub(super) config: TokenizerConfig,
+    pub(super) config: TokenizersConfig,
     source: Side,
     /// `None`: the source's serves both.
     target: Option<Side>,
@@ -31,8 +31,8 @@ pub(super) enum Side {
 }
 
 impl Saved {
-    pub(super) fn new(config: &TokenizerConfig, source: Side, target: Option<Side>) -> Self {
-        Self { format: FORMAT, config: config.clone(), source, target }
+    pub(super) fn new(config: TokenizersConfig, source: Side, target: Option<Side>) -> Self {
+        Self { format: FORMAT, config, source, target }
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -57,8 +57,8 @@ impl Saved {
     }
 
     pub(super) fn build(self) -> Result<Tokenizers, String> {
-        let lowercase = self.config.is_lowercase();
-        let source = self.source.build(lowercase).map_err(|e| format!("source: {e}"))?;
+        let source = self.source.build(self.config.source().is_lowercase()).map_err(|e| format!("source: {e}"))?;
+        let lowercase = self.config.target().is_lowercase();
         let target = self.target.as_ref().map(|side| side.build(lowercase)).transpose();
         Ok(Tokenizers { source, target: target.map_err(|e| format!("target: {e}"))?, saved: self })
     }

@@ -1,8 +1,8 @@
 //! Tokenizers: from text to token ids and back.
 //!
 //! Four kinds, all trained here from the training pairs: characters, words, byte-pair encoding and unigram pieces.
-//! [`Tokenizers`] holds one for the source and one for the target (or one for both), and is the `tokenizer.json` of a
-//! run. Training is deterministic: the same pairs and settings give the same file, byte for byte, whatever the number
+//! [`Tokenizers`] holds one for the source and one for the target, of one kind or two, or one for both, and is the
+//! `tokenizer.json` of a run. Training is deterministic: the same pairs and settings give the same file, byte for byte, whatever the number
 //! of threads.
 
 mod character;
@@ -11,11 +11,12 @@ mod file;
 mod subword;
 mod word;
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use rayon::prelude::*;
 
-pub use config::{CharConfig, SubwordConfig, TokenizerConfig, WordConfig};
+pub use config::{CharConfig, SidesConfig, SubwordConfig, TokenizerConfig, TokenizersConfig, WordConfig};
 
 use super::Pair;
 use crate::error::{Error, Result};
@@ -36,6 +37,8 @@ pub const SPECIALS: [&str; 4] = ["<pad>", "<s>", "</s>", "<unk>"];
 trait Model: std::fmt::Debug + Send + Sync {
     /// The ids of a text, `None` where the vocabulary has nothing.
     fn encode(&self, text: &str) -> Vec<Option<u32>>;
+    /// The parts of a text that the vocabulary does not hold, in order.
+    fn unknown(&self, text: &str) -> Vec<String>;
     /// The text of the given tokens, an inverse of `encode` as far as the kind allows.
     fn join(&self, tokens: &[&str]) -> String;
     /// How a token is shown to people.
@@ -59,9 +62,17 @@ impl Tokenizer {
 
     /// The token ids of a text, without `<s>` and `</s>`. What the vocabulary does not hold becomes [`UNK`].
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        let lowered = if self.lowercase { Some(text.to_lowercase()) } else { None };
-        let ids = self.model.encode(lowered.as_deref().unwrap_or(text));
+        let ids = self.model.encode(&self.lowered(text));
         ids.into_iter().map(|id| id.map_or(UNK, |id| id + SPECIALS.len() as u32)).collect()
+    }
+
+    /// The parts of a text that become [`UNK`], as they are written, in order.
+    pub fn unknown(&self, text: &str) -> Vec<String> {
+        self.model.unknown(&self.lowered(text))
+    }
+
+    fn lowered<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.lowercase { text.to_lowercase().into() } else { text.into() }
     }
 
     /// [`Self::encode`] of every text, in order, on all processor cores.
@@ -117,17 +128,20 @@ impl Tokenizers {
     ///
     /// When a setting cannot be used with these pairs: a vocabulary of nothing but special tokens, or one too small for
     /// the characters of the text.
-    pub fn train(pairs: &[Pair], config: &TokenizerConfig) -> Result<Self> {
+    pub fn train(pairs: &[Pair], config: impl Into<TokenizersConfig>) -> Result<Self> {
+        let config = config.into();
         config.validate()?;
         let texts = |side: fn(&Pair) -> &str| pairs.iter().map(side).collect::<Vec<_>>();
         let sources = texts(|pair| &pair.source);
         let targets = texts(|pair| &pair.target);
         let saved = if config.is_shared() {
             let both: Vec<&str> = sources.into_iter().chain(targets).collect();
-            file::Saved::new(config, train_side(&both, config, "source and target")?, None)
+            let side = train_side(&both, config.source(), "source and target", &config.key("source"))?;
+            file::Saved::new(config, side, None)
         } else {
-            let target = train_side(&targets, config, "target")?;
-            file::Saved::new(config, train_side(&sources, config, "source")?, Some(target))
+            let target = train_side(&targets, config.target(), "target", &config.key("target"))?;
+            let source = train_side(&sources, config.source(), "source", &config.key("source"))?;
+            file::Saved::new(config, source, Some(target))
         };
         saved.build().map_err(Error::message)
     }
@@ -143,7 +157,7 @@ impl Tokenizers {
     }
 
     /// The settings that these were trained with.
-    pub fn config(&self) -> &TokenizerConfig {
+    pub fn config(&self) -> &TokenizersConfig {
         &self.saved.config
     }
 
@@ -172,8 +186,8 @@ impl Tokenizers {
     }
 }
 
-/// Trains one side; `side` is for messages.
-fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str) -> Result<file::Side> {
+/// Trains one side; `side` and `key`, the section of its settings, are for messages.
+fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str, key: &str) -> Result<file::Side> {
     let lowered: Vec<String>;
     let texts = if config.is_lowercase() {
         lowered = texts.iter().map(|text| text.to_lowercase()).collect();
@@ -184,16 +198,16 @@ fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str) -> Result<fi
     let trained = match config {
         TokenizerConfig::Char(_) => character::train(&texts),
         TokenizerConfig::Word(c) => word::train(&texts, c),
-        TokenizerConfig::Bpe(c) => subword::train_bpe(&texts, c)?,
-        TokenizerConfig::Unigram(c) => subword::train_unigram(&texts, c)?,
+        TokenizerConfig::Bpe(c) => subword::train_bpe(&texts, c, key)?,
+        TokenizerConfig::Unigram(c) => subword::train_unigram(&texts, c, key)?,
     };
     if trained.is_empty() {
         let cure = match config {
-            TokenizerConfig::Word(c) if c.min_count > 1 => format!("lower tokenizer.min_count = {}", c.min_count),
+            TokenizerConfig::Word(c) if c.min_count > 1 => format!("lower {key}.min_count = {}", c.min_count),
             _ => "check the data".to_owned(),
         };
         let message = format!("the {side} vocabulary would hold nothing but special tokens; {cure}");
-        return Err(Error::config("tokenizer", message));
+        return Err(Error::config(key, message));
     }
     Ok(trained)
 }

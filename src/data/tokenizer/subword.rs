@@ -46,7 +46,7 @@ fn training_words(texts: &[&str]) -> Vec<(String, u64)> {
 }
 
 /// Refuses a vocabulary that cannot even hold the characters of the text.
-fn check_alphabet(words: &[(String, u64)], config: &SubwordConfig) -> Result<()> {
+fn check_alphabet(words: &[(String, u64)], config: &SubwordConfig, key: &str) -> Result<()> {
     let characters: std::collections::HashSet<char> = words.iter().flat_map(|(word, _)| word.chars()).collect();
     let least = characters.len() + SPECIALS.len();
     if config.vocab_size < least {
@@ -57,15 +57,15 @@ fn check_alphabet(words: &[(String, u64)], config: &SubwordConfig) -> Result<()>
             SPECIALS.len(),
             config.vocab_size
         );
-        return Err(Error::config("tokenizer.vocab_size", message));
+        return Err(Error::config(format!("{key}.vocab_size"), message));
     }
     Ok(())
 }
 
 /// Trains byte-pair merges, the most frequent pair first, ties to the older tokens.
-pub(super) fn train_bpe(texts: &[&str], config: &SubwordConfig) -> Result<Side> {
+pub(super) fn train_bpe(texts: &[&str], config: &SubwordConfig, key: &str) -> Result<Side> {
     let words = training_words(texts);
-    check_alphabet(&words, config)?;
+    check_alphabet(&words, config, key)?;
     let trainer = BpeTrainer::builder()
         .show_progress(false)
         .vocab_size(config.vocab_size - SPECIALS.len() + 1)
@@ -85,9 +85,9 @@ pub(super) fn train_bpe(texts: &[&str], config: &SubwordConfig) -> Result<Side> 
 /// Trains unigram pieces by expectation maximisation and pruning.
 ///
 /// On one thread, because sums of floating-point numbers depend on how they are divided among threads.
-pub(super) fn train_unigram(texts: &[&str], config: &SubwordConfig) -> Result<Side> {
+pub(super) fn train_unigram(texts: &[&str], config: &SubwordConfig, key: &str) -> Result<Side> {
     let words = training_words(texts);
-    check_alphabet(&words, config)?;
+    check_alphabet(&words, config, key)?;
     if words.is_empty() {
         return Ok(Side::Unigram { pieces: Vec::new() });
     }
@@ -166,6 +166,15 @@ impl<M: tokenizers::Model + std::fmt::Debug + Send + Sync> Model for Pieces<M> {
             Err(_) => vec![None],
         };
         if text.is_empty() { Vec::new() } else { split(text).iter().flat_map(tokens).collect() }
+    }
+
+    fn unknown(&self, text: &str) -> Vec<String> {
+        let parts = |word: String| -> Vec<String> {
+            let Ok(tokens) = self.0.tokenize(&word) else { return vec![word] };
+            let unknown = tokens.into_iter().filter(|token| token.id == 0);
+            unknown.map(|token| word.get(token.offsets.0..token.offsets.1).unwrap_or(&word).to_owned()).collect()
+        };
+        if text.is_empty() { Vec::new() } else { split(text).into_iter().flat_map(parts).collect() }
     }
 
     fn join(&self, tokens: &[&str]) -> String {

@@ -69,6 +69,11 @@ impl Model for Words {
         split(text, self.split_punctuation).iter().map(|word| self.ids.get(word).copied()).collect()
     }
 
+    fn unknown(&self, text: &str) -> Vec<String> {
+        let words = split(text, self.split_punctuation).into_iter();
+        words.filter(|word| !self.ids.contains_key(word)).map(|word| self.label(&word)).collect()
+    }
+
     fn join(&self, tokens: &[&str]) -> String {
         if !self.split_punctuation {
             return tokens.join(" ");

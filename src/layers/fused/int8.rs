@@ -69,6 +69,11 @@ impl Int8Matrix {
         Self { panels, layout, excess, scales, n_inputs }
     }
 
+    /// The factor of each output.
+    pub fn scales(&self) -> &[f32] {
+        &self.scales
+    }
+
     /// One of the panels.
     fn panel(&self, panel: usize) -> &[ByteRow] {
         let len = self.n_inputs.next_multiple_of(QUAD);

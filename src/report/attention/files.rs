@@ -3,7 +3,7 @@
 use super::{AttentionMap, Part, SentenceMaps};
 use crate::error::Result;
 use crate::models::weights::{Weight, Weights, to_safetensors};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 /// One line for each weight, with the tokens beside it; layers and heads count from 1, positions from 0.
@@ -55,5 +55,5 @@ pub fn safetensors(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> Result<V
         metadata.insert(format!("{n}.source"), sentence.source_text.clone());
         metadata.insert(format!("{n}.target"), sentence.target_text.clone());
     }
-    to_safetensors(&tensors, metadata)
+    to_safetensors(&tensors, &BTreeMap::new(), metadata)
 }

@@ -78,8 +78,11 @@ fn malformed_text_names_file_and_line() {
     for (flags, part) in [
         (&["--beam", "0"][..], "decoding.beam_size: must be at least 1, got 0"),
         (&["--beam", "2", "--n-best", "3"], "decoding.n_best: must be at most decoding.beam_size, got 3 and 2"),
-        (&["--sample", "--temperature", "0"], "decoding.sampling.temperature: must be above 0, got 0"),
-        (&["--max-len-factor", "nan"], "decoding.max_len_factor: must be at least 0, got NaN"),
+        (&["--sample", "--temperature", "0"], "decoding.sampling.temperature: must be above 0 and finite, got 0"),
+        (&["--sample", "--temperature", "-1"], "decoding.sampling.temperature: must be above 0 and finite, got -1"),
+        (&["--sample", "--temperature", "inf"], "decoding.sampling.temperature: must be above 0 and finite, got inf"),
+        (&["--max-len-factor", "-2.5"], "decoding.max_len_factor: must be a finite number of at least 0, got -2.5"),
+        (&["--max-len-factor", "nan"], "decoding.max_len_factor: must be a finite number of at least 0, got NaN"),
     ] {
         assert_says(&fail(dir.path(), &[&["translate", "--run", run, "--input", "in"][..], flags].concat()), &[part]);
     }

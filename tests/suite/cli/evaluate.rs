@@ -119,3 +119,89 @@ fn files_of_unequal_length_and_unknown_splits_are_refused() {
     let message = fail(trained(), &["evaluate", "--run", "run", "--split", "dev"]);
     assert_says(&message, &["unknown split \"dev\"; there are train, valid and test"]);
 }
+
+#[test]
+fn a_score_can_be_asked_for_by_name() {
+    let text = succeed(trained(), &["evaluate", "--run", "run", "--metric", "sequence-error", "--metric", "per"]);
+    assert_says(&text, &["sequence error (sequences)", "PER (phones)", "answers cut at the length cap"]);
+    assert!(!text.contains("BLEU") && !text.contains("perplexity"), "{text}");
+    assert!(text.find("sequence error") < text.find("PER"), "{text}");
+    // Without the option, the score of the config comes first.
+    let text = succeed(trained(), &["evaluate", "--run", "run"]);
+    assert_says(text.lines().nth(1).unwrap(), &["sequence accuracy (sequences)"]);
+    let finished = finish(trained(), &["evaluate", "--run", "run", "--metric", "blue"]);
+    assert_eq!(finished.code, Some(2));
+    assert_says(&finished.stderr, &["unknown metric", "bleu, chrf"]);
+}
+
+#[test]
+fn cut_answers_are_counted() {
+    let finished = finish(
+        trained(),
+        &[
+            "evaluate",
+            "--run",
+            "run",
+            "--split",
+            "valid",
+            "--json",
+            "--set",
+            "decoding.max_len_factor=0",
+            "--set",
+            "decoding.max_len_extra=1",
+        ],
+    );
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let scores: Value = serde_json::from_str(&finished.stdout).unwrap();
+    // A token and the end symbol do not fit: all seven are cut.
+    assert_eq!(scores["cut"], 7);
+    assert_says(
+        &finished.stderr,
+        &["warning: 7 of 7 answers were cut at the length cap of 0 tokens for each source token and 1 more"],
+    );
+}
+
+#[test]
+fn several_references_come_from_files_and_from_pairs_with_one_source() {
+    let dir = TempDir::new().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    fs::write(at("hypotheses"), "a b\nc d\n").unwrap();
+    fs::write(at("first"), "x y\nc d\n").unwrap();
+    fs::write(at("second"), "a b\nx y\n").unwrap();
+    let files = ["evaluate", "--hypotheses", &at("hypotheses"), "--references", &at("first"), "--json"];
+    let accuracy = |arguments: &[&str]| -> f64 {
+        let scores: Value = serde_json::from_str(&succeed(trained(), arguments)).unwrap();
+        scores["sequence_accuracy"].as_f64().unwrap()
+    };
+    assert_eq!(accuracy(&files), 0.5);
+    assert_eq!(accuracy(&[&files[..], &["--references", &at("second")]].concat()), 1.0);
+    // The model copies; its word for "b" is the second of two.
+    fs::write(at("pairs.tsv"), "b\tno way\nc\tc\nb\tb\n").unwrap();
+    let setting = format!("data.test.tsv={}", at("pairs.tsv"));
+    let run = ["evaluate", "--run", "run", "--json", "--set", &setting];
+    assert!((accuracy(&run) - 2.0 / 3.0).abs() < 1e-9);
+    assert_eq!(accuracy(&[&run[..], &["--set", "data.several_references=true"]].concat()), 1.0);
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let message = fail(trained(), &["evaluate", "--run", "run", "--beam", "3", "--n-best", "3"]);
+    assert_says(&message, &["--n-best has no effect here"]);
+    let message = fail(trained(), &["evaluate", "--run", "run", "--set", "model.d_model=32"]);
+    assert_says(&message, &["model.d_model: has no effect here"]);
+    let dir = TempDir::new().unwrap();
+    let at = dir.path().join("lines");
+    fs::write(&at, "a\n").unwrap();
+    let at = at.to_str().unwrap();
+    let files = ["evaluate", "--hypotheses", at, "--references", at];
+    assert_says(&fail(trained(), &[&files[..], &["--beam", "3"]].concat()), &["--beam has no effect"]);
+    for more in [["--split", "valid"], ["--backend", "flex"], ["--set", "seed=2"]] {
+        assert_eq!(finish(trained(), &[&files[..], &more].concat()).code, Some(2), "{more:?}");
+    }
+}
+
+#[test]
+fn data_that_have_moved_are_asked_for() {
+    let message = fail(trained(), &["evaluate", "--run", "run", "--set", "data.test.tsv=gone/test.tsv"]);
+    assert_says(&message, &["gone/test.tsv: is not there", "--set data.dir=FOLDER", "--set data.test.tsv=FILE"]);
+}

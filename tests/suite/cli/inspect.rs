@@ -176,15 +176,27 @@ fn wrong_requests_are_refused_before_anything_is_written() {
     std::fs::write(dir.path().join("blank"), "\n\n").unwrap();
     std::fs::write(dir.path().join("in"), "a b\n").unwrap();
     std::fs::write(dir.path().join("two"), "a\nb\n").unwrap();
+    std::fs::write(dir.path().join("gap"), "a\n\nb\n").unwrap();
     let (blank, input, two, file) = (out(&dir, "blank"), out(&dir, "in"), out(&dir, "two"), out(&dir, "x.svg"));
+    let gap = out(&dir, "gap");
     for (arguments, code, says) in [
         (&["--out", "maps.pdf"][..], 1, "there are .html, .svg, .png, .csv, .safetensors"),
         (&["--input", &blank], 1, "every line is blank"),
         (&["--input", &input, "--target", &two], 1, "has 2 lines where"),
-        (&["--input", &input, "--sentence", "2"], 1, "there is no sentence 2; there are sentences 1 to 1"),
+        (&["--input", &input, "--sentence", "2"], 1, "in: has no sentence 2; it has sentences 1 to 1"),
+        (&["--input", &gap, "--sentence", "2"], 1, "gap: sentence 2 is blank"),
+        (&["--sentence", "9"], 1, "run: has no sentence 9; it has sentences 1 to 3"),
+        (&["--sentences", "0"], 2, "0 is not in 1.."),
+        (&["--input", "-", "--target", "-"], 1, "standard input (-) can be read only once"),
+        // What has no effect is refused.
+        (&["--layer", "1"], 2, "--out <FILE>"),
+        (&["--head", "average"], 2, "--out <FILE>"),
+        (&["--part", "cross"], 2, "--out <FILE>"),
+        (&["--sentence", "1", "--sentences", "3"], 2, "cannot be used with"),
+        (&["--input", &input, "--target", &input, "--beam", "2"], 2, "cannot be used with"),
         (&["--layer", "7", "--out", &file], 1, "there is no layer 7; this model has layers 1 to 1"),
-        (&["--head", "none"], 2, "\"none\" is no number from 1 on"),
-        (&["--part", "side"], 2, "unknown part \"side\"; there are cross, encoder, decoder"),
+        (&["--head", "none", "--out", &file], 2, "\"none\" is no number from 1 on"),
+        (&["--part", "side", "--out", &file], 2, "unknown part \"side\"; there are cross, encoder, decoder"),
         (&["--alignments", "gold"], 2, "--target"),
     ] {
         let all: Vec<&str> = ["inspect", "attention", "--run", "run"].iter().chain(arguments).copied().collect();

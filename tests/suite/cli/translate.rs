@@ -205,3 +205,61 @@ fn weights_in_8_bits_translate_and_score_nearly_the_same() {
     assert_ne!(perplexity(&floats), perplexity(&int8), "what is scored is what is rounded");
     assert!((perplexity(&floats) / perplexity(&int8)).ln().abs() < 0.1, "{floats} {int8}");
 }
+
+#[test]
+fn a_line_is_answered_while_the_next_has_not_come() {
+    use std::io::{BufRead, BufReader};
+    let mut child = crate::training::lookback(trained(), &TRANSLATE)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let expected = pipe(&TRANSLATE, INPUT);
+    // Were answers held back until the end of the input, this would wait forever.
+    for (source, target) in INPUT.lines().zip(expected.lines()) {
+        writeln!(input, "{source}").unwrap();
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        assert_eq!(answer.trim_end_matches('\n'), target);
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn samples_are_the_same_from_a_file_and_line_by_line() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("in");
+    let lines: String = "a b c\nb d\n".repeat(20);
+    fs::write(&path, &lines).unwrap();
+    let sample = ["--sample", "--temperature", "3", "--seed", "7"];
+    let of_file = succeed(trained(), &with(&[&sample[..], &["--input", path.to_str().unwrap()]].concat()));
+    assert_eq!(pipe(&with(&sample), &lines), of_file);
+    let distinct: std::collections::HashSet<&str> = of_file.lines().collect();
+    assert!(distinct.len() > 10, "each line has draws of its own:\n{of_file}");
+}
+
+#[test]
+fn what_the_vocabulary_does_not_hold_is_counted_and_marked() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("in");
+    fs::write(&path, "a b\nc ☃ a\nzzz ☃\n").unwrap();
+    let finished = finish(trained(), &with(&["--input", path.to_str().unwrap(), "--json"]));
+    assert_eq!(finished.code, Some(0));
+    let warning = "warning: 3 of 7 source tokens, in 2 lines, are not in the vocabulary and were read as <unk>: \
+                   \"☃\" in line 2, \"zzz\" in line 3\n";
+    assert_eq!(finished.stderr, warning);
+    let unknown: Vec<Value> =
+        finished.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["unknown"].clone()).collect();
+    assert_eq!(unknown, [serde_json::json!([]), serde_json::json!(["☃"]), serde_json::json!(["zzz", "☃"])]);
+}
+
+#[test]
+fn standard_input_is_refused_for_two_things_at_once() {
+    for option in ["--targets", "--prefixes"] {
+        let message = crate::training::fail(trained(), &with(&[option, "-"]));
+        assert_says(&message, &["--input and ", option, "are both standard input"]);
+    }
+}

@@ -279,6 +279,43 @@ fn fetch_takes_another_base_address_and_checks_what_comes() {
 }
 
 #[test]
+fn a_mirror_may_be_a_folder_of_this_machine() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mirror, out) = (dir.path().join("my mirror"), tempfile::tempdir().unwrap());
+    fs::create_dir_all(mirror.join("sub")).unwrap();
+    let content = content();
+    fs::write(mirror.join("sub/f"), &content).unwrap();
+    let path = mirror.display().to_string().replace(' ', "%20");
+    let get = |url: &str, expected: &[u8]| {
+        let sha256 = sha256(expected);
+        let bytes = expected.len() as u64;
+        let file = RemoteFile { path: "sub/f", member: None, name: "f.bin", bytes, sha256: &sha256 };
+        download(&[file], url, out.path(), &mut |_| {}).map_err(|error| error.to_string())
+    };
+    for url in [format!("file://{path}"), format!("file://localhost{path}/")] {
+        // What is left of another download is not gone on with.
+        fs::write(out.path().join("f.bin.part"), b"something else").unwrap();
+        get(&url, &content).unwrap();
+        assert_holds_only(&out, &content);
+        fs::remove_file(out.path().join("f.bin")).unwrap();
+    }
+    let message = get(&format!("file://{path}"), b"another").unwrap_err();
+    assert!(message.contains("wrong checksum"), "{message}");
+    let message = get(&format!("file://{path}/nowhere"), &content).unwrap_err();
+    assert!(message.contains("my mirror/nowhere/sub/f: No such file"), "{message}");
+}
+
+#[test]
+fn an_address_that_nothing_can_be_fetched_from_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    for url in ["/mnt/mirror", "ftp://example.org", "file://relative/path", "mirror"] {
+        let message = fetch("scan", dir.path().join("out"), Some(url), &mut |_| {}).unwrap_err().to_string();
+        assert!(message.starts_with(&format!("\"{url}\" is no address")) && message.contains("file:///"), "{message}");
+    }
+    assert!(!dir.path().join("out").exists(), "nothing was made");
+}
+
+#[test]
 fn an_unknown_data_set_lists_those_there_are() {
     let message = dataset("multi3k").unwrap_err().to_string();
     assert_eq!(message, "unknown data set `multi3k`; there are: multi30k, tatoeba-en-fr, scan");

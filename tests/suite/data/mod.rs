@@ -2,6 +2,7 @@
 
 mod corpus;
 mod fetch;
+mod held_out;
 mod random;
 mod tasks;
 mod tokenizer;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use lookback::data::tokenizer::{CharConfig, SPECIALS, SubwordConfig, WordConfig};
-use lookback::data::{BOS, EOS, PAD, Pair, Split, TaskConfig, TokenizerConfig, Tokenizers, UNK};
+use lookback::data::{BOS, EOS, PAD, Pair, Split, TaskConfig, TokenizerConfig, Tokenizers, TokenizersConfig, UNK};
 
 /// Texts with what makes decoding hard: punctuation, apostrophes, several scripts, combining marks, markers, double
 /// spaces.
@@ -219,7 +219,7 @@ fn saving_and_loading_changes_nothing() {
         let before = Tokenizers::train(&training, &config).unwrap();
         before.save(&path).unwrap();
         let after = Tokenizers::load(&path).unwrap();
-        assert_eq!(after.config(), &config);
+        assert_eq!(after.config(), &TokenizersConfig::from(&config));
         assert_eq!(after.fingerprint(), before.fingerprint());
         assert_eq!(after.fingerprint(), lookback::data::sha256_of_file(&path).unwrap());
         for pair in &unseen {
@@ -359,5 +359,58 @@ fn settings_are_told_apart_by_kind_and_misspelt_keys_are_refused() {
         let message = toml::from_str::<TokenizerConfig>(&format!("kind = \"{kind}\"\nvocabsize = 3")).unwrap_err();
         assert!(message.to_string().contains("vocabsize"), "{message}");
         assert!(toml::from_str::<TokenizerConfig>(&format!("kind = \"{kind}\"")).is_ok());
+    }
+}
+
+/// Letters on one side, phones on the other.
+fn sides() -> TokenizersConfig {
+    toml::from_str("source = { kind = \"char\" }\ntarget = { kind = \"word\", split_punctuation = false }").unwrap()
+}
+
+#[test]
+fn each_side_may_have_its_own_kind() {
+    let pairs = [Pair::new("den", "d ɛ n"), Pair::new("end", "ɛ n d")];
+    let tokenizers = Tokenizers::train(&pairs, &sides()).unwrap();
+    assert_eq!(tokenizers.source().encode("den").len(), 3);
+    assert_eq!(tokenizers.target().encode("d ɛ n").len(), 3);
+    assert_eq!(tokenizers.source().decode(&tokenizers.source().encode("need")), "need");
+    assert_eq!(tokenizers.target().decode(&tokenizers.target().encode("n ɛ")), "n ɛ");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tokenizer.json");
+    tokenizers.save(&path).unwrap();
+    let loaded = Tokenizers::load(&path).unwrap();
+    assert_eq!((loaded.config(), loaded.fingerprint()), (&sides(), tokenizers.fingerprint()));
+    assert_eq!(loaded.source().encode("dn"), tokenizers.source().encode("dn"));
+}
+
+#[test]
+fn what_is_wrong_with_a_side_names_the_side() {
+    let read = |text: &str| toml::from_str::<TokenizersConfig>(text);
+    let message = read("source = { kind = \"char\" }").unwrap_err().to_string();
+    assert!(message.contains("missing field `target`"), "{message}");
+    let message = read("source = { kind = \"char\" }\ntarget = { kind = \"chars\" }").unwrap_err().to_string();
+    assert!(message.contains("unknown variant `chars`"), "{message}");
+    let message =
+        read("kind = \"char\"\nsource = { kind = \"char\" }\ntarget = { kind = \"char\" }").unwrap_err().to_string();
+    assert!(message.contains("unknown field `kind`"), "{message}");
+    let shared = read("source = { kind = \"char\", shared = true }\ntarget = { kind = \"word\" }").unwrap();
+    assert!(shared.validate().unwrap_err().to_string().starts_with("tokenizer.source.shared: "));
+    let small = read("source = { kind = \"char\" }\ntarget = { kind = \"bpe\", vocab_size = 5 }").unwrap();
+    let message = Tokenizers::train(&pairs(&["abc"]), &small).unwrap_err().to_string();
+    assert!(message.starts_with("tokenizer.target.vocab_size: must be at least"), "{message}");
+}
+
+#[test]
+fn the_unknown_parts_of_a_text_are_those_that_become_unknown_tokens() {
+    for config in every_kind() {
+        let tokenizers = Tokenizers::train(&number_pairs(), &config).unwrap();
+        let tokenizer = tokenizers.source();
+        for text in ["one hundred", "", "one ☃ hundred", "日本 two", "q☃q"] {
+            let n_unknown = tokenizer.encode(text).iter().filter(|&&id| id == UNK).count();
+            let parts = tokenizer.unknown(text);
+            assert_eq!(parts.len(), n_unknown, "{config:?}, {text:?}: {parts:?}");
+            assert!(parts.iter().all(|part| text.contains(part.trim_start_matches('▁'))), "{text:?}: {parts:?}");
+        }
+        assert!(tokenizer.unknown("one ☃ hundred").concat().contains('☃'), "{config:?}");
     }
 }

@@ -138,9 +138,10 @@ fn a_prefix_is_forced_on_every_beam_and_counts() {
             let config = DecodingConfig { beam_size: ALL, n_best: 4, length_penalty: 1.0, ..config(CAP) };
             let mut expected = mock.all_targets(&[3, 5], &prefix, &config, CAP);
             expected.truncate(4);
-            let found = decode_one(&mock, &Request { source: vec![3, 5], prefix: prefix.clone() }, &config);
+            let found =
+                decode_one(&mock, &Request { source: vec![3, 5], prefix: prefix.clone(), number: None }, &config);
             assert_same(&format!("seed {seed}, prefix {prefix:?}"), &found, &expected);
-            let request = Request { source: vec![3, 5], prefix: prefix.clone() };
+            let request = Request { source: vec![3, 5], prefix: prefix.clone(), number: None };
             let narrow = decode_one(&mock, &request, &DecodingConfig { beam_size: 2, n_best: 2, ..config });
             assert!(narrow.iter().all(|hypothesis| hypothesis.tokens.starts_with(&prefix)), "{narrow:?}");
         }

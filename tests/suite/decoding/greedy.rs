@@ -53,7 +53,7 @@ fn the_cap_is_a_part_of_the_source_and_a_constant_and_what_is_cut_says_so() {
     let mock = Mock::given(&[]).otherwise([1e-9, 0.1, 0.8, 0.1]);
     for beam_size in [1, 2] {
         // 1.5 tokens for each of the source, rounded up, and two more.
-        let config = DecodingConfig { beam_size, max_len_factor: 1.5, max_len_extra: 2, ..config(0) };
+        let config = DecodingConfig { beam_size, max_len_factor: Some(1.5), max_len_extra: Some(2), ..config(0) };
         let found = decode_all(&mock, &requests(&[&[3], &[3, 3], &[3, 3, 3, 3, 3]]), &config);
         let lengths: Vec<usize> = found.iter().map(|list| list[0].tokens.len()).collect();
         assert_eq!(lengths, [4, 5, 10], "{beam_size} beams");
@@ -107,7 +107,7 @@ fn results_come_in_the_order_of_the_requests_however_these_are_batched() {
 
 #[test]
 fn real_models_write_the_same_alone_and_in_a_batch() {
-    let config = DecodingConfig { max_len_factor: 0.0, max_len_extra: 7, ..DecodingConfig::default() };
+    let config = DecodingConfig { max_len_factor: Some(0.0), max_len_extra: Some(7), ..DecodingConfig::default() };
     let requests = requests(&[&[5, 9, 3], &[4], &[4, 7, 10, 6, 8], &[], &[6, 6]]);
     for case in golden().models.iter() {
         let model = case.model(&flex());
@@ -140,7 +140,7 @@ fn a_prefix_begins_every_target_even_beyond_the_cap() {
     let mock = Mock::drawn(4);
     for (way, config) in ways() {
         for prefix in [vec![3], vec![5, 3], vec![4; 9]] {
-            let request = Request { source: vec![3, 4], prefix: prefix.clone() };
+            let request = Request { source: vec![3, 4], prefix: prefix.clone(), number: None };
             let found = decode_one(&mock, &request, &config);
             assert!(!found.is_empty(), "{way}");
             for hypothesis in found {

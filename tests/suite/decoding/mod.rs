@@ -1,6 +1,7 @@
 //! Decoding: a model whose probabilities are known, so that searches and samples can be checked against enumeration.
 
 mod beam;
+mod cap;
 mod greedy;
 mod mock;
 mod sampling;
@@ -16,7 +17,12 @@ const TOLERANCE: f64 = 1e-5;
 
 /// A search without a length penalty whose targets have at most `cap` tokens.
 fn config(cap: usize) -> DecodingConfig {
-    DecodingConfig { length_penalty: 0.0, max_len_factor: 0.0, max_len_extra: cap, ..DecodingConfig::default() }
+    DecodingConfig {
+        length_penalty: 0.0,
+        max_len_factor: Some(0.0),
+        max_len_extra: Some(cap),
+        ..DecodingConfig::default()
+    }
 }
 
 fn requests(sources: &[&[u32]]) -> Vec<Request> {

@@ -13,7 +13,7 @@ fn example(source: &[u32], target: &[u32]) -> Example {
 #[test]
 fn forced_scores_are_the_log_probabilities_that_decoding_reports() {
     let sources: [&[u32]; 4] = [&[5, 9, 3], &[4], &[4, 7, 10, 6, 8], &[6, 6]];
-    let base = DecodingConfig { max_len_factor: 0.0, max_len_extra: 7, ..DecodingConfig::default() };
+    let base = DecodingConfig { max_len_factor: Some(0.0), max_len_extra: Some(7), ..DecodingConfig::default() };
     let ways = [
         base.clone(),
         DecodingConfig { beam_size: 4, n_best: 4, ..base.clone() },

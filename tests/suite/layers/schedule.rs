@@ -1,12 +1,12 @@
 //! Learning rates at points computed by hand.
 
-use lookback::training::schedule::{Schedule, ScheduleParameters};
+use lookback::training::schedule::{Pace, Schedule, ScheduleParameters};
 
 /// Both sides compute in 64 bits.
 const TOLERANCE: f64 = 1e-12;
 
 const PARAMETERS: ScheduleParameters =
-    ScheduleParameters { learning_rate: 0.4, warmup_updates: 100, max_updates: 500, final_fraction: 0.25, d_model: 64 };
+    ScheduleParameters { learning_rate: 0.4, warmup_updates: 100, horizon: 500, final_fraction: 0.25, d_model: 64 };
 
 fn check(schedule: Schedule, points: &[(u64, f64)]) {
     for (update, expected) in points {
@@ -40,7 +40,7 @@ fn the_linear_schedule_falls_along_a_line_and_then_stays() {
 #[test]
 fn the_cosine_schedule_is_half_way_in_the_middle_and_then_stays() {
     // At a third of the way the cosine is 1/2, so three quarters of the fall are left.
-    let third = ScheduleParameters { max_updates: 400, ..PARAMETERS };
+    let third = ScheduleParameters { horizon: 400, ..PARAMETERS };
     let rate = Schedule::Cosine.rate(200, &third);
     assert!((rate - 0.4 * (0.25 + 0.75 * 0.75)).abs() < TOLERANCE, "{rate}");
     check(Schedule::Cosine, &[(300, 0.25), (500, 0.1), (501, 0.1), (9999, 0.1)]);
@@ -69,4 +69,13 @@ fn a_warm_up_as_long_as_training_never_falls() {
         assert!((schedule.rate(499, &all) - 0.3992).abs() < TOLERANCE, "{schedule:?}");
         assert!((schedule.rate(500, &all) - 0.4).abs() < TOLERANCE, "{schedule:?}");
     }
+}
+
+#[test]
+fn the_horizon_is_where_the_time_will_be_up() {
+    let pace = Pace { updates: 20, seconds_left: 100.0, update: 0.5, validation: 50.0, validate_every: 100 };
+    // A validation adds half a second to each update.
+    assert_eq!(pace.horizon(), 120);
+    assert_eq!(Pace { validation: 0.0, ..pace }.horizon(), 220);
+    assert_eq!(Pace { seconds_left: -1.0, ..pace }.horizon(), 20);
 }

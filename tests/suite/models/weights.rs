@@ -5,7 +5,7 @@ use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::{Weights, apply, average, collect, from_safetensors, to_safetensors, to_vec};
 use lookback::models::{Model, Seq2Seq};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// A golden model with other initial weights.
@@ -29,7 +29,7 @@ fn weights_that_were_saved_and_loaded_are_the_same_to_the_bit() {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("weights.safetensors");
             let metadata = HashMap::from([("updates".to_string(), "7".to_string())]);
-            let bytes = to_safetensors(&collect(&model), metadata).expect("weights can be written");
+            let bytes = to_safetensors(&collect(&model), &BTreeMap::new(), metadata).expect("weights can be written");
             std::fs::write(&path, bytes).expect("the folder can be written");
 
             let bytes = std::fs::read(&path).expect("it was written");
@@ -95,7 +95,7 @@ fn weights_of_another_model_are_refused_with_the_reason() {
 #[test]
 fn a_file_that_was_cut_short_is_refused() {
     let weights = collect(&fresh(golden_models("rnn/")[0]));
-    let bytes = to_safetensors(&weights, HashMap::new()).expect("weights can be written");
+    let bytes = to_safetensors(&weights, &BTreeMap::new(), HashMap::new()).expect("weights can be written");
     for len in [0, 7, bytes.len() / 2, bytes.len() - 1] {
         let message = from_safetensors(&bytes[..len], Path::new("w")).expect_err("it is cut").to_string();
         assert!(message.starts_with("w: is not a whole safetensors file"), "{len} bytes: {message}");

@@ -5,7 +5,7 @@ use lookback::models::weights::{from_safetensors, to_safetensors};
 use lookback::training::checkpoint::{TrainingState, load, save};
 use lookback::training::{Run, Stop};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use tempfile::TempDir;
 
@@ -23,7 +23,7 @@ fn poison(folder: &Path) {
     let bytes = fs::read(&path).unwrap();
     let mut weights = from_safetensors(&bytes, &path).unwrap();
     weights.get_mut("source_embedding.weight").unwrap().values[3] = f32::NAN;
-    let poisoned = to_safetensors(&weights, HashMap::new()).unwrap();
+    let poisoned = to_safetensors(&weights, &BTreeMap::new(), HashMap::new()).unwrap();
     let hash = |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let manifest = folder.join("manifest.json");
     let text = read(&manifest);

@@ -2,6 +2,7 @@
 //! what a run folder says.
 
 mod checkpoint;
+mod horizon;
 mod old_run;
 mod resume;
 mod run;

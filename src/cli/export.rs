@@ -1,0 +1,43 @@
+//! `lookback export`.
+
+use super::print;
+use crate::error::Result;
+use crate::training::{ExportOptions, Run, export};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Subcommand, Debug)]
+pub(super) enum ExportCommand {
+    /// Write the smallest folder that translate, evaluate, explain, inspect and train --init-from take.
+    Run(ExportRunArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The folder holds config.toml, tokenizer.json, model.safetensors, a model card (README.md) and manifest.json
+with the SHA-256 of each file. It has no optimizer, so training cannot go on in it.
+
+Examples:
+  lookback export run --run runs/first --out first
+  lookback export run --run runs/first --out first-int8 --int8
+  lookback translate --run first-int8 --input test.de"
+)]
+pub(super) struct ExportRunArgs {
+    /// The run folder.
+    #[arg(long)]
+    run: PathBuf,
+    /// The folder to write; it must not exist or be empty.
+    #[arg(long)]
+    out: PathBuf,
+    /// Store matrices in 8 bits: a quarter of the size, and translate in 8 bits on the CPU.
+    #[arg(long)]
+    int8: bool,
+}
+
+pub(super) fn run(command: ExportCommand) -> Result<()> {
+    let ExportCommand::Run(args) = command;
+    let run = Run::open(&args.run)?;
+    let bytes = export(&run, &args.out, ExportOptions { int8: args.int8 }, |warning| eprintln!("warning: {warning}"))?;
+    let out = args.out.display();
+    print(&format!("{out}: {:.1} MB\n  translate   echo 'TEXT' | lookback translate --run {out}\n", bytes as f64 / 1e6))
+}

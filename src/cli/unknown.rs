@@ -1,0 +1,51 @@
+//! What a vocabulary does not hold: counted, with the first examples.
+
+use std::collections::BTreeMap;
+
+/// Examples that a warning names.
+const N_EXAMPLES: usize = 5;
+
+/// Unknown parts of a text.
+#[derive(Debug, Default)]
+pub(super) struct Unknown {
+    n_tokens: usize,
+    n_unknown: usize,
+    n_lines: usize,
+    /// Distinct parts in the order in which they came, each with its first line.
+    examples: Vec<(String, usize)>,
+    counts: BTreeMap<String, usize>,
+}
+
+impl Unknown {
+    /// Adds the unknown parts of line `line`, counted from 1, which has `n_tokens` tokens.
+    pub(super) fn add(&mut self, line: usize, parts: &[String], n_tokens: usize) {
+        self.n_tokens += n_tokens;
+        self.n_unknown += parts.len();
+        self.n_lines += usize::from(!parts.is_empty());
+        for part in parts {
+            let count = self.counts.entry(part.clone()).or_insert(0);
+            *count += 1;
+            if *count == 1 && self.examples.len() < N_EXAMPLES {
+                self.examples.push((part.clone(), line));
+            }
+        }
+    }
+
+    /// A sentence about them; nothing if there are none.
+    pub(super) fn warning(&self) -> Option<String> {
+        if self.n_unknown == 0 {
+            return None;
+        }
+        let examples: Vec<String> =
+            self.examples.iter().map(|(part, line)| format!("\"{part}\" in line {line}")).collect();
+        let more = if self.counts.len() > self.examples.len() { ", ..." } else { "" };
+        Some(format!(
+            "{} of {} source tokens, in {} line{}, are not in the vocabulary and were read as <unk>: {}{more}",
+            self.n_unknown,
+            self.n_tokens,
+            self.n_lines,
+            if self.n_lines == 1 { "" } else { "s" },
+            examples.join(", ")
+        ))
+    }
+}

@@ -1,0 +1,116 @@
+//! A trained model as the smallest folder that inference takes, with a model card.
+//!
+//! ```text
+//! folder/
+//!   config.toml   tokenizer.json   model.safetensors   README.md   manifest.json (SHA-256 of each file)
+//! ```
+
+use super::checkpoint::{self, Parameters};
+use super::run::{Run, vocabularies};
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::models::{Int8Model, weights};
+use burn::module::Module;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How a model is exported.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExportOptions {
+    /// Whether matrices are written in 8 bits, a quarter of the size.
+    pub int8: bool,
+}
+
+/// Writes the model of `run` into the folder `out`, which must not exist yet or be empty. Returns the bytes written.
+///
+/// # Errors
+/// If the run has no whole checkpoint, or `out` holds something.
+pub fn export(run: &Run, out: &Path, options: ExportOptions, mut warn: impl FnMut(String)) -> Result<u64> {
+    let is_taken = match std::fs::read_dir(out) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => return Err(Error::io(out)(error)),
+    };
+    if is_taken {
+        return Err(Error::file(out, "holds something already; give another --out"));
+    }
+    let (name, mut parameters) = run.parameters(&mut warn)?;
+    let config = run.config()?;
+    let tokenizers = run.tokenizers()?;
+    // The model says which of its matrices can be in 8 bits; that needs the CPU, whatever backend it was trained on.
+    let device = Backend::Flex.open().or_else(|_| Backend::Ndarray.open())?.device;
+    let model = config.model.blank(vocabularies(&tokenizers), &device)?;
+    let model = weights::apply(model, &parameters.weights, &parameters.file)?;
+    let n_parameters = model.num_params();
+    let scales = if options.int8 { Int8Model::new(model)?.scales().clone() } else { BTreeMap::new() };
+    parameters.is_int8 = options.int8;
+    let besides = [
+        ("config.toml", config.to_toml().into_bytes()),
+        ("tokenizer.json", read(&run.join("tokenizer.json"))?),
+        ("README.md", model_card(run, &name, &parameters, n_parameters)?.into_bytes()),
+    ];
+    checkpoint::export(out, &parameters, &scales, &besides)?;
+    let sizes = std::fs::read_dir(out).map_err(Error::io(out))?.flatten();
+    Ok(sizes.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(Error::io(path))
+}
+
+/// What a reader of the folder has to know: what the model is, what it learnt from, how good it was, how it is used.
+fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters: usize) -> Result<String> {
+    let config = run.config()?;
+    let toml = toml::Table::try_from(&config).expect("every field of a config is a TOML value");
+    let section = |name: &str| {
+        let mut table = toml::Table::new();
+        table.insert(name.into(), toml[name].clone());
+        toml::to_string_pretty(&table).expect("a part of a config is TOML")
+    };
+    let environment = run.environment().ok();
+    let mut card = format!("# {}\n\n", run.path().file_name().unwrap_or_default().to_string_lossy());
+    card += "An encoder-decoder model, trained and exported by Lookback.\n\n| | |\n| --- | --- |\n";
+    let mut row = |name: &str, value: String| card += &format!("| {name} | {value} |\n");
+    row("parameters", n_parameters.to_string());
+    row("numbers", if parameters.is_int8 { "matrices in 8 bits, else 32-bit floats" } else { "32-bit floats" }.into());
+    row("checkpoint", format!("{checkpoint}, after {} updates", parameters.updates));
+    if let Some(environment) = &environment {
+        row(
+            "trained by",
+            format!("Lookback {} on {} ({})", environment.version, environment.backend, environment.device),
+        );
+        row("command", format!("`{}`", environment.command));
+    }
+    if let Some(valid) = validation(run, parameters.updates) {
+        let number = |key: &str| valid[key].as_f64();
+        if let Some(perplexity) = number("perplexity") {
+            row("validation perplexity", format!("{perplexity:.3} per target token"));
+        }
+        if let Some(score) = number("score") {
+            let n = config.training.sample_size;
+            row(
+                "validation score",
+                format!("{score:.2} {}, greedy, at most {n} sentences", config.training.score.title()),
+            );
+        }
+    }
+    card += "\n## Use\n\nIn this folder:\n\n```sh\necho 'TEXT' | lookback translate --run .\n";
+    card += "lookback evaluate --run . --set data.dir=FOLDER    # the folder of the test files\n";
+    card += "lookback train CONFIG.toml --init-from .           # fine-tune\n```\n\n## Data\n\n";
+    card += &format!("```toml\n{}{}```\n", section("data"), section("tokenizer"));
+    if let Some(environment) = environment.filter(|environment| !environment.data_sha256.is_empty()) {
+        card += "\n| data | SHA-256 |\n| --- | --- |\n";
+        environment.data_sha256.iter().for_each(|(name, hash)| card += &format!("| {name} | {hash} |\n"));
+    }
+    card += &format!("\n## Model\n\n```toml\n{}```\n", section("model"));
+    card += "\n## Limits\n\nThe model knows text like its training data. Scores of other text, and of sentences longer than those \
+             of training, have to be measured: `lookback evaluate --hypotheses FILE --references FILE`.\n";
+    Ok(card)
+}
+
+/// The validation made after `update` updates, as it stands in `metrics.jsonl`.
+fn validation(run: &Run, update: u64) -> Option<serde_json::Value> {
+    let text = std::fs::read_to_string(run.join("metrics.jsonl")).ok()?;
+    let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    lines.into_iter().find(|line| line["split"] == "valid" && line["update"] == update)
+}
