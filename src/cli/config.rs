@@ -2,7 +2,9 @@
 
 use super::print;
 use crate::config::Config;
+use crate::data::Split;
 use crate::error::Result;
+use crate::training::dataset;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -10,8 +12,8 @@ use std::path::PathBuf;
 pub(super) enum ConfigCommand {
     /// Print the resolved config, with every field.
     Show(ConfigArgs),
-    /// Check a config and say what is wrong.
-    Check(ConfigArgs),
+    /// Check the keys and values of a config, and with --data its data, and say what is wrong.
+    Check(CheckArgs),
     /// Print the JSON schema of configs, with the meaning of every key.
     Schema,
 }
@@ -25,20 +27,68 @@ pub(super) struct ConfigArgs {
     set: Vec<String>,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Read the data as `train` would, and count the sentence pairs.
+    #[arg(long)]
+    data: bool,
+}
+
 pub(super) fn run(command: ConfigCommand) -> Result<()> {
     match command {
         ConfigCommand::Show(args) => {
             let config = Config::load(args.config.as_deref(), &args.set)?;
             print(&config.to_toml())
         }
-        ConfigCommand::Check(args) => {
-            Config::load(args.config.as_deref(), &args.set)?;
-            let name = args.config.map_or("the quick start".into(), |path| path.display().to_string());
-            print(&format!("{name}: every key and value is right\n"))
-        }
+        ConfigCommand::Check(args) => check(&args),
         ConfigCommand::Schema => {
-            let schema = schemars::schema_for!(Config);
+            let mut schema = serde_json::to_value(schemars::schema_for!(Config)).expect("a schema is plain data");
+            limit_integers(&mut schema);
             print(&(serde_json::to_string_pretty(&schema).expect("a schema is plain data") + "\n"))
         }
+    }
+}
+
+fn check(args: &CheckArgs) -> Result<()> {
+    let config = Config::load(args.config.config.as_deref(), &args.config.set)?;
+    let name = args.config.config.as_ref().map_or("the quick start".into(), |path| path.display().to_string());
+    let right = format!("{name}: every key and value is right");
+    if !args.data {
+        return print(&format!("{right}; the data were not read, --data reads them\n"));
+    }
+    let corpus = dataset::load(&config.data, config.seed)?;
+    let dropped = match corpus.dropped.total() {
+        0 => String::new(),
+        n => format!(", {n} left out by the filter ({})", corpus.dropped),
+    };
+    // Training needs no test data.
+    let test = match dataset::pairs_of(&config.data, Split::Test, config.seed) {
+        Ok(pairs) => format!("{} pairs", pairs.len()),
+        Err(error) => format!("none; {error}"),
+    };
+    print(&format!(
+        "{right}\ntraining    {} pairs{dropped}\nvalidation  {} pairs\ntest        {test}\n",
+        corpus.train.len(),
+        corpus.valid.len()
+    ))
+}
+
+/// Whole numbers of a config have 63 bits, as those of TOML, whatever the type that they are read into.
+fn limit_integers(schema: &mut serde_json::Value) {
+    match schema {
+        serde_json::Value::Object(fields) => {
+            let is_integer = fields.get("type").is_some_and(|kind| match kind {
+                serde_json::Value::Array(kinds) => kinds.iter().any(|kind| kind == "integer"),
+                kind => kind == "integer",
+            });
+            if is_integer && !fields.contains_key("maximum") {
+                fields.insert("maximum".into(), i64::MAX.into());
+            }
+            fields.values_mut().for_each(limit_integers);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(limit_integers),
+        _ => {}
     }
 }

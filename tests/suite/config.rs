@@ -4,7 +4,9 @@ mod attention;
 mod keys;
 mod mistakes;
 
-use crate::training::{BAHDANAU, TRANSFORMER, assert_says, finish, succeed, tiny, train_in, write_tiny};
+use crate::training::{
+    BAHDANAU, TRANSFORMER, assert_says, fail, finish, succeed, tiny, tiny_text, train_in, write_tiny,
+};
 use lookback::backend::Backend;
 use lookback::config::{Config, QUICK_START};
 use lookback::data::{Split, SplitFiles, TaskConfig};
@@ -135,12 +137,38 @@ fn config_show_prints_the_resolved_config_and_check_says_that_it_is_right() {
     let shown = succeed(dir.path(), &["config", "show", "tiny.toml", "--set", "seed=8"]);
     assert_eq!(toml::from_str::<Config>(&shown).unwrap(), Config { seed: 8, ..tiny(BAHDANAU) });
     assert_says(&shown, &["label_smoothing = 0.1", "beam_size = 1"]);
-    assert_says(&succeed(dir.path(), &["config", "check", "tiny.toml"]), &["tiny.toml: every key and value is right"]);
+    assert_says(
+        &succeed(dir.path(), &["config", "check", "tiny.toml"]),
+        &["tiny.toml: every key and value is right; the data were not read"],
+    );
+    let read = succeed(dir.path(), &["config", "check", "tiny.toml", "--data"]);
+    assert_says(&read, &["is right\n", "training    50 pairs\n", "validation  7 pairs\n", "test        3 pairs\n"]);
     assert_eq!(
         toml::from_str::<Config>(&succeed(dir.path(), &["config", "show"])).unwrap(),
         Config::load(None, &[]).unwrap()
     );
     let finished = finish(dir.path(), &["config", "check", "tiny.toml", "--set", "model.d_hiden=3"]);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
-    assert_says(finished.fault(), &["tiny.toml: ", "`d_hiden`", "did you mean `d_hidden`?"]);
+    assert_says(finished.fault(), &["--set model.d_hiden=3: ", "`d_hiden`", "did you mean `d_hidden`?"]);
+}
+
+#[test]
+fn config_check_reads_the_data_when_it_is_asked_to() {
+    let dir = TempDir::new().unwrap();
+    let text = tiny_text(BAHDANAU);
+    let (start, rest) = text.split_once("[data]").unwrap();
+    let rest = &rest[rest.find("[tokenizer]").unwrap()..];
+    let data = "[data]\ntrain = { tsv = \"train.tsv\" }\nvalid = { tsv = \"valid.tsv\" }\nfilter = { max_len = 2 }\n";
+    fs::write(dir.path().join("my.toml"), format!("{start}{data}{rest}")).unwrap();
+    let check = ["config", "check", "my.toml", "--data"];
+    // Without --data nothing is said of data that are not there.
+    succeed(dir.path(), &check[..3]);
+    assert_says(&fail(dir.path(), &check), &["train.tsv: No such file"]);
+    fs::write(dir.path().join("train.tsv"), "a b\tA B\nc\n").unwrap();
+    assert_says(&fail(dir.path(), &check), &["train.tsv:2: 1 column instead of 2"]);
+    fs::write(dir.path().join("train.tsv"), "a b\tA B\nc\tC\na b c\tA\n").unwrap();
+    fs::write(dir.path().join("valid.tsv"), "d\tD\n").unwrap();
+    let says =
+        ["training    2 pairs, 1 left out by the filter (", "validation  1 pairs", "test        none; data.test"];
+    assert_says(&succeed(dir.path(), &check), &says);
 }

@@ -164,7 +164,7 @@ impl PositionConfig {
         match *self {
             Self::Learned { max_len: 0 } => fault("max_len", "must be at least 1, got 0".into()),
             Self::Rotary { base } if !(base > 1.0 && base.is_finite()) => {
-                fault("base", format!("must be above 1, got {base}"))
+                fault("base", format!("must be above 1 and finite, got {base}"))
             }
             Self::Rotary { .. } if !(d_model / n_heads).is_multiple_of(2) => {
                 let d_head = d_model / n_heads;

@@ -1,6 +1,6 @@
 //! Mistakes in configs: what is said of them.
 
-use crate::training::{BAHDANAU, TRANSFORMER, assert_says, write_tiny};
+use crate::training::{BAHDANAU, TRANSFORMER, assert_says, succeed, write_tiny};
 use lookback::config::Config;
 use std::fs;
 use std::path::Path;
@@ -60,28 +60,107 @@ fn a_misspelt_word_in_any_section_names_line_word_allowed_ones_and_the_nearest()
 
 #[test]
 fn a_misspelt_word_that_is_right_elsewhere_is_found_in_its_own_section() {
-    for (model, place) in [("[model]\nkind = \"rnn\"\npatience = 2\n", 3), ("[decoding]\npatience = 2\n", 2)] {
+    for (section, model, place) in
+        [("model", "[model]\nkind = \"rnn\"\npatience = 2\n", 3), ("decoding", "[decoding]\npatience = 2\n", 2)]
+    {
         let training = "[training]\npatience = 4\n";
-        assert_says(&fault(&format!("{model}{training}")), &[&format!("my.toml:{place}: unknown field `patience`")]);
-        assert_says(
-            &fault(&format!("{training}{model}")),
-            &[&format!("my.toml:{}: unknown field `patience`", place + 2)],
-        );
+        let says = |line: usize| format!("my.toml:{line}: {section}.patience: unknown field `patience`");
+        assert_says(&fault(&format!("{model}{training}")), &[&says(place)]);
+        assert_says(&fault(&format!("{training}{model}")), &[&says(place + 2)]);
+    }
+}
+
+/// Values of the wrong type: a config, the line of the value, its key, and what is said.
+const TYPES: [(&str, usize, &str, &str); 14] = [
+    ("\nseed = \"one\"\n", 2, "seed", "must be a whole number of at least 0, got the text \"one\""),
+    ("seed = 1.5\n", 1, "seed", "must be a whole number of at least 0, got `1.5`"),
+    ("[training]\nmax_updates = -1\n", 2, "training.max_updates", "must be a whole number of at least 0, got -1"),
+    ("[training]\n\nlearning_rate = \"\"\n", 3, "training.learning_rate", "must be a number, got the text \"\""),
+    ("[training.learning_rate]\nmax = 1\n", 1, "training.learning_rate", "must be a number, got a table"),
+    ("[training]\nfused = 1\n", 2, "training.fused", "must be true or false, got 1"),
+    ("[data.train]\ntsv = 3\n", 2, "data.train.tsv", "must be a path in quotes, got 3"),
+    ("model = 3\n", 1, "model", "must be a table with a `kind`, got 3"),
+    // Sections with a kind, where serde forgets the place.
+    ("[model]\nkind = \"rnn\"\n\nn_layers = 2\nd_hidden = \"x\"\n", 5, "model.d_hidden", "got the text \"x\""),
+    ("[model]\nkind = \"transformer\"\nd_model = 8\nnorm = 3\n", 4, "model.norm", "got 3"),
+    (
+        "[model]\nkind = \"transformer\"\n[model.positions]\nkind = \"learned\"\nmax_len = \"x\"\n",
+        5,
+        "model.positions.max_len",
+        "must be a whole number of at least 0, got the text \"x\"",
+    ),
+    (
+        "[model]\nkind = \"transformer\"\npositions = { kind = \"learned\", max_len = 9 }\n[training]\nfused = 1\n",
+        5,
+        "training.fused",
+        "must be true or false",
+    ),
+    ("[data.task]\nkind = \"copy\"\nmin_len = 1\nmax_len = []\n", 4, "data.task.max_len", "got a list"),
+    // Two of one kind: either is right to name.
+    ("[model]\nkind = \"rnn\"\nd_hidden = \"x\"\nn_layers = \"x\"\n", 4, "model.n_layers", "got the text \"x\""),
+];
+
+#[test]
+fn a_value_of_the_wrong_type_names_its_line_its_key_and_the_type() {
+    for (text, line, key, part) in TYPES {
+        assert_says(&fault(text), &[&format!("my.toml:{line}: {key}: "), part]);
+    }
+    for (text, parts) in
+        [("seed = 1\nseed = 2\n", ["my.toml:2: ", "duplicate key"]), ("[training\n", ["my.toml:1: ", "unclosed table"])]
+    {
+        assert_says(&fault(text), &parts);
     }
 }
 
 #[test]
-fn a_value_of_the_wrong_type_names_line_and_type() {
-    for (text, parts) in [
-        ("\nseed = \"one\"\n", ["my.toml:2: ", "invalid type: string \"one\", expected u64"]),
-        ("[training]\nmax_updates = -1\n", ["my.toml:2: ", "invalid value: integer `-1`, expected u64"]),
-        ("[training]\n\nlearning_rate = \"fast\"\n", ["my.toml:3: ", "expected f64"]),
-        ("model = 3\n", ["my.toml:1: ", "expected internally tagged enum ModelConfig"]),
-        ("seed = 1\nseed = 2\n", ["my.toml:2: ", "duplicate key"]),
-        ("[training\n", ["my.toml:1: ", "unclosed table"]),
+fn a_setting_of_the_wrong_type_is_named_with_its_value_and_a_right_file_is_not() {
+    let dir = TempDir::new().unwrap();
+    let path = write_tiny(dir.path(), TRANSFORMER);
+    for (setting, part) in [
+        ("training.learning_rate=", "must be a number, got the text \"\""),
+        ("model.d_model=big", "must be a whole number of at least 0, got the text \"big\""),
+        ("model.positions.kind=rotarry", "did you mean `rotary`?"),
+        ("model.positions={ kind = \"learned\" }", "missing field `max_len`"),
+        ("model.d_modle=8", "did you mean `d_model`?"),
+        ("dat.n_train=8", "did you mean `data`?"),
+        ("seed.x=8", "`seed` is a value, not a section"),
+        ("=8", "the key is empty"),
+        ("seed", "write key.path=value"),
     ] {
-        assert_says(&fault(text), &parts);
+        let message = Config::load(Some(&path), &["training.clip_norm=2".into(), setting.into()]).unwrap_err();
+        assert_says(&message.to_string(), &[&format!("--set {setting}: "), part]);
     }
+    // The fault of the file is not that of a setting beside it.
+    let broken = dir.path().join("broken.toml");
+    fs::write(&broken, "[training]\nmax_updates = 5\nclip_norm = \"x\"\n").unwrap();
+    let message = Config::load(Some(&broken), &["training.max_updates=6".into()]).unwrap_err().to_string();
+    assert_says(&message, &["broken.toml:3: training.clip_norm: must be a number"]);
+}
+
+#[test]
+fn whole_numbers_end_where_those_of_toml_do() {
+    let dir = TempDir::new().unwrap();
+    let path = write_tiny(dir.path(), TRANSFORMER);
+    for too_large in ["9223372036854775808", "18446744073709551615", "99999999999999999999999999"] {
+        let message = Config::load(Some(&path), &[format!("seed={too_large}")]).unwrap_err().to_string();
+        let says = "is too large; the largest whole number of a config is 9223372036854775807";
+        assert_says(&message, &[&format!("--set seed={too_large}: "), says]);
+        assert_says(&fault(&format!("\n[data]\nn_train = {too_large}\n")), &["my.toml:3: data.n_train: ", says]);
+    }
+    let config = Config::load(Some(&path), &["seed=9223372036854775807".into()]).unwrap();
+    assert_eq!(toml::from_str::<Config>(&config.to_toml()).unwrap().seed, i64::MAX as u64);
+    let message = Config { seed: u64::MAX, ..config }.validate().unwrap_err().to_string();
+    assert_says(&message, &["seed: must be at most 9223372036854775807, got 18446744073709551615"]);
+    let schema: serde_json::Value = serde_json::from_str(&succeed(dir.path(), &["config", "schema"])).unwrap();
+    assert_eq!(schema["properties"]["seed"]["maximum"], i64::MAX);
+}
+
+#[test]
+fn a_value_that_breaks_a_rule_is_found_in_its_line() {
+    let text = "[data]\ntask = { kind = \"copy\" }\n[training]\nmax_updates = 5\n\nlearning_rate = inf\n";
+    assert_says(&fault(text), &["my.toml:6: training.learning_rate: must be above 0 and finite, got inf"]);
+    let text = "[data]\ntask.kind = \"copy\"\ntask.max_len = 0\n";
+    assert_says(&fault(text), &["my.toml:3: data.task.max_len: "]);
 }
 
 #[test]
@@ -91,7 +170,7 @@ fn a_missing_config_is_named() {
 }
 
 /// Values that break a rule: the key, the value, and a part of what is said.
-const RULES: [(&str, &str, &str); 27] = [
+const RULES: [(&str, &str, &str); 33] = [
     ("data.n_valid", "0", "must be at least 1, got 0"),
     ("data.task.n_symbols", "1", "must lie in 2..="),
     ("data.task.max_len", "0", "must be at least min_len"),
@@ -105,19 +184,25 @@ const RULES: [(&str, &str, &str); 27] = [
     ("model.n_key_value_heads", "0", "must be at least 1, got 0"),
     ("model.n_key_value_heads", "3", "must divide model.n_heads, got 3 and 2"),
     ("training.max_updates", "0", "must be at least 1, got 0"),
-    ("training.max_minutes", "0.0", "must be above 0, got 0"),
-    ("training.learning_rate", "0.0", "must be above 0, got 0"),
-    ("training.learning_rate", "inf", "must be above 0"),
+    ("training.max_minutes", "0.0", "must be above 0 and finite, got 0"),
+    ("training.learning_rate", "0.0", "must be above 0 and finite, got 0"),
+    ("training.learning_rate", "inf", "must be above 0 and finite, got inf"),
+    ("training.max_minutes", "inf", "must be above 0 and finite, got inf"),
+    ("training.clip_norm", "inf", "must be at least 0 and finite, got inf"),
+    ("training.optimizer.epsilon", "inf", "must be above 0 and finite, got inf"),
+    ("training.optimizer.weight_decay", "inf", "must be at least 0 and finite, got inf"),
+    ("decoding.length_penalty", "inf", "must be finite, got inf"),
+    ("decoding.sampling.temperature", "inf", "must be above 0 and finite, got inf"),
     ("training.label_smoothing", "1.0", "must be at least 0 and below 1, got 1"),
-    ("training.clip_norm", "-1.0", "must be at least 0, got -1"),
-    ("training.clip_norm", "nan", "must be at least 0, got NaN"),
+    ("training.clip_norm", "-1.0", "must be at least 0 and finite, got -1"),
+    ("training.clip_norm", "nan", "must be at least 0 and finite, got NaN"),
     ("training.final_fraction", "1.5", "must be between 0 and 1, got 1.5"),
     ("training.optimizer.beta_2", "1.0", "must be at least 0 and below 1, got 1"),
-    ("training.optimizer.epsilon", "0.0", "must be above 0, got 0"),
+    ("training.optimizer.epsilon", "0.0", "must be above 0 and finite, got 0"),
     ("training.keep_checkpoints", "0", "must be at least 1, got 0"),
     ("decoding.n_best", "2", "must be at most decoding.beam_size, got 2 and 1"),
-    ("decoding.max_len_factor", "-1.0", "must be at least 0, got -1"),
-    ("decoding.sampling.temperature", "0.0", "must be above 0, got 0"),
+    ("decoding.max_len_factor", "-1.0", "must be a finite number of at least 0, got -1"),
+    ("decoding.sampling.temperature", "0.0", "must be above 0 and finite, got 0"),
     ("decoding.sampling.top_p", "1.5", "must be above 0 and at most 1, got 1.5"),
 ];
 
@@ -145,8 +230,8 @@ const SCHEMES: [(&str, &str, &str); 8] = [
     ("kind = \"alibi\", base = 2.0", "", "unknown field `base`"),
     ("kind = \"learned\"", "", "missing field `max_len`"),
     ("kind = \"learned\", max_len = 0", "max_len", "must be at least 1, got 0"),
-    ("kind = \"rotary\", base = 1.0", "base", "must be above 1, got 1"),
-    ("kind = \"rotary\", base = inf", "base", "must be above 1, got inf"),
+    ("kind = \"rotary\", base = 1.0", "base", "must be above 1 and finite, got 1"),
+    ("kind = \"rotary\", base = inf", "base", "must be above 1 and finite, got inf"),
     ("kind = \"t5\", n_buckets = 7", "n_buckets", "must be even and at least 4, got 7"),
     ("kind = \"t5\", max_distance = 16", "max_distance", "must be above n_buckets / 2, got 16 and 32 / 2"),
     ("kind = \"shaw\", max_distance = 0", "max_distance", "must be at least 1, got 0"),
