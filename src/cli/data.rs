@@ -50,8 +50,8 @@ pub(super) struct FetchArgs {
     /// Folder to write into.
     #[arg(long)]
     out: PathBuf,
-    /// Fetch from here instead of the corpus's home.
-    #[arg(long)]
+    /// Fetch from here instead of the corpus's home: https://..., http://... or file:///folder
+    #[arg(long, value_name = "URL")]
     base_url: Option<String>,
 }
 
