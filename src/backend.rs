@@ -1,11 +1,16 @@
 //! Backends by name. The only file that names backend features.
 
 use crate::error::{Error, Result};
+#[cfg(feature = "wgpu")]
+use burn::backend::{CubeDevice, DispatchDevice, WgpuDeviceKind};
 use burn::tensor::Device;
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+use burn::tensor::DeviceType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 /// Where tensors live and who computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,8 +69,14 @@ impl Backend {
         matches!(self, Self::Flex | Self::Ndarray)
     }
 
-    /// The devices of this backend that can be used now, best first.
+    /// The devices of this backend that can be used, best first. Looked for once in a process: it takes a while, and drivers
+    /// may write to standard error each time.
     pub fn adapters(self) -> Vec<Adapter> {
+        static FOUND: [OnceLock<Vec<Adapter>>; Backend::ALL.len()] = [const { OnceLock::new() }; Backend::ALL.len()];
+        FOUND[self as usize].get_or_init(|| self.find_adapters()).clone()
+    }
+
+    fn find_adapters(self) -> Vec<Adapter> {
         #[allow(deprecated)] // burn 0.22 deprecates `ndarray`; this project promises it for as long as burn has it.
         match self {
             Self::Auto => Self::ALL[1..].iter().flat_map(|backend| backend.adapters()).collect(),
@@ -74,13 +85,13 @@ impl Backend {
             #[cfg(feature = "ndarray")]
             Self::Ndarray => vec![Adapter::cpu(self, Device::ndarray())],
             #[cfg(feature = "wgpu")]
-            Self::Wgpu => gpus(self, burn::tensor::DeviceType::Wgpu),
+            Self::Wgpu => gpus(self, DeviceType::Wgpu),
             #[cfg(feature = "vulkan")]
-            Self::Vulkan => gpus(self, burn::tensor::DeviceType::Vulkan),
+            Self::Vulkan => gpus(self, DeviceType::Vulkan),
             #[cfg(feature = "metal")]
-            Self::Metal => gpus(self, burn::tensor::DeviceType::Metal),
+            Self::Metal => gpus(self, DeviceType::Metal),
             #[cfg(feature = "cuda")]
-            Self::Cuda => gpus(self, burn::tensor::DeviceType::Cuda),
+            Self::Cuda => gpus(self, DeviceType::Cuda),
             #[allow(unreachable_patterns)]
             _ => Vec::new(),
         }
@@ -116,25 +127,6 @@ impl Backend {
     }
 }
 
-/// The GPUs of a device type, real ones first.
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-fn gpus(backend: Backend, device_type: burn::tensor::DeviceType) -> Vec<Adapter> {
-    let mut adapters: Vec<_> = burn::tensor::Device::enumerate(device_type)
-        .into_vec()
-        .into_iter()
-        .map(|device| {
-            let text = format!("{:?}", device.as_dispatch());
-            // `... WgpuDevice { kind: DiscreteGpu(0), .. }`: the kind is what sets the adapters of a machine apart.
-            let kind = text.split("kind: ").nth(1).and_then(|rest| rest.split([',', ' ', '}']).next());
-            let name = kind.unwrap_or(&text).to_string();
-            // wgpu calls an adapter that the CPU emulates a `Cpu`; nothing else says it.
-            let is_software = backend != Backend::Cuda && name == "Cpu";
-            Adapter { backend, name, is_software, device }
-        })
-        .collect();
-    adapters.sort_by_key(|adapter| adapter.is_software);
-    adapters
-}
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -194,4 +186,27 @@ pub fn is_host(device: &Device) -> bool {
     ];
     // Equality of devices does not look at autodiff.
     hosts.contains(device)
+}
+
+/// The GPUs of a device type, real ones first.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn gpus(backend: Backend, device_type: DeviceType) -> Vec<Adapter> {
+    let devices = Device::enumerate(device_type).into_vec();
+    let mut adapters: Vec<_> = devices.into_iter().map(|device| gpu(backend, device)).collect();
+    adapters.sort_by_key(|adapter| adapter.is_software);
+    adapters
+}
+
+/// A GPU, called after what sets the adapters of a machine apart.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn gpu(backend: Backend, device: Device) -> Adapter {
+    let (name, is_software) = match device.as_dispatch() {
+        #[cfg(feature = "wgpu")]
+        DispatchDevice::Cube(CubeDevice::Wgpu(burn_wgpu::WgpuDevice { kind, .. })) => {
+            // wgpu calls an adapter that the CPU emulates a `Cpu`; nothing else says it.
+            (format!("{kind:?}"), *kind == WgpuDeviceKind::Cpu)
+        }
+        other => (format!("{other:?}"), false),
+    };
+    Adapter { backend, name, is_software, device }
 }

@@ -1,6 +1,7 @@
 //! Backends: the same model is the same on each, within the rounding of 32 bits.
 
 use crate::support::{GRADIENT_TOLERANCE, assert_close, closed_form_tensor, flex, gradients_by_path, wgpu};
+use crate::training::lookback;
 use burn::module::Module;
 use burn::tensor::Device;
 use lookback::backend::{Adapter, Backend};
@@ -151,7 +152,8 @@ fn a_gpu_writes_what_flex_writes() {
     let requests = [vec![4, 9, 13], vec![7], vec![], vec![5, 6, 16, 8]].map(Request::new);
     for (name, config) in models() {
         for beam_size in [1, 2] {
-            let decoding = DecodingConfig { beam_size, max_len_factor: 0.0, max_len_extra: 5, ..Default::default() };
+            let decoding =
+                DecodingConfig { beam_size, max_len_factor: Some(0.0), max_len_extra: Some(5), ..Default::default() };
             let [found, expected] = [&adapter.device, &flex()]
                 .map(|device| decode(&init(&config, device), &requests, &decoding, 1, |_| ()));
             for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
@@ -189,6 +191,16 @@ fn two_runs_on_one_backend_are_equal_to_the_bit() {
             assert_eq!(measure(&config, &adapter), measure(&config, &adapter), "{name} on {backend}");
         }
     }
+}
+
+#[test]
+fn looking_for_a_gpu_is_silent() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mut command = lookback(dir.path(), &["devices"]);
+    // Where it is unset, Mesa's drivers complain to standard error.
+    let output = command.env_remove("XDG_RUNTIME_DIR").output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
 #[test]
