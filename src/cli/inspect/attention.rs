@@ -43,21 +43,22 @@ pub(in crate::cli) struct InspectAttentionArgs {
     /// Where the maps go: a page (.html), a picture (.svg, .png) or numbers (.csv, .safetensors).
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Who looks at whom: cross, encoder or decoder [default: cross in pictures, all elsewhere].
-    #[arg(long)]
+    /// Who looks at whom in the maps of --out: cross, encoder or decoder [default: cross in pictures, all elsewhere].
+    #[arg(long, requires = "out")]
     part: Option<Part>,
-    /// A layer, counted from 1, "all" or "average".
-    #[arg(long, default_value = "all")]
-    layer: Choice,
-    /// A head, counted from 1, "all" or "average".
-    #[arg(long, default_value = "all")]
-    head: Choice,
+    /// The layer of the maps of --out, counted from 1, "all" or "average" [default: all].
+    #[arg(long, requires = "out")]
+    layer: Option<Choice>,
+    /// The head of the maps of --out, counted from 1, "all" or "average" [default: all].
+    #[arg(long, requires = "out")]
+    head: Option<Choice>,
     /// Only this sentence, counted from 1.
     #[arg(long, value_name = "N")]
     sentence: Option<usize>,
     /// Sentences of the run's own test data to look at when there is no --input.
-    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "input")]
-    sentences: usize,
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with_all = ["input", "sentence"],
+          value_parser = clap::value_parser!(u64).range(1..))]
+    sentences: u64,
     /// Right word alignments in Pharaoh format (0-0 1-2, words counted from 0, 1?2 for a possible one), for the alignment
     /// error rate of given targets.
     #[arg(long, value_name = "FILE", requires = "target")]
@@ -69,7 +70,7 @@ pub(in crate::cli) struct InspectAttentionArgs {
     #[arg(long)]
     backend: Option<Backend>,
     /// Beam size of the model's own translations.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "target")]
     beam: Option<usize>,
     /// One JSON object instead of tables.
     #[arg(long)]
@@ -79,6 +80,10 @@ pub(in crate::cli) struct InspectAttentionArgs {
 pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     // A wrong ending is said before the model works for minutes.
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
+    let files = [&args.input, &args.target, &args.alignments];
+    if files.into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
+        return Err(Error::message("standard input (-) can be read only once; give a file for the others"));
+    }
     let loaded = load(&args.run, args.backend)?;
     let written = written(&args, &loaded)?;
     let gold = gold(&args, &loaded, &written)?;
@@ -144,20 +149,25 @@ fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<(us
         None => {
             let pairs = dataset::pairs_of(&loaded.config.data, Split::Test, loaded.config.seed)
                 .map_err(|error| Error::message(format!("{error}; or give sentences with --input FILE")))?;
-            pairs.into_iter().take(args.sentence.unwrap_or(0).max(args.sentences)).map(|pair| pair.source).collect()
+            pairs.into_iter().take(args.sentence.unwrap_or(args.sentences as usize)).map(|pair| pair.source).collect()
         }
     };
     let n_lines = lines.len();
+    let origin = args.input.as_deref().unwrap_or(&args.run);
     let mut numbered: Vec<(usize, String)> = lines.into_iter().enumerate().map(|(i, line)| (i + 1, line)).collect();
     if let Some(number) = args.sentence {
-        if number == 0 || number > n_lines {
-            return Err(Error::message(format!("there is no sentence {number}; there are sentences 1 to {n_lines}")));
-        }
         numbered.retain(|(i, _)| *i == number);
+        let [(_, line)] = &numbered[..] else {
+            let message = format!("has no sentence {number}; it has sentences 1 to {n_lines}");
+            return Err(Error::file(origin, message));
+        };
+        if line.is_empty() {
+            let message = format!("sentence {number} is blank: there is nothing to look at; give another --sentence");
+            return Err(Error::file(origin, message));
+        }
     }
     numbered.retain(|(_, line)| !line.is_empty());
     if numbered.is_empty() {
-        let origin = args.input.as_deref().unwrap_or(&args.run);
         return Err(Error::file(origin, "has no sentence to look at: every line is blank"));
     }
     Ok((numbered, n_lines))
@@ -225,7 +235,8 @@ fn save(
     sentences: &[SentenceMaps],
     report: &tables::Report,
 ) -> Result<()> {
-    let selection = Selection { part: args.part, layer: args.layer, head: args.head };
+    let selection =
+        Selection { part: args.part, layer: args.layer.unwrap_or_default(), head: args.head.unwrap_or_default() };
     let select = |sentence: &SentenceMaps| selection.apply(sentence);
     match ending {
         "svg" | "png" => {
