@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// Seconds between two lines where standard error is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
+/// The shortest sentence whose time and memory are measured, in tokens.
+const SHORTEST_COST: usize = 16;
+
 #[derive(Args, Debug)]
 #[command(
     after_help = "Without CONFIG and --run the built-in comparison runs: one fixed context, attention and a Transformer learn to copy
@@ -56,9 +59,10 @@ pub(super) struct CompareArgs {
     /// What every model may spend: updates=N or minutes=M [default: as the configs say].
     #[arg(long)]
     budget: Option<Budget>,
-    /// First try so many learning rates and dropouts, the same for every model, and take the best.
-    #[arg(long, default_value_t = 0)]
-    tune: usize,
+    /// First try so many learning rates and dropouts, each config's own and then the same for every model, and take the
+    /// best.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    tune: Option<u64>,
     /// Change widths until every model has as many parameters as the first, within 5 %.
     #[arg(long)]
     match_parameters: bool,
@@ -66,15 +70,15 @@ pub(super) struct CompareArgs {
     /// training].
     #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
     lengths: Vec<usize>,
-    /// Sentences of each of these lengths.
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
-    per_length: u64,
+    /// Sentences of each of these lengths [default: 100].
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    per_length: Option<u64>,
     /// The longest sentence whose time and memory are measured, from 16 on in powers of two; 0 for none.
-    #[arg(long, default_value_t = 4096, value_name = "N")]
+    #[arg(long, default_value_t = 4096, value_name = "N", value_parser = cost_length)]
     max_cost_length: usize,
-    /// Seconds after which the measurement of one length is given up.
-    #[arg(long, default_value_t = 20.0, value_name = "SECONDS")]
-    cell_seconds: f64,
+    /// Seconds after which the measurement of one length is given up [default: 20].
+    #[arg(long, value_name = "SECONDS")]
+    cell_seconds: Option<f64>,
     /// Beam size of all models [default: as the first config says].
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
     beam: Option<u64>,
@@ -104,6 +108,7 @@ pub(super) struct CompareCellArgs {
 
 pub(super) fn run(args: CompareArgs) -> Result<()> {
     let is_built_in = args.configs.is_empty() && args.runs.is_empty();
+    check(&args)?;
     let options = Options {
         configs: args.configs,
         set: args.set,
@@ -113,23 +118,53 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         backend: args.backend,
         seeds: args.seeds.unwrap_or(if is_built_in { 3 } else { 1 }) as usize,
         budget: args.budget,
-        trials: args.tune,
+        trials: args.tune.unwrap_or(0) as usize,
         match_parameters: args.match_parameters,
         lengths: (!args.lengths.is_empty()).then_some(args.lengths),
-        per_length: args.per_length as usize,
-        cost_lengths: (4..=12).map(|power| 1 << power).filter(|length| *length <= args.max_cost_length).collect(),
-        cell_seconds: args.cell_seconds,
+        per_length: args.per_length.map(|n| n as usize),
+        cost_lengths: std::iter::successors(Some(SHORTEST_COST), |length| length.checked_mul(2))
+            .take_while(|length| *length <= args.max_cost_length)
+            .collect(),
+        cell_seconds: args.cell_seconds.unwrap_or(20.0),
         beam: args.beam.map(|beam| beam as usize),
         command: command_line(std::env::args().skip(1)),
     };
-    if !(options.cell_seconds > 0.0 && options.cell_seconds.is_finite()) {
-        return Err(Error::message(format!("--cell-seconds must be above 0, got {}", options.cell_seconds)));
-    }
     let bar = Bar::new();
     let comparison = compare(&options, &|status| bar.show(status))?;
     bar.finish();
     let page = files::write(&comparison, &options.out)?;
     print(&format!("{}the report is {}\n", words::summary(&comparison), page.display()))
+}
+
+/// Refuses options that have no effect on what is compared.
+fn check(args: &CompareArgs) -> Result<()> {
+    let of_training = [
+        ("--set", !args.set.is_empty()),
+        ("--sweep", !args.sweeps.is_empty()),
+        ("--seeds", args.seeds.is_some()),
+        ("--budget", args.budget.is_some()),
+        ("--tune", args.tune.is_some()),
+    ];
+    let is_trained = args.runs.is_empty() || !args.configs.is_empty();
+    if let Some((option, _)) = of_training.into_iter().find(|(_, is_given)| *is_given && !is_trained) {
+        return Err(Error::message(format!("{option} is for configs to train; every --run is trained already")));
+    }
+    match args.cell_seconds {
+        Some(_) if args.max_cost_length == 0 => {
+            Err(Error::message("--cell-seconds has no effect under --max-cost-length 0, which measures no times"))
+        }
+        Some(seconds) if !(seconds > 0.0 && seconds.is_finite()) => {
+            Err(Error::message(format!("--cell-seconds must be above 0 and finite, got {seconds}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn cost_length(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(length) if length == 0 || length >= SHORTEST_COST => Ok(length),
+        _ => Err(format!("must be 0 or at least {SHORTEST_COST}")),
+    }
 }
 
 /// Progress over everything: a bar on a terminal, else a line now and then.

@@ -7,12 +7,13 @@ use crate::report::comparison::{Contestant, Difference, Fact};
 use crate::training::Run;
 
 /// What a comparison of equals holds equal: a name for readers, and the keys of the config.
-const EQUAL: [(&str, &[&str]); 8] = [
+const EQUAL: [(&str, &[&str]); 9] = [
     ("training data", &["data.task", "data.n_train", "data.train", "data.filter", "data.hold_out_per_mille"]),
     ("tokenizer", &["tokenizer"]),
     ("tokens in a batch", &["training.batch_tokens", "training.accumulation"]),
     ("planned updates", &["training.max_updates"]),
     ("planned minutes", &["training.max_minutes"]),
+    ("score in training", &["training.score"]),
     ("early stopping", &["training.patience", "training.validate_every", "training.criterion"]),
     ("schedule", &["training.schedule", "training.warmup_updates", "training.final_fraction"]),
     (

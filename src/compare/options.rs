@@ -30,8 +30,8 @@ pub struct Options {
     pub match_parameters: bool,
     /// Lengths of generated sources, in the unit of the task; without it, the longest of training and 1.5, 2 and 4 times that.
     pub lengths: Option<Vec<usize>>,
-    /// Sentences of each of these lengths.
-    pub per_length: usize,
+    /// Sentences of each of these lengths; without it, [`PER_LENGTH`](super::test_set::PER_LENGTH).
+    pub per_length: Option<usize>,
     /// Lengths at which time and memory are measured, in tokens.
     pub cost_lengths: Vec<usize>,
     /// Seconds after which the measurement of one length is given up.

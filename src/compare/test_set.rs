@@ -3,28 +3,36 @@
 use super::options::Options;
 use super::plan::Entrant;
 use crate::config::{Config, differences};
-use crate::data::{Pair, Split, TaskConfig};
+use crate::data::{Pair, Sentence, Split, TaskConfig, TokenizerConfig};
 use crate::error::{Error, Result};
 use crate::report::comparison::{Group, GroupKind};
+use crate::scoring::LengthUnit;
 use crate::training::dataset;
 use std::collections::HashSet;
 
-/// Buckets that the lengths of a generated task are cut into.
+/// Buckets that the lengths of a generated task, or of words in letters, are cut into.
 const N_BUCKETS: usize = 5;
 /// The width of a bucket of text, in words.
 const TEXT_BUCKET: usize = 10;
 /// Times the longest source of training at which generated tasks are tested, unless lengths are asked for.
 const FACTORS: [f64; 4] = [1.0, 1.5, 2.0, 4.0];
 
+/// Sentences of each single length, unless another number is asked for.
+pub const PER_LENGTH: usize = 100;
+
 /// The test sentences and their groups.
 pub struct TestSet {
-    /// First the test set proper, then the sentences of single lengths.
+    /// First the test set proper, then the sentences of single lengths; each with its first reference.
     pub pairs: Vec<Pair>,
+    /// All references of each of them.
+    pub references: Vec<Vec<String>>,
     /// Sentences of the test set proper.
     pub n_proper: usize,
     /// The groups and the places of their sentences in `pairs`.
     pub groups: Vec<(Group, Vec<usize>)>,
-    /// The longest source of training, in words.
+    /// What lengths of sources are counted in.
+    pub unit: LengthUnit,
+    /// The longest source of training.
     pub trained_length: usize,
     /// Training pairs.
     pub train_pairs: usize,
@@ -49,19 +57,22 @@ pub fn words(text: &str) -> usize {
 pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
     let first = &entrants[0];
     let seed = first.config.seed;
-    let mut pairs = dataset::pairs_of(&first.config.data, Split::Test, seed)?;
+    let mut sentences = dataset::sentences_of(&first.config.data, Split::Test, seed)?;
     for other in &entrants[1..] {
-        if dataset::pairs_of(&other.config.data, Split::Test, seed)? != pairs {
-            return Err(different(first, other));
+        if dataset::sentences_of(&other.config.data, Split::Test, seed)? != sentences {
+            return Err(different(first, other, &sentences));
         }
     }
-    pairs.retain(|pair| !pair.source.is_empty() && !pair.target.is_empty());
-    let n_proper = pairs.len();
+    sentences.iter_mut().for_each(|sentence| sentence.references.retain(|reference| !reference.is_empty()));
+    sentences.retain(|sentence| !sentence.source.is_empty() && !sentence.references.is_empty());
+    let n_proper = sentences.len();
+    let unit = unit(entrants);
     let train = dataset::load(&first.config.data, seed)?.train;
-    let trained_length = train.iter().map(|pair| words(&pair.source)).max().unwrap_or(0);
-    let lengths: Vec<usize> = pairs.iter().map(|pair| words(&pair.source)).collect();
+    let trained_length = train.iter().map(|pair| unit.count(&pair.source)).max().unwrap_or(0);
+    let lengths: Vec<usize> = sentences.iter().map(|sentence| unit.count(&sentence.source)).collect();
     let mut groups = vec![group("all".into(), GroupKind::All, (0..n_proper).collect(), &lengths, trained_length)];
-    for (from, to) in bounds(&first.config, &lengths, trained_length) {
+    for (from, to) in bounds(first.config.data.task.is_some() || unit == LengthUnit::Letters, &lengths, trained_length)
+    {
         let indices: Vec<usize> = (0..n_proper).filter(|i| (from..=to).contains(&lengths[*i])).collect();
         if !indices.is_empty() {
             groups.push(group(format!("{from}-{to}"), GroupKind::Bucket, indices, &lengths, trained_length));
@@ -69,23 +80,47 @@ pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
     }
     let mut notes = Vec::new();
     for (length, made) in single_lengths(&first.config, options, seed, &mut notes)? {
-        let start = pairs.len();
-        pairs.extend(made);
-        let lengths: Vec<usize> = pairs.iter().map(|pair| words(&pair.source)).collect();
-        let indices = (start..pairs.len()).collect();
+        let start = sentences.len();
+        sentences.extend(made.into_iter().map(Sentence::from));
+        let lengths: Vec<usize> = sentences.iter().map(|sentence| unit.count(&sentence.source)).collect();
+        let indices = (start..sentences.len()).collect();
         groups.push(group(format!("length-{length}"), GroupKind::Length, indices, &lengths, trained_length));
     }
-    let sha256 = dataset::hash_of(&pairs);
-    Ok(TestSet { pairs, n_proper, groups, trained_length, train_pairs: train.len(), sha256, notes })
+    let pairs_of = |sentence: &Sentence| {
+        sentence.references.iter().map(|reference| Pair::new(&sentence.source, reference)).collect::<Vec<_>>()
+    };
+    let sha256 = dataset::hash_of(&sentences.iter().flat_map(pairs_of).collect::<Vec<_>>());
+    let pairs = sentences.iter().map(|sentence| pairs_of(sentence).swap_remove(0)).collect();
+    let references = sentences.into_iter().map(|sentence| sentence.references).collect();
+    Ok(TestSet { pairs, references, n_proper, groups, unit, trained_length, train_pairs: train.len(), sha256, notes })
 }
 
-fn different(first: &Entrant, other: &Entrant) -> Error {
-    let keys = differences(&first.config, &other.config);
-    let of_data = keys.iter().find(|(key, _, _)| key.starts_with("data."));
-    let why = match of_data {
-        Some((key, left, right)) => format!(": {key} is {left} in the one and {right} in the other"),
-        None => String::new(),
+/// Letters where every model reads text letter by letter. Generated tasks know the lengths that they make in words.
+fn unit(entrants: &[Entrant]) -> LengthUnit {
+    let reads_letters = |entrant: &Entrant| {
+        let config = &entrant.config;
+        config.data.task.is_none() && matches!(config.tokenizer.source(), TokenizerConfig::Char(_))
     };
+    if entrants.iter().all(reads_letters) { LengthUnit::Letters } else { LengthUnit::Words }
+}
+
+/// Names the keys that change the test data of `first` when they alone are taken from `other`; all keys of the data if it
+/// takes several at once.
+fn different(first: &Entrant, other: &Entrant, sentences: &[Sentence]) -> Error {
+    let keys = differences(&first.config, &other.config);
+    let of_data: Vec<_> = keys.iter().filter(|(key, _, _)| key.starts_with("data.")).collect();
+    let matters = |key: &str| match first.config.with_key_of(&other.config, key) {
+        Ok(config) => {
+            let found = dataset::sentences_of(&config.data, Split::Test, first.config.seed);
+            found.map_or(true, |found| found != sentences)
+        }
+        Err(_) => true,
+    };
+    let decisive: Vec<_> = of_data.iter().copied().filter(|(key, _, _)| matters(key)).collect();
+    let named = if decisive.is_empty() { of_data } else { decisive };
+    let texts: Vec<String> =
+        named.iter().map(|(key, left, right)| format!("{key} is {left} in the one and {right} in the other")).collect();
+    let why = if texts.is_empty() { String::new() } else { format!(": {}", texts.join(", ")) };
     Error::message(format!(
         "{} and {} have different test data{why}; only models tested on the same sentences can be compared",
         first.name, other.name
@@ -102,13 +137,14 @@ fn group(id: String, kind: GroupKind, indices: Vec<usize>, lengths: &[usize], tr
     (group, indices)
 }
 
-/// The buckets of the test set proper; one ends where the training data end.
-fn bounds(config: &Config, lengths: &[usize], trained: usize) -> Vec<(usize, usize)> {
+/// The buckets of the test set proper: a few equal ones where sources `are_short`, else tens. One ends where the training
+/// data end.
+fn bounds(are_short: bool, lengths: &[usize], trained: usize) -> Vec<(usize, usize)> {
     let longest = lengths.iter().copied().max().unwrap_or(0);
     let shortest = lengths.iter().copied().min().unwrap_or(0).max(1);
-    let mut ends: Vec<usize> = match config.data.task {
-        Some(_) => (1..=N_BUCKETS).map(|i| shortest - 1 + (longest + 1 - shortest) * i / N_BUCKETS).collect(),
-        None => (1..=longest.div_ceil(TEXT_BUCKET)).map(|i| i * TEXT_BUCKET).collect(),
+    let mut ends: Vec<usize> = match are_short {
+        true => (1..=N_BUCKETS).map(|i| shortest - 1 + (longest + 1 - shortest) * i / N_BUCKETS).collect(),
+        false => (1..=longest.div_ceil(TEXT_BUCKET)).map(|i| i * TEXT_BUCKET).collect(),
     };
     if trained < longest {
         ends.push(trained);
@@ -127,15 +163,15 @@ fn single_lengths(
     seed: u64,
     notes: &mut Vec<String>,
 ) -> Result<Vec<(usize, Vec<Pair>)>> {
-    let Some(task) = &config.data.task else {
-        if options.lengths.is_some() {
-            return Err(Error::message(
-                "--lengths is for generated tasks; text has the lengths that it has, leave the option out",
-            ));
-        }
-        return Ok(Vec::new());
+    let Some((task, longest)) = config.data.task.as_ref().and_then(|task| Some((task, longest_of(task)?))) else {
+        let given = [("--lengths", options.lengths.is_some()), ("--per-length", options.per_length.is_some())];
+        let given = given.into_iter().find(|(_, is_given)| *is_given);
+        return given.map_or(Ok(Vec::new()), |(option, _)| {
+            Err(Error::message(format!(
+                "{option} is for generated tasks with lengths; these data have the lengths that they have, leave the option out"
+            )))
+        });
     };
-    let Some(longest) = longest_of(task) else { return Ok(Vec::new()) };
     let wanted = match &options.lengths {
         Some(lengths) => lengths.clone(),
         None => FACTORS.iter().map(|factor| (factor * longest as f64).round() as usize).collect(),
@@ -145,7 +181,7 @@ fn single_lengths(
     for length in wanted.into_iter().filter(|length| seen.insert(*length)) {
         let mut task = task.clone();
         task.set_lengths(Some(length), Some(length))?;
-        match task.generate(Split::Test, options.per_length, seed) {
+        match task.generate(Split::Test, options.per_length.unwrap_or(PER_LENGTH), seed) {
             Ok(made) => found.push((length, made)),
             Err(error) if options.lengths.is_some() => return Err(error),
             Err(error) => notes.push(format!("There are no sentences of length {length}: {error}")),

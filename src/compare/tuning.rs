@@ -1,4 +1,4 @@
-//! A small search for a learning rate and dropout, the same for every contestant: no model is beaten because only the other
+//! A small search for a learning rate and dropout, as long for every contestant: no model is beaten because only the other
 //! one was tuned.
 
 use super::measure::curves;
@@ -20,12 +20,21 @@ use std::path::PathBuf;
 const RATES: [f64; 2] = [3e-4, 1e-2];
 /// Dropout is drawn from these.
 const DROPOUTS: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
-/// A trial gets this part of the updates of a run.
+/// The part of the updates of a run that a trial makes.
 const PART: f64 = 0.25;
-/// Fewer updates than this tell nothing.
+/// A trial makes at least so many updates, as far as the run does: fewer tell nothing.
 const FEWEST_UPDATES: u64 = 100;
 
-/// The learning rate and dropout of trial `trial`, counted from 1: the same for every contestant.
+/// The learning rate and dropout of trial `trial`, counted from 1: first what the config itself has, then the same for every
+/// contestant.
+pub fn settings(config: &Config, trial: usize) -> (f64, f64) {
+    match trial {
+        0 | 1 => (config.training.learning_rate, dropout_of(config)),
+        _ => candidate(1, trial - 1),
+    }
+}
+
+/// The `trial`-th random learning rate and dropout, counted from 1.
 pub fn candidate(seed: u64, trial: usize) -> (f64, f64) {
     let mut rng = random::stream(seed, "compare/tune", trial as u64);
     let rate = (RATES[0].ln() + rng.unit() * (RATES[1] / RATES[0]).ln()).exp();
@@ -75,7 +84,7 @@ pub fn tune(
 ) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     for trial in 1..=options.trials {
-        let (learning_rate, dropout_rate) = candidate(1, trial);
+        let (learning_rate, dropout_rate) = settings(&entrant.config, trial);
         let mut config = entrant.config.clone();
         set(&mut config, (learning_rate, dropout_rate));
         let training = &mut config.training;
@@ -85,13 +94,28 @@ pub fn tune(
         training.validate_every = training.validate_every.min(training.max_updates.div_ceil(2));
         training.patience = 0;
         let folder = folder(entrant, options, trial);
-        let what = format!("tuning {}: trial {trial} of {}", entrant.name, options.trials);
+        let length = match training.max_minutes {
+            Some(minutes) => format!("{minutes:.1} minutes"),
+            None => format!("{} of {} updates", training.max_updates, entrant.config.training.max_updates),
+        };
+        let what = format!("tuning {}: trial {trial} of {}, {length}", entrant.name, options.trials);
         run_to_end(&config, &folder, adapter, &options.command, progress, (&what, work))?;
         let valid_loss = least_valid_loss(&Run::open(&folder)?, adapter)?;
         let contestant = entrant.name.clone();
         // Those that were planned have no end where minutes are the budget.
         let updates = finished(&folder, &config)?.updates;
-        trials.push(Trial { contestant, trial, learning_rate, dropout_rate, updates, valid_loss, is_chosen: false });
+        let run_updates = config.training.max_minutes.is_none().then_some(entrant.config.training.max_updates);
+        let is_chosen = false;
+        trials.push(Trial {
+            contestant,
+            trial,
+            learning_rate,
+            dropout_rate,
+            updates,
+            run_updates,
+            valid_loss,
+            is_chosen,
+        });
     }
     let best = (0..trials.len()).min_by(|a, b| trials[*a].valid_loss.total_cmp(&trials[*b].valid_loss));
     if let Some(best) = best {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const LITTLE: f32 = 0.1;
 /// Sentences of each group in which left-out words are counted.
 const PER_GROUP: usize = 10;
-/// The longest sentence whose map is kept, in words.
+/// The longest sentence whose map is kept.
 const LONGEST_MAP: usize = 120;
 
 /// The left-out words of one sentence.
@@ -38,7 +38,7 @@ pub struct Looked {
 
 /// The sentences whose maps are shown: what they are and their places in the test set.
 pub fn chosen(test: &TestSet) -> Vec<(String, usize)> {
-    let length = |i: usize| crate::compare::test_set::words(&test.pairs[i].source);
+    let length = |i: usize| test.unit.count(&test.pairs[i].source);
     let proper = || (0..test.n_proper).filter(|i| length(*i) <= LONGEST_MAP);
     let seen = || proper().filter(|i| length(*i) <= test.trained_length);
     let mut found: Vec<(String, usize)> = Vec::new();
@@ -105,6 +105,7 @@ pub fn aligned(looked: &[(String, Looked)], test: &TestSet) -> Vec<AlignedSenten
             what,
             source: pair.source.clone(),
             reference: pair.target.clone(),
+            other_references: test.references[i][1..].to_vec(),
             maps: looked.iter().filter_map(of_contestant).collect(),
         }
     };

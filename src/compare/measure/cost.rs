@@ -9,7 +9,7 @@ use crate::compare::progress::{Progress, check_signal};
 use crate::compare::store::{Store, write};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::models::Vocabularies;
+use crate::models::{ModelConfig, Vocabularies};
 use crate::report::comparison::{Cost, CostKind};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -42,13 +42,22 @@ pub struct Bench<'a> {
 }
 
 impl Bench<'_> {
+    /// What an entrant is measured with: time and memory depend on its architecture, and on nothing else of its config.
+    pub fn config(&self, entrant: &Entrant) -> Result<Config> {
+        let mut config = Config::load(None, &[])?;
+        config.backend = self.backend;
+        config.model = entrant.config.model.clone();
+        unify_dropout(&mut config.model);
+        Ok(config)
+    }
+
     /// Every length of an entrant, together `work`; after one that was not finished, longer ones of its kind are left out.
     ///
     /// # Errors
     /// If a process cannot be started, or a signal comes.
     pub fn costs(&self, entrant: &Entrant, progress: &mut Progress, work: f64) -> Result<Vec<Cost>> {
         let path = self.store.file(&format!("{}.cost.toml", entrant.name));
-        write(&path, &self.config(entrant).to_toml())?;
+        write(&path, &self.config(entrant)?.to_toml())?;
         let mut rows = Vec::new();
         let model = &entrant.config.model;
         let kinds = [CostKind::Update, CostKind::Decode];
@@ -92,17 +101,12 @@ impl Bench<'_> {
         Ok(rows)
     }
 
-    /// Cells run where the comparison does, whatever a finished run was trained on.
-    fn config(&self, entrant: &Entrant) -> Config {
-        Config { backend: self.backend, ..entrant.config.clone() }
-    }
-
     /// What a cell came to, and whether it was there.
     fn outcome(&self, entrant: &Entrant, config: &Path, kind: CostKind, length: usize) -> Result<(Outcome, bool)> {
         let v = self.vocabularies;
         // What a GPU takes does not depend on them.
         let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
-        let config_text = self.config(entrant).to_toml();
+        let config_text = self.config(entrant)?.to_toml();
         let key = format!("{config_text} {v:?} {} {length} {} {threads}", kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}", entrant.name, kind.name());
         self.store.get(&name, &key, || {
@@ -162,6 +166,34 @@ impl Bench<'_> {
             _ => Outcome::Unfinished(format!("ended with {ended}")),
         })
     }
+}
+
+/// One rate for all that is dropped: it takes as long whatever the rate is.
+fn unify_dropout(model: &mut ModelConfig) {
+    let unified = |rate: f64| if rate > 0.0 { 0.1 } else { 0.0 };
+    match model {
+        ModelConfig::Rnn(config) => config.dropout_rate = unified(config.dropout_rate),
+        ModelConfig::Transformer(config) => {
+            config.embedding_dropout_rate = Some(unified(config.embedding_dropout_rate()));
+            for rate in
+                [&mut config.dropout_rate, &mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
+            {
+                *rate = unified(*rate);
+            }
+        }
+    }
+}
+
+/// What to say of contestants that were not measured themselves; nothing where all were.
+pub fn note_of_shared(costs: &[Cost]) -> Option<String> {
+    let mut pairs: Vec<(&str, &str)> =
+        costs.iter().filter_map(|cost| Some((cost.same_as.as_deref()?, cost.contestant.as_str()))).collect();
+    pairs.dedup();
+    let texts: Vec<String> = pairs.into_iter().map(|(measured, other)| format!("{other} is as {measured}")).collect();
+    (!texts.is_empty()).then(|| {
+        let texts = texts.join(", ");
+        format!("Time and memory depend on the architecture alone and were measured once for each: {texts}.")
+    })
 }
 
 /// What to say of times that were measured while the machine had more to do than it has cores; nothing otherwise.

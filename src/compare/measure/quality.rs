@@ -2,10 +2,9 @@
 
 use super::translations::Translation;
 use crate::compare::test_set::TestSet;
-use crate::data::Pair;
 use crate::error::Result;
-use crate::report::comparison::{Quality, Score};
-use crate::scoring::{Bleu, Bootstrap, Chrf, Scorer, SentenceStatistics, Summable};
+use crate::report::comparison::{Quality, Score, key_of, metric_of};
+use crate::scoring::{Bleu, Bootstrap, Chrf, Metric, Scorer, SentenceStatistics, Summable};
 use std::ops::AddAssign;
 
 /// The statistics of one sentence for each seed. A score of several seeds is the mean of their scores.
@@ -31,17 +30,16 @@ pub struct Scored {
 }
 
 impl Scored {
-    /// Scores what each seed wrote.
+    /// Scores what each seed wrote, given all references of each sentence.
     ///
     /// # Errors
     /// If there are no sentences.
-    pub fn new(name: &str, by_seed: &[Vec<Translation>], pairs: &[Pair], lowercase: bool) -> Result<Self> {
+    pub fn new(name: &str, by_seed: &[Vec<Translation>], references: &[Vec<String>], lowercase: bool) -> Result<Self> {
         let scorer = scorer(lowercase);
-        let references: Vec<&str> = pairs.iter().map(|pair| pair.target.as_str()).collect();
-        let mut sentences = vec![BySeed::default(); pairs.len()];
+        let mut sentences = vec![BySeed::default(); references.len()];
         for translations in by_seed {
             let texts: Vec<&str> = translations.iter().map(|translation| translation.text.as_str()).collect();
-            for (sentence, statistics) in sentences.iter_mut().zip(scorer.statistics(&texts, &references)?) {
+            for (sentence, statistics) in sentences.iter_mut().zip(scorer.statistics_any(&texts, references)?) {
                 sentence.0.push(statistics);
             }
         }
@@ -62,13 +60,15 @@ fn scorer(lowercase: bool) -> Scorer {
     }
 }
 
-/// The names of the scores that fit the task, the most telling first.
-pub fn metrics(is_generated: bool) -> Vec<String> {
-    let names: &[&str] = match is_generated {
-        true => &["sequence_accuracy", "token_accuracy"],
-        false => &["bleu", "chrf", "token_accuracy", "sequence_accuracy"],
+/// The names of the scores of a comparison: first the one that training is watched by, then others that fit.
+pub fn metrics(score: Metric, is_generated: bool) -> Vec<String> {
+    let is_of_text = matches!(score, Metric::Bleu | Metric::Chrf);
+    let others: &[Metric] = match is_generated || !is_of_text {
+        true => &[Metric::SequenceAccuracy, Metric::TokenAccuracy],
+        false => &[Metric::Bleu, Metric::Chrf, Metric::TokenAccuracy, Metric::SequenceAccuracy],
     };
-    names.iter().map(|name| name.to_string()).collect()
+    let others = others.iter().filter(|metric| **metric != score);
+    std::iter::once(&score).chain(others).map(|metric| key_of(*metric)).collect()
 }
 
 /// The mean over the seeds of the score called `metric`.
@@ -76,13 +76,11 @@ pub fn value(metric: &str, sum: &BySeed) -> f64 {
     sum.0.iter().map(|statistics| of_seed(metric, statistics)).sum::<f64>() / sum.0.len().max(1) as f64
 }
 
+/// Percentages as fractions of 1.
 fn of_seed(metric: &str, sum: &SentenceStatistics) -> f64 {
-    match metric {
-        "bleu" => Bleu::default().score(&sum.bleu).score,
-        "chrf" => sum.chrf.score(),
-        "token_accuracy" => sum.tokens.value_or(1.0),
-        _ => sum.sequences.value_or(1.0),
-    }
+    let metric = metric_of(metric);
+    let value = metric.of_statistics(sum);
+    if metric.unit().is_some() { value / 100.0 } else { value }
 }
 
 /// The scores of a contestant in every group.

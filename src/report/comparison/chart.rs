@@ -263,7 +263,8 @@ fn draw_series(svg: &mut Svg, plane: &Plane, series: &Series) {
         svg.raw(&format!(r#"<path d="{path}" fill="none" {}/>"#, stroke(series.place)));
     }
     for (x, y, point) in &placed {
-        if let Some([low, high]) = point.interval
+        if series.is_marked
+            && let Some([low, high]) = point.interval
             && let (Some(low), Some(high)) = (plane.y(low), plane.y(high))
         {
             let [x, low, high] = [*x, low, high].map(number);

@@ -3,6 +3,7 @@
 use super::measured::{
     AlignedSentence, Cost, Crossing, Curve, Faults, Growth, PositionAccuracy, Quality, Significance, Threshold,
 };
+use crate::scoring::LengthUnit;
 use serde::{Deserialize, Serialize};
 
 /// The version of the layout of `results.json`.
@@ -74,7 +75,10 @@ pub struct Task {
     pub name: String,
     /// Whether the data are generated.
     pub is_generated: bool,
-    /// The longest source in training, in words.
+    /// What lengths of sources are counted in: words, or letters where every model reads letter by letter.
+    #[serde(default)]
+    pub length_unit: LengthUnit,
+    /// The longest source in training.
     pub trained_length: usize,
     /// Training pairs.
     pub train_pairs: usize,
@@ -124,6 +128,9 @@ pub struct Contestant {
     pub train_tokens: Vec<u64>,
     /// Seconds of training, by seed.
     pub train_seconds: Vec<f64>,
+    /// Answers to test sentences that the model did not end, so that they were cut at the length cap, by seed.
+    #[serde(default)]
+    pub cut_answers: Vec<usize>,
     /// Floating-point operations of training for each target token, at the trained length: closed form.
     pub training_flops_per_token: f64,
     /// The same for writing.
@@ -161,6 +168,9 @@ pub struct Trial {
     pub dropout_rate: f64,
     /// Updates that it made.
     pub updates: u64,
+    /// Updates of a whole run; none where minutes are the budget.
+    #[serde(default)]
+    pub run_updates: Option<u64>,
     /// The least cross-entropy on the validation data, in nats per target token.
     pub valid_loss: f64,
     /// Whether it was taken.
@@ -187,11 +197,11 @@ pub struct Group {
     pub id: String,
     /// What it is.
     pub kind: GroupKind,
-    /// The shortest source, in words.
+    /// The shortest source.
     pub from: usize,
-    /// The longest source, in words.
+    /// The longest source.
     pub to: usize,
-    /// The mean length of the sources, in words.
+    /// The mean length of the sources.
     pub mean_length: f64,
     /// Sentences.
     pub sentences: usize,
@@ -217,6 +227,11 @@ impl Comparison {
     /// The most telling score of the task.
     pub fn headline(&self) -> &str {
         self.metrics.first().map_or("sequence_accuracy", String::as_str)
+    }
+
+    /// All test sentences, those of single lengths included.
+    pub fn n_sentences(&self) -> usize {
+        self.groups.iter().filter(|group| group.kind != GroupKind::Bucket).map(|group| group.sentences).sum()
     }
 
     /// Whether more than one seed was trained.

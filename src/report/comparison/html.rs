@@ -2,7 +2,7 @@
 
 use super::chart::{COLOURS, Chart, SHADE};
 use super::charts::charts;
-use super::data::Comparison;
+use super::data::{Comparison, GroupKind};
 use super::measured::{AlignedSentence, Map};
 use super::tables::{Cell, Table, tables};
 use super::words::findings;
@@ -115,10 +115,11 @@ fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
         _ => "One seed each. ".into(),
     };
     let lead = format!(
-        "{models}, {} training pairs of up to {} words, {} test sentences. {seeds}Answers are written {}.",
+        "{models}, {} training pairs of up to {} {}, {}. {seeds}Answers are written {}.",
         task.train_pairs,
         task.trained_length,
-        comparison.groups.iter().filter(|g| g.kind != super::GroupKind::Bucket).map(|g| g.sentences).sum::<usize>(),
+        task.length_unit.name(),
+        test_sentences(comparison),
         comparison.decoding
     );
     let mut text = format!(
@@ -129,6 +130,21 @@ fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
         let _ = write!(text, "<a href=\"#{id}\">{}</a>", escape(title));
     }
     text + "</nav>\n"
+}
+
+/// The test set proper, and what was made for single lengths.
+pub fn test_sentences(comparison: &Comparison) -> String {
+    let proper = comparison.task.test_sentences;
+    let of_length: Vec<_> = comparison.groups.iter().filter(|group| group.kind == GroupKind::Length).collect();
+    let lengths: Vec<String> = of_length.iter().map(|group| group.label()).collect();
+    match &lengths[..] {
+        [] => format!("{proper} test sentences"),
+        [length] => format!("{proper} test sentences and {} of {length} words", of_length[0].sentences),
+        [lengths @ .., last] => {
+            let (n, lengths) = (of_length[0].sentences, lengths.join(", "));
+            format!("{proper} test sentences and {n} of each of the lengths {lengths} and {last}")
+        }
+    }
 }
 
 /// A chart whose colours follow the reader's theme.
@@ -225,7 +241,8 @@ fn alignments(comparison: &Comparison) -> String {
 }
 
 fn verdict(map: &Map, sentence: &AlignedSentence) -> String {
-    let verdict = if map.text == sentence.reference { "right" } else { "not the reference" };
+    let is_right = std::iter::once(&sentence.reference).chain(&sentence.other_references).any(|text| *text == map.text);
+    let verdict = if is_right { "right" } else { "not the reference" };
     format!("{}: {} tokens written, {verdict}", map.contestant, map.rows.len().saturating_sub(1))
 }
 

@@ -17,7 +17,7 @@ pub struct Quality {
 /// A score, how far it depends on the choice of test sentences, and how far on the seed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Score {
-    /// `bleu` and `chrf` go from 0 to 100; `sequence_accuracy` and `token_accuracy` are fractions of 1.
+    /// `bleu` and `chrf` go from 0 to 100; accuracies and error rates are fractions of 1.
     pub metric: String,
     /// The mean over the seeds.
     pub score: f64,
@@ -134,6 +134,9 @@ pub struct Cost {
     pub load: Option<f64>,
     /// Why there are no seconds.
     pub unfinished: Option<String>,
+    /// The contestant that was measured, where this one has the same architecture.
+    #[serde(default)]
+    pub same_as: Option<String>,
 }
 
 /// How a cost grows: the slope of its logarithm over that of the length, on the longer half of the lengths.
@@ -203,6 +206,9 @@ pub struct AlignedSentence {
     pub source: String,
     /// The reference.
     pub reference: String,
+    /// Other references, as right as it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_references: Vec<String>,
     /// One for each contestant that has attention.
     pub maps: Vec<Map>,
 }
@@ -231,8 +237,8 @@ pub struct Threshold {
     pub metric: String,
     /// What counts as good.
     pub level: f64,
-    /// The longest source of the last group before the first that is not good, in words.
+    /// The longest source of the last group before the first that is not good.
     pub longest_above: Option<usize>,
-    /// The shortest source of the first group that is not good, in words.
+    /// The shortest source of the first group that is not good.
     pub first_below: Option<usize>,
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Comparison`] is the whole of `results.json`; the schema is described in `docs/compare.md`. Everything else here knows that
 //! type and nothing of models, runs or training: [`charts`] and [`tables`] choose what is shown, [`chart`] draws, [`words`] says
-//! it in sentences, [`html`] puts it on one page and [`files`] writes it all.
+//! it in sentences, [`score`] knows scores by their names, [`html`] puts it on one page and [`files`] writes it all.
 
 pub mod chart;
 pub mod charts;
@@ -12,10 +12,13 @@ pub mod html;
 mod marker;
 mod measured;
 mod scale;
+pub mod score;
 pub mod tables;
 pub mod words;
 
 pub use data::{Comparison, Contestant, Difference, FORMAT, Fact, Group, GroupKind, Resampling, Task, Trial};
+pub use score::{key_of, metric_of};
+
 pub use measured::{
     AlignedSentence, Cost, CostKind, Crossing, Curve, CurvePoint, Faults, Growth, Map, PositionAccuracy, Quality,
     Score, Significance, Threshold,

@@ -1,9 +1,11 @@
 //! What was found, in sentences. Each is made from the numbers of the comparison, whichever way they point.
 
-use super::charts::{metric_label, percent};
+use super::charts::cost_name;
 use super::data::{Comparison, Group, GroupKind};
 use super::measured::{Crossing, Significance};
 use super::scale::short;
+use super::score::{is_better, metric_of, noun, shown};
+use crate::scoring::Metric;
 
 /// The findings, most important first.
 pub fn findings(comparison: &Comparison) -> Vec<String> {
@@ -12,9 +14,11 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
     found.extend(comparison.contestants.iter().filter_map(|contestant| with_length(comparison, &contestant.name)));
     found.extend(beyond(comparison));
     found.extend(thresholds(comparison));
+    found.extend(cut(comparison));
     found.extend(comparison.contestants.iter().filter_map(|contestant| forgotten(comparison, &contestant.name)));
     found.extend(growth(comparison));
-    found.extend(comparison.crossings.iter().filter(|crossing| crossing.of == "seconds").map(crossing));
+    let of_seconds = comparison.crossings.iter().filter(|crossing| crossing.of == "seconds");
+    found.extend(of_seconds.map(|row| crossing(comparison, row)));
     found
 }
 
@@ -34,16 +38,6 @@ pub fn summary(comparison: &Comparison) -> String {
     text
 }
 
-/// A score as a reader sees it, such as `93.1 %`.
-fn shown(metric: &str, value: f64) -> String {
-    let unit = if metric.ends_with("accuracy") { " %" } else { "" };
-    format!("{:.1}{unit}", percent(metric, value))
-}
-
-fn noun(metric: &str) -> &'static str {
-    metric_label(metric).trim_end_matches(" (%)")
-}
-
 /// The order on the whole test set, and which steps of it are more than luck.
 fn overall(comparison: &Comparison) -> Option<String> {
     let metric = comparison.headline();
@@ -55,8 +49,12 @@ fn overall(comparison: &Comparison) -> Option<String> {
         })
         .collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    if metric_of(metric).lower_is_better() {
+        ranked.reverse();
+    }
     let scores: Vec<String> = ranked.iter().map(|(name, score)| format!("{name} {}", shown(metric, *score))).collect();
-    let mut text = format!("On the whole test set ({}): {}.", noun(metric), scores.join(", "));
+    let less = if metric_of(metric).lower_is_better() { ", less is better" } else { "" };
+    let mut text = format!("On the whole test set ({}{less}): {}.", noun(metric), scores.join(", "));
     for pair in ranked.windows(2) {
         let row = test_between(comparison, pair[0].0, pair[1].0, "all", metric)?;
         let verdict = if row.is_significant { "is significant" } else { "may be luck" };
@@ -92,17 +90,18 @@ fn with_length(comparison: &Comparison, name: &str) -> Option<String> {
     let [short, long] = [first, last].map(|group| comparison.score(name, &group.id, metric));
     let (short, long) = (short?, long?);
     // Only intervals that leave each other out are called a change.
-    let verb = if long.high < short.low {
-        "falls"
-    } else if long.low > short.high {
-        "rises"
-    } else {
+    let verb = if long.high >= short.low && long.low <= short.high {
         "holds"
+    } else if is_better(metric, long.score, short.score) {
+        "gets better"
+    } else {
+        "gets worse"
     };
     Some(format!(
-        "{name} {verb} with length within what training has seen: {} at {} words, {} at {}.",
+        "{name} {verb} with length within what training has seen: {} at {} {}, {} at {}.",
         shown(metric, short.score),
         first.label(),
+        comparison.task.length_unit.name(),
         shown(metric, long.score),
         last.label()
     ))
@@ -118,16 +117,17 @@ fn beyond(comparison: &Comparison) -> Vec<String> {
             let score = comparison.score(&contestant.name, &group.id, metric)?;
             let second =
                 second.and_then(|metric| Some((metric, comparison.score(&contestant.name, &group.id, metric)?)));
-            let second = second.map_or(String::new(), |(metric, score)| match metric.as_str() {
-                "token_accuracy" => format!(" ({} of tokens)", shown(metric, score.score)),
+            let second = second.map_or(String::new(), |(metric, score)| match metric_of(metric) {
+                Metric::TokenAccuracy => format!(" ({} of tokens)", shown(metric, score.score)),
                 _ => format!(" ({} {})", noun(metric), shown(metric, score.score)),
             });
             Some(format!("{} {}{second}", contestant.name, shown(metric, score.score)))
         });
         let times = group.mean_length / comparison.task.trained_length.max(1) as f64;
         format!(
-            "Never seen in training, {} words ({times:.1} times the longest): {}.",
+            "Never seen in training, {} {} ({times:.1} times the longest): {}.",
             group.label(),
+            comparison.task.length_unit.name(),
             scores.collect::<Vec<_>>().join(", ")
         )
     };
@@ -135,22 +135,34 @@ fn beyond(comparison: &Comparison) -> Vec<String> {
 }
 
 fn thresholds(comparison: &Comparison) -> Vec<String> {
+    let unit = comparison.task.length_unit.name();
     let of_row = |row: &super::Threshold| {
         let level = shown(&row.metric, row.level);
         let name = &row.contestant;
         match (row.longest_above, row.first_below) {
             (Some(above), Some(below)) => {
                 format!(
-                    "{name} stays at {level} or more up to {above} words; at the next length tested, {below}, it is below."
+                    "{name} stays at {level} or more up to {above} {unit}; at the next length tested, {below}, it is below."
                 )
             }
             (Some(above), None) => {
-                format!("{name} stays at {level} or more at every length tested, up to {above} words.")
+                format!("{name} stays at {level} or more at every length tested, up to {above} {unit}.")
             }
             (None, _) => format!("{name} is below {level} at every length tested."),
         }
     };
     comparison.thresholds.iter().map(of_row).collect()
+}
+
+/// Who did not end all of its answers.
+fn cut(comparison: &Comparison) -> Option<String> {
+    let n = comparison.n_sentences();
+    let of_contestant = |contestant: &super::Contestant| {
+        let cut: usize = contestant.cut_answers.iter().sum();
+        (cut > 0).then(|| format!("{} {cut} of {}", contestant.name, n * contestant.cut_answers.len()))
+    };
+    let texts: Vec<String> = comparison.contestants.iter().filter_map(of_contestant).collect();
+    (!texts.is_empty()).then(|| format!("Answers that were cut at the length cap: {}.", texts.join(", ")))
 }
 
 /// The tenth of the sentence in which most is forgotten, where it differs from the best one.
@@ -183,7 +195,7 @@ fn growth(comparison: &Comparison) -> Option<String> {
             let (first, last) = (row.lengths.first().unwrap_or(&0), row.lengths.last().unwrap_or(&0));
             format!(
                 "{} with the power {:.2} ({first}-{last} tokens; in theory {} in the end)",
-                row.contestant,
+                cost_name(comparison, &row.contestant),
                 row.exponent,
                 short(row.theory)
             )
@@ -192,13 +204,15 @@ fn growth(comparison: &Comparison) -> Option<String> {
     (!texts.is_empty()).then(|| format!("The time of an update grows with length: {}.", texts.join(", ")))
 }
 
-fn crossing(crossing: &Crossing) -> String {
+fn crossing(comparison: &Comparison, crossing: &Crossing) -> String {
     let what = match crossing.kind {
         super::CostKind::Update => "An update of",
         super::CostKind::Decode => "Writing with",
     };
     format!(
         "{what} {} takes longer than with {} from about {:.0} tokens on.",
-        crossing.dearer, crossing.cheaper, crossing.length
+        cost_name(comparison, &crossing.dearer),
+        cost_name(comparison, &crossing.cheaper),
+        crossing.length
     )
 }

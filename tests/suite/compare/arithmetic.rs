@@ -3,16 +3,19 @@
 use super::{scored, test_set, written};
 use lookback::compare::measure::growth::{exponent, last_crossing};
 use lookback::compare::measure::positions::{needed, positions};
-use lookback::compare::measure::quality::{Scored, deviation, quality};
+use lookback::compare::measure::quality::{self, Scored, deviation, quality};
 use lookback::compare::measure::significance::significance;
 use lookback::compare::measure::translations::Translation;
 use lookback::compare::measure::{faults, theory};
 use lookback::compare::progress::Progress;
-use lookback::compare::tuning::candidate;
+use lookback::compare::test_set::TestSet;
+use lookback::compare::tuning::{self, candidate, settings, trial_updates};
 use lookback::compare::{Budget, Status, Sweep, sweep::combinations};
+use lookback::config::Config;
 use lookback::data::{Pair, TaskConfig};
 use lookback::models::{ModelConfig, TransformerConfig, Vocabularies};
-use lookback::scoring::Bootstrap;
+use lookback::report::comparison::charts::band;
+use lookback::scoring::{Bootstrap, Metric};
 use serde::Deserialize;
 
 #[test]
@@ -166,7 +169,7 @@ fn a_score_of_several_seeds_is_their_mean_and_has_their_spread() {
     let pairs = vec![Pair::new("a", "x"), Pair::new("b", "y")];
     let test = test_set(pairs);
     let seeds = [["x", "y"], ["x", "n"], ["n", "n"]].map(|texts| written(&texts.map(String::from)));
-    let scored = Scored::new("model", &seeds, &test.pairs, false).unwrap();
+    let scored = Scored::new("model", &seeds, &test.references, false).unwrap();
     let rows = quality(&scored, &test, &metrics(&["sequence_accuracy"]), &Bootstrap::default()).unwrap();
     let score = &rows[0].scores[0];
     assert_eq!(score.by_seed, [1.0, 0.5, 0.0]);
@@ -242,6 +245,61 @@ fn operations_of_a_transformer_are_those_counted_by_hand() {
     assert!((found - (encoder + decoder + output)).abs() < 1e-9);
     // Keys and values of 4 numbers for 3 source and 3 target words.
     assert_eq!(theory::state_bytes(&ModelConfig::Transformer(config), 3), 4 * 2 * 4 * 6);
+}
+
+#[test]
+fn the_first_trial_has_the_config_s_own_settings_and_the_others_are_the_same_for_everybody() {
+    let mut own = Config::load(None, &[]).unwrap();
+    tuning::set(&mut own, (0.0123, 0.45));
+    let other = Config::load(None, &[]).unwrap();
+    assert_eq!(settings(&own, 1), (0.0123, 0.45));
+    assert_ne!(settings(&other, 1), settings(&own, 1));
+    for trial in 2..9 {
+        assert_eq!(settings(&own, trial), settings(&other, trial));
+        assert_eq!(settings(&own, trial), candidate(1, trial - 1));
+    }
+    for (max_updates, tried) in [(8000, 2000), (150, 100), (60, 60)] {
+        own.training.max_updates = max_updates;
+        assert_eq!(trial_updates(&own), tried);
+    }
+}
+
+#[test]
+fn the_score_of_training_is_the_first_and_is_counted_in_percent_where_it_is_a_part() {
+    for (score, is_generated, expected) in [
+        (Metric::Bleu, false, &["bleu", "chrf", "token_accuracy", "sequence_accuracy"][..]),
+        (Metric::Per, false, &["per", "sequence_accuracy", "token_accuracy"]),
+        (Metric::SequenceAccuracy, false, &["sequence_accuracy", "token_accuracy"]),
+        (Metric::SequenceAccuracy, true, &["sequence_accuracy", "token_accuracy"]),
+        (Metric::Wer, true, &["wer", "sequence_accuracy", "token_accuracy"]),
+    ] {
+        assert_eq!(quality::metrics(score, is_generated), expected, "{score}");
+    }
+    // One of four phones is wrong; the second reference is the one that was written.
+    let test = TestSet {
+        references: vec![vec!["a b c d".into()], vec!["x".into(), "y z".into()]],
+        ..test_set(vec![Pair::new("1", "a b c d"), Pair::new("2", "x")])
+    };
+    let texts = ["a b c e", "y z"].map(String::from);
+    let scored = Scored::new("model", &[written(&texts)], &test.references, false).unwrap();
+    let names = metrics(&["per", "sequence_error", "sequence_accuracy"]);
+    let rows = quality(&scored, &test, &names, &Bootstrap { n_samples: 20, seed: 1 }).unwrap();
+    let found: Vec<f64> = rows[0].scores.iter().map(|score| score.score).collect();
+    for (found, expected) in found.into_iter().zip([1.0 / 6.0, 0.5, 0.5]) {
+        assert!((found - expected).abs() < 1e-12, "{found} instead of {expected}");
+    }
+}
+
+#[test]
+fn a_band_over_seeds_is_the_mean_and_the_range_at_every_place() {
+    assert!(band(&[]).is_empty());
+    let one = vec![[1.0, 5.0], [2.0, 3.0]];
+    assert_eq!(band(std::slice::from_ref(&one)), [(1.0, 5.0, None), (2.0, 3.0, None)]);
+    // The other has points elsewhere, and ends later.
+    let other = vec![[0.0, 4.0], [4.0, 0.0]];
+    let found = band(&[one, other]);
+    let expected = [(1.0, 4.0, [3.0, 5.0]), (2.0, 2.5, [2.0, 3.0]), (4.0, 0.0, [0.0, 0.0])];
+    assert_eq!(found, expected.map(|(x, y, interval)| (x, y, Some(interval))));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, fail, finish, lookback, read, succeed, tiny_text};
 use lookback::report::comparison::tables::tables;
-use lookback::report::comparison::{Comparison, words};
+use lookback::report::comparison::{Comparison, Cost, words};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -152,7 +152,7 @@ fn finished_runs_are_compared_and_seeds_of_one_experiment_are_one_model() {
 }
 
 #[test]
-fn text_is_scored_by_bleu_and_cut_where_training_ends() {
+fn text_is_scored_as_its_configs_say_and_cut_where_training_ends() {
     let dir = TempDir::new().unwrap();
     succeed(dir.path(), &["data", "generate", "numbers", "--out", "n", "--pairs", "400", "--max-len", "5"]);
     let files = ["train", "valid", "test"].map(|split| format!("{split} = {{ tsv = \"n/{split}.tsv\" }}\n")).concat();
@@ -166,9 +166,11 @@ fn text_is_scored_by_bleu_and_cut_where_training_ends() {
         );
         std::fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
     }
-    succeed(dir.path(), &["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--out", "out"]);
+    let both = ["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--out", "out"];
+    succeed(dir.path(), &[&both[..], &["--set", "training.score=wer"]].concat());
     let found = results(&dir.path().join("out"));
-    assert_eq!(found.metrics[..2], ["bleu", "chrf"]);
+    assert_eq!(found.metrics, ["wer", "sequence_accuracy", "token_accuracy"]);
+    assert!(found.same.iter().any(|same| same.what == "score in training" && same.value == "wer"), "{:?}", found.same);
     let trained = found.task.trained_length;
     assert!(trained > 5 && trained <= 12, "{trained}");
     let buckets = found.groups.iter().filter(|group| group.id != "all");
@@ -184,6 +186,14 @@ fn text_is_scored_by_bleu_and_cut_where_training_ends() {
 fn what_cannot_be_compared_is_refused_with_a_reason() {
     let dir = TempDir::new().unwrap();
     write_configs(dir.path());
+    // Only what changes the test data is named, whatever else differs.
+    let more = tiny_text(TRANSFORMER).replace("n_train = 50", "n_train = 60").replace("n_test = 3", "n_test = 40");
+    std::fs::write(dir.path().join("more.toml"), more).unwrap();
+    let message = fail(dir.path(), &["compare", "rnn.toml", "more.toml"]);
+    assert_says(
+        &message,
+        &["rnn and more have different test data: data.n_test is 30 in the one and 40 in the other;"],
+    );
     let other = tiny_text(TRANSFORMER).replace("max_len = 5", "max_len = 6").replace("n_test = 3", "n_test = 30");
     std::fs::write(dir.path().join("other.toml"), other).unwrap();
     let message = fail(dir.path(), &["compare", "rnn.toml", "other.toml"]);
@@ -204,8 +214,31 @@ fn what_cannot_be_compared_is_refused_with_a_reason() {
         assert_eq!(finished.code, Some(2), "{option} {value}: {}", finished.stderr);
     }
     let message = fail(dir.path(), &["compare", "rnn.toml", "transformer.toml", "--cell-seconds", "0"]);
-    assert_says(&message, &["--cell-seconds must be above 0"]);
+    assert_says(&message, &["--cell-seconds must be above 0 and finite, got 0"]);
+    let seeds = ["compare", "rnn.toml", "transformer.toml", "--seeds", "3", "--set", "seed=9223372036854775806"];
+    assert_says(&fail(dir.path(), &seeds), &["rnn, --seeds 3 from seed 9223372036854775806 on: seed: must be at most"]);
     assert!(!dir.path().join("runs").exists(), "nothing was written");
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    for (option, value) in
+        [("--set", "seed=2"), ("--sweep", "seed=2,3"), ("--seeds", "2"), ("--budget", "updates=2"), ("--tune", "2")]
+    {
+        let message = fail(dir.path(), &["compare", "--run", "r", option, value]);
+        assert_says(&message, &[&format!("{option} is for configs to train")]);
+    }
+    let message = fail(dir.path(), &["compare", "rnn.toml", "--max-cost-length", "0", "--cell-seconds", "3"]);
+    assert_says(&message, &["--cell-seconds has no effect under --max-cost-length 0"]);
+    let finished = finish(dir.path(), &["compare", "rnn.toml", "--max-cost-length", "15"]);
+    assert_eq!(finished.code, Some(2));
+    assert_says(&finished.stderr, &["must be 0 or at least 16"]);
+    for option in ["--lengths", "--per-length"] {
+        let dates = ["compare", "rnn.toml", "--set", "data.task={kind=\"dates\"}", option, "5"];
+        assert_says(&fail(dir.path(), &dates), &[&format!("{option} is for generated tasks with lengths")]);
+    }
 }
 
 #[test]
@@ -252,6 +285,8 @@ fn settings_sweeps_tuning_and_equal_parameters_reach_the_runs() {
         let own: Vec<_> = found.trials.iter().filter(|trial| trial.contestant == contestant.name).collect();
         let chosen: Vec<_> = own.iter().filter(|trial| trial.is_chosen).collect();
         assert_eq!((own.len(), chosen.len()), (2, 1));
+        assert_eq!(own[0].learning_rate, 0.01, "the config's own comes first");
+        assert!(own.iter().all(|trial| (trial.updates, trial.run_updates) == (4, Some(4))));
         assert_eq!(chosen[0].learning_rate, contestant.learning_rate);
         assert!(own.iter().all(|trial| chosen[0].valid_loss <= trial.valid_loss));
     }
@@ -314,4 +349,26 @@ fn models_of_one_config_are_called_after_what_differs() {
     succeed(dir.path(), &[&sweep[..], &rest[..]].concat());
     let names: Vec<String> = results(&dir.path().join("out")).contestants.into_iter().map(|c| c.name).collect();
     assert_eq!(names, ["label_smoothing=0.0", "label_smoothing=0.1"]);
+}
+
+#[test]
+fn models_that_differ_only_in_their_training_are_timed_once() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let sweep =
+        ["compare", "rnn.toml", "--sweep", "training.learning_rate=0.01,0.02", "--sweep", "model.d_hidden=8,12"];
+    let rest = ["--budget", "updates=2", "--max-cost-length", "16", "--per-length", "2", "--out", "out"];
+    succeed(dir.path(), &[&sweep[..], &rest[..]].concat());
+    let found = results(&dir.path().join("out"));
+    let same: Vec<Option<&str>> = found.costs.iter().map(|cost| cost.same_as.as_deref()).collect();
+    let [first, second] = [0, 1].map(|i| Some(found.contestants[i].name.as_str()));
+    assert_eq!(same, [None, None, None, None, first, first, second, second]);
+    for (measured, shared) in found.costs[..4].iter().zip(&found.costs[4..]) {
+        let unnamed = |cost: &Cost| Cost { contestant: String::new(), same_as: None, ..cost.clone() };
+        assert_eq!(unnamed(measured), unnamed(shared));
+    }
+    assert!(found.notes.iter().any(|note| note.contains("measured once for each")), "{:?}", found.notes);
+    let measured = std::fs::read_dir(dir.path().join("out/measurements")).unwrap();
+    let names = measured.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    assert_eq!(names.filter(|name| name.ends_with(".update-16.json")).count(), 2);
 }

@@ -11,6 +11,7 @@ use lookback::compare::measure::translations::Translation;
 use lookback::compare::test_set::TestSet;
 use lookback::data::Pair;
 use lookback::report::comparison::{Group, GroupKind};
+use lookback::scoring::LengthUnit;
 
 /// Test data in one group.
 fn test_set(pairs: Vec<Pair>) -> TestSet {
@@ -18,6 +19,8 @@ fn test_set(pairs: Vec<Pair>) -> TestSet {
     let group = Group { id: "all".into(), kind: GroupKind::All, sentences: pairs.len(), ..Group::default() };
     TestSet {
         n_proper: pairs.len(),
+        references: references(&pairs),
+        unit: LengthUnit::Words,
         pairs,
         groups: vec![(group, indices)],
         trained_length: 10,
@@ -32,6 +35,10 @@ fn written(texts: &[String]) -> Vec<Translation> {
     texts.iter().map(|text| Translation { text: text.clone(), is_complete: true, forced: String::new() }).collect()
 }
 
+fn references(pairs: &[Pair]) -> Vec<Vec<String>> {
+    pairs.iter().map(|pair| vec![pair.target.clone()]).collect()
+}
+
 fn scored(name: &str, texts: &[String], pairs: &[Pair]) -> Scored {
-    Scored::new(name, &[written(texts)], pairs, false).unwrap()
+    Scored::new(name, &[written(texts)], &references(pairs), false).unwrap()
 }

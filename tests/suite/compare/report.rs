@@ -124,10 +124,12 @@ fn an_answer_is_right_by_its_text_whatever_its_tokens_are() {
         what: "of middle length".into(),
         source: "a".into(),
         reference: "a b".into(),
-        maps: vec![map("one", "a b"), map("other", "a c")],
+        other_references: vec!["b a".into()],
+        maps: vec![map("one", "a b"), map("other", "a c"), map("third", "b a")],
     };
     let page = html::page(&Comparison { alignments: vec![sentence], ..example() }).render();
-    for caption in ["one: 3 tokens written, right<", "other: 3 tokens written, not the reference<"] {
+    let captions = ["one: 3 tokens written, right<", "other: 3 tokens written, not", "third: 3 tokens written, right<"];
+    for caption in captions {
         assert!(page.contains(caption), "{caption}");
     }
 }
@@ -155,7 +157,7 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     for part in [
         "one <b> 80.0 %, other & \"co\" 75.0 %",
         "may be luck",
-        "one <b> falls with length",
+        "one <b> gets worse with length",
         "other & \"co\" holds with length",
         "20 words (2.0 times the longest): one <b> 10.0 %, other & \"co\" 70.0 %",
     ] {
@@ -169,9 +171,91 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     });
     turned.significance[0].is_significant = true;
     let text = findings(&turned).join("\n");
-    for part in ["other & \"co\" 25.0 %, one <b> 20.0 %", "is significant", "one <b> rises with length"] {
+    for part in ["other & \"co\" 25.0 %, one <b> 20.0 %", "is significant", "one <b> gets better with length"] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     }
+}
+
+#[test]
+fn where_less_is_better_the_least_is_first_and_a_rise_is_worse() {
+    let mut errors = example();
+    errors.metrics = vec!["per".into()];
+    errors.quality.iter_mut().for_each(|row| row.scores[0].metric = "per".into());
+    errors.significance[0].metric = "per".into();
+    let text = findings(&errors).join("\n");
+    for part in ["(PER, less is better): other & \"co\" 75.0 %, one <b> 80.0 %", "one <b> gets better with length"] {
+        assert!(text.contains(part), "{part:?} is missing in:\n{text}");
+    }
+    let all = charts::charts(&errors);
+    let quality = all.iter().find(|chart| chart.id == "quality-per").unwrap();
+    assert_eq!((quality.title.as_str(), quality.y.label.as_str()), ("PER by source length", "PER (% of phones)"));
+}
+
+#[test]
+fn sentences_of_single_lengths_are_counted_apart() {
+    let mut comparison = example();
+    comparison.task.test_sentences = 600;
+    assert_eq!(html::test_sentences(&comparison), "600 test sentences and 10 of 20 words");
+    let more = comparison.groups[3].clone();
+    comparison.groups.push(Group { id: "length-40".into(), from: 40, to: 40, ..more });
+    let says = "600 test sentences and 10 of each of the lengths 20 and 40";
+    assert_eq!(html::test_sentences(&comparison), says);
+    assert!(html::page(&comparison).render().contains(says));
+    comparison.groups.truncate(3);
+    assert_eq!(html::test_sentences(&comparison), "600 test sentences");
+}
+
+#[test]
+fn answers_that_were_cut_are_counted_for_each_model() {
+    let mut comparison = example();
+    assert!(!findings(&comparison).join("\n").contains("cut"), "nothing is said of nothing");
+    comparison.contestants[0].cut_answers = vec![3, 0];
+    comparison.contestants[1].cut_answers = vec![0, 0];
+    let text = findings(&comparison).join("\n");
+    assert!(text.contains("Answers that were cut at the length cap: one <b> 3 of 40."), "{text}");
+    let all = tables(&comparison);
+    let models = all.iter().find(|table| table.id == "contestants").unwrap();
+    let column = models.columns.iter().position(|name| name == "answers cut").unwrap();
+    assert_eq!(models.rows[0][column].value, Some(1.5));
+}
+
+#[test]
+fn one_architecture_has_one_line_of_costs() {
+    let mut comparison = example();
+    let names: Vec<String> = comparison.contestants.iter().map(|contestant| contestant.name.clone()).collect();
+    comparison.costs.retain(|cost| cost.contestant == names[0]);
+    let shared: Vec<Cost> = comparison
+        .costs
+        .iter()
+        .map(|cost| Cost { contestant: names[1].clone(), same_as: Some(names[0].clone()), ..cost.clone() })
+        .collect();
+    comparison.costs.extend(shared);
+    let all = charts::charts(&comparison);
+    let costs = all.iter().find(|chart| chart.id == "cost-update-seconds").unwrap();
+    let lines: Vec<&str> = costs.series.iter().map(|series| series.name.as_str()).collect();
+    assert_eq!(lines, [names.join(", ")]);
+}
+
+#[test]
+fn learning_curves_of_several_seeds_are_one_line_with_a_band() {
+    let mut comparison = example();
+    let of_seed = |seed: u64, losses: [f64; 2]| Curve {
+        contestant: comparison.contestants[0].name.clone(),
+        seed,
+        train: (1..).zip(losses).map(|(update, loss)| CurvePoint { update, loss, ..CurvePoint::default() }).collect(),
+        valid: Vec::new(),
+    };
+    comparison.curves = vec![of_seed(1, [3.0, 2.0]), of_seed(2, [4.0, 1.0])];
+    comparison.contestants[0].seeds = vec![1, 2];
+    let all = charts::charts(&comparison);
+    let curves = all.iter().find(|chart| chart.id == "curves-updates").unwrap();
+    assert_eq!(curves.series.len(), 1);
+    let points: Vec<_> = curves.series[0].points.iter().map(|point| (point.y, point.interval)).collect();
+    assert_eq!(points, [(3.5, Some([3.0, 4.0])), (1.5, Some([1.0, 2.0]))]);
+    // A band, and no whisker at every point.
+    let svg = curves.svg();
+    assert_eq!((svg.matches("fill-opacity=\"0.16\"").count(), svg.matches("stroke-width=\"1.2\"").count()), (1, 0));
+    assert!(curves.caption.contains("means over the seeds"));
 }
 
 #[test]
@@ -179,7 +263,8 @@ fn every_chart_is_a_picture_with_labels_markers_and_the_shaded_region() {
     let comparison = example();
     let all = charts::charts(&comparison);
     let quality = all.iter().find(|chart| chart.id == "quality-sequence-accuracy").unwrap().svg();
-    for part in ["source length (words)", "sentences right (%)", "never seen in training", "<title>", "fill-opacity"] {
+    for part in ["source length (words)", "sequence accuracy (%)", "never seen in training", "<title>", "fill-opacity"]
+    {
         assert!(quality.contains(part), "{part}");
     }
     insta::with_settings!({ snapshot_path => "snapshots" }, { insta::assert_snapshot!("quality_by_length", quality) });

@@ -14,9 +14,10 @@ pub(super) fn costs(comparison: &Comparison) -> Table {
         "sequential steps",
         "state (KiB)",
         "not finished",
+        "measured with",
     ];
     let about = "One sentence pair with as many tokens on each side and random weights, each measured in a process of its own. \
-                 Sequential steps and state are in closed form.";
+                 Sequential steps and state are in closed form. Models of one architecture are measured once.";
     let mut table = Table::new("costs", "What a sentence costs", about, &columns);
     let mebibytes = |bytes: u64| Cell::short(bytes as f64 / (1 << 20) as f64);
     for row in &comparison.costs {
@@ -30,6 +31,7 @@ pub(super) fn costs(comparison: &Comparison) -> Table {
             Cell::count(row.sequential_steps),
             Cell::short(row.state_bytes as f64 / 1024.0),
             Cell::text(row.unfinished.clone().unwrap_or_default()),
+            Cell::text(row.same_as.clone().unwrap_or_default()),
         ]);
     }
     table

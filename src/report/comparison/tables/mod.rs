@@ -3,9 +3,9 @@
 mod costs;
 mod faults;
 
-use super::charts::{metric_label, percent};
 use super::data::Comparison;
 use super::scale::short;
+use super::score::{metric_label, percent};
 
 /// A table.
 #[derive(Clone, Debug, Default)]
@@ -105,14 +105,18 @@ fn contestants(comparison: &Comparison) -> Table {
         "updates",
         "target tokens",
         "seconds",
+        "answers cut",
         "learning rate",
         "dropout",
         "training FLOP per token",
         "decoding FLOP per token",
     ];
-    let about =
-        "Updates, tokens and seconds are means over the seeds. Operations are in closed form at the trained length.";
-    let mut table = Table::new("contestants", "The models", about, &columns);
+    let about = format!(
+        "Updates, tokens, seconds and answers are means over the seeds. Answers cut: of {} answers to test sentences, those that the \
+         model had not ended at the length cap. Operations are in closed form at the trained length.",
+        comparison.n_sentences()
+    );
+    let mut table = Table::new("contestants", "The models", &about, &columns);
     for c in &comparison.contestants {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let of_counts = |values: &[u64]| mean(&values.iter().map(|value| *value as f64).collect::<Vec<_>>());
@@ -123,6 +127,7 @@ fn contestants(comparison: &Comparison) -> Table {
             Cell::short(of_counts(&c.updates)),
             Cell::short(of_counts(&c.train_tokens)),
             Cell::short(mean(&c.train_seconds)),
+            Cell::short(mean(&c.cut_answers.iter().map(|n| *n as f64).collect::<Vec<_>>())),
             Cell::number(c.learning_rate.to_string(), c.learning_rate),
             Cell::number(c.dropout_rate.to_string(), c.dropout_rate),
             Cell::short(c.training_flops_per_token),
@@ -146,7 +151,8 @@ fn fairness(comparison: &Comparison) -> Table {
 
 fn trials(comparison: &Comparison) -> Table {
     let columns = ["model", "trial", "learning rate", "dropout", "updates", "validation loss", "taken"];
-    let about = "The same settings were tried for every model; the least cross-entropy on the validation data (nats per target token) decided.";
+    let about = "The first trial has the settings of the model's own config; the others are the same for every model. The least \
+                 cross-entropy on the validation data (nats per target token) decided.";
     let mut table = Table::new("trials", "The search for a learning rate and dropout", about, &columns);
     for t in &comparison.trials {
         table.rows.push(vec![
@@ -154,7 +160,10 @@ fn trials(comparison: &Comparison) -> Table {
             Cell::count(t.trial),
             Cell::number(t.learning_rate.to_string(), t.learning_rate),
             Cell::number(t.dropout_rate.to_string(), t.dropout_rate),
-            Cell::count(t.updates),
+            Cell::number(
+                t.run_updates.map_or(t.updates.to_string(), |whole| format!("{} of {whole}", t.updates)),
+                t.updates as f64,
+            ),
             Cell::number(format!("{:.4}", t.valid_loss), t.valid_loss),
             Cell::text(if t.is_chosen { "yes" } else { "" }),
         ]);
@@ -163,10 +172,10 @@ fn trials(comparison: &Comparison) -> Table {
 }
 
 fn quality(comparison: &Comparison) -> Table {
-    let mut columns =
-        vec!["model".to_string(), "group".into(), "words".into(), "sentences".into(), "seen in training".into()];
+    let mut columns = vec!["model".to_string(), "group".into(), comparison.task.length_unit.name().into()];
+    columns.extend(["sentences".into(), "seen in training".into()]);
     for metric in &comparison.metrics {
-        columns.extend([metric_label(metric).to_string(), "low".into(), "high".into()]);
+        columns.extend([metric_label(metric), "low".into(), "high".into()]);
         if comparison.has_seeds() {
             columns.push("deviation over seeds".into());
         }
