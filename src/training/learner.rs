@@ -4,7 +4,6 @@
 //! What burn's dashboard calls an epoch is the stretch between two validations.
 
 use super::checkpoint::{self, TrainingState};
-use super::config::Criterion;
 use super::dataset::{Corpus, encode};
 use super::loss::LossSums;
 use super::metrics::Stats;
@@ -12,12 +11,12 @@ use super::optimizer::{Adam, GradientSet};
 use super::record::{self, Record};
 use super::renderer::Progress;
 use super::run::Run;
-use super::schedule::{Pace, ScheduleParameters};
-use super::{UpdatePart, gradients, resume, saving, signal, validation};
+use super::schedule::ScheduleParameters;
+use super::{UpdatePart, gradients, resume, saving, signal};
 use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::batch::{Batch, Example, plan_epoch};
-use crate::data::{Sentence, Tokenizers};
+use crate::data::{Sentence, Tokenizers, UNK};
 use crate::error::{Error, Result};
 use crate::models::{Model, ModelConfig, weights};
 use crate::pool::in_pool;
@@ -29,11 +28,6 @@ use std::time::Instant;
 
 /// Updates in a row without a finite gradient after which the last good checkpoint is taken up again.
 pub(super) const MAX_BAD_UPDATES: u32 = 10;
-
-/// The part of `max_minutes` after which the horizon of a falling learning rate is planned.
-const PLANNING: f64 = 0.05;
-/// The fewest updates that it is planned from.
-const MIN_PACES: usize = 3;
 
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,9 +76,9 @@ pub(super) struct Trainer {
     pub(super) update_seconds: f64,
     pub(super) tokens: u64,
     /// Seconds of each update, until the horizon is planned.
-    paces: Vec<f64>,
+    pub(super) paces: Vec<f64>,
     /// Seconds of the last validation of this process.
-    validation_seconds: f64,
+    pub(super) validation_seconds: f64,
     /// Sentences of the sample that the last validation cut.
     pub(super) last_cut: usize,
 }
@@ -173,6 +167,18 @@ impl Trainer {
         self.state.update
     }
 
+    /// How much of the validation data the vocabularies do not hold; nothing where they hold all.
+    pub(super) fn unknown(&self) -> Option<String> {
+        let share = |side: fn(&Example) -> &Vec<u32>| {
+            let ids = || self.valid.iter().flat_map(side);
+            100.0 * ids().filter(|id| **id == UNK).count() as f64 / ids().count().max(1) as f64
+        };
+        let (source, target) = (share(|example| &example.source), share(|example| &example.target));
+        (source + target > 0.0).then(|| {
+            format!("{source:.2} % of the source tokens and {target:.2} % of the target tokens of the validation data")
+        })
+    }
+
     fn check_lengths(&self) -> Result<()> {
         let limits = crate::models::Seq2Seq::limits(self.model());
         let examples = || self.train.iter().chain(&self.valid);
@@ -206,34 +212,6 @@ impl Trainer {
                 ModelConfig::Transformer(config) => config.d_model,
             },
         }
-    }
-
-    /// Fixes the horizon of a falling learning rate where minutes decide, once a part of them has shown how long an update
-    /// takes; `seconds` is the time of the last one.
-    fn plan_horizon(&mut self, seconds: f64) -> Result<()> {
-        let training = &self.config.training;
-        let Some(minutes) = training.max_minutes.filter(|_| self.state.horizon.is_none()) else { return Ok(()) };
-        self.paces.push(seconds);
-        let (gone, all) = (self.seconds(), 60.0 * minutes);
-        if !training.schedule.has_end() || gone < PLANNING * all || self.paces.len() < MIN_PACES {
-            return Ok(());
-        }
-        if self.validation_seconds == 0.0 {
-            let start = Instant::now();
-            self.measure(&self.model().valid())?;
-            self.validation_seconds = start.elapsed().as_secs_f64();
-        }
-        self.paces.sort_by(f64::total_cmp);
-        let pace = Pace {
-            updates: self.state.update,
-            seconds_left: all - self.seconds(),
-            update: self.paces[self.paces.len() / 2],
-            validation: self.validation_seconds,
-            validate_every: self.config.training.validate_every,
-        };
-        let horizon = pace.horizon().min(self.config.training.max_updates);
-        self.state.horizon = Some(horizon);
-        resume::log(&self.run, &format!("update {}: the learning rate falls until update {horizon}", self.state.update))
     }
 
     /// Updates until something says stop.
@@ -387,67 +365,5 @@ impl Trainer {
     fn batch(&self, indices: &[usize]) -> Batch {
         let examples: Vec<&Example> = indices.iter().map(|i| &self.train[*i]).collect();
         Batch::new(&examples, &self.device)
-    }
-
-    /// Loss and score on held-out pairs; notes whether they are the best so far.
-    fn validate(
-        &mut self,
-        events: &mut SupervisedTrainingEventProcessor<Model>,
-        number: usize,
-        record: &mut Record,
-    ) -> Result<()> {
-        let _ = events.process_valid(LearnerEvent::StartSplit { epoch_number: number, total_items: 1 });
-        let model = self.model().valid();
-        let start = Instant::now();
-        let (stats, translations) = self.measure(&model)?;
-        self.validation_seconds = start.elapsed().as_secs_f64();
-        self.last_cut = stats.cut.unwrap_or(0);
-        record.write("valid", &self.state, self.seconds(), &stats)?;
-        record.write_sample(self.state.update, &self.sample, &translations)?;
-        if self.is_better(&stats) {
-            self.state.best = Some(self.criterion(&stats));
-            self.state.best_checkpoint = Some(checkpoint::name_of(self.state.update));
-            self.state.stalled = 0;
-        } else {
-            self.state.stalled += 1;
-        }
-        let item = TrainingItem {
-            item: stats,
-            progress: burn::data::dataloader::Progress::new(1, 1, Some("validation".into())),
-            iteration: Some(self.state.update as usize),
-            lr: None,
-        };
-        let _ = events.process_valid(LearnerEvent::ProcessedItem(item));
-        let _ = events.process_valid(LearnerEvent::EndSplit(number));
-        Ok(())
-    }
-
-    pub(super) fn measure(&self, model: &Model) -> Result<(Stats, Vec<String>)> {
-        let training = &self.config.training;
-        let sums = validation::validate(model, &self.valid, training.batch_tokens);
-        let found =
-            validation::sample_score(model, &self.tokenizers, &self.sample, training.score, &self.config.decoding)?;
-        let stats = Stats { score: Some(found.score), cut: Some(found.cut), ..Stats::new(sums) };
-        Ok((stats, found.translations))
-    }
-
-    /// To nine decimals: with more digits serde_json does not read back what it wrote, and a resumed run would compare with
-    /// another number.
-    fn criterion(&self, stats: &Stats) -> f64 {
-        let value = match self.config.training.criterion {
-            Criterion::Loss => stats.loss,
-            Criterion::Score => stats.score.unwrap_or(0.0),
-        };
-        (value * 1e9).round() / 1e9
-    }
-
-    pub(super) fn is_better(&self, stats: &Stats) -> bool {
-        let value = self.criterion(stats);
-        match (self.state.best, self.config.training.criterion) {
-            (None, _) => value.is_finite(),
-            (Some(best), Criterion::Loss) => value < best,
-            (Some(best), Criterion::Score) if self.config.training.score.lower_is_better() => value < best,
-            (Some(best), Criterion::Score) => value > best,
-        }
     }
 }

@@ -9,6 +9,7 @@ mod config;
 pub mod dataset;
 mod export;
 pub mod format;
+mod horizon;
 mod learner;
 pub mod loss;
 mod metrics;
@@ -193,6 +194,9 @@ fn run_training(
     let trainer = Trainer::new(config, &run, adapter, &corpus, examples, tokenizers, model, planned)?;
     if let Some(horizon) = trainer.state.horizon.filter(|horizon| *horizon != config.training.max_updates) {
         say(format!("schedule the learning rate falls until update {horizon}, as planned when the run began"));
+    }
+    if let Some(unknown) = trainer.unknown() {
+        say(format!("unknown  {unknown}"));
     }
     if adapter.backend.is_host() {
         say(format!("starting at update {}", trainer.update() + 1));

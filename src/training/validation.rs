@@ -1,6 +1,11 @@
 //! Validation: the loss on held-out pairs, and the score of a translated sample.
 
+use super::checkpoint;
+use super::config::Criterion;
+use super::learner::Trainer;
 use super::loss::{LossSums, smoothed_cross_entropy};
+use super::metrics::Stats;
+use super::record::Record;
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::{Sentence, Tokenizers};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
@@ -9,6 +14,9 @@ use crate::layers::Pass;
 use crate::models::{Model, Seq2Seq};
 use crate::pool::in_pool;
 use crate::scoring::{Metric, Scorer, SentenceStatistics, Summable};
+use burn::module::Module;
+use burn_train::{EventProcessorTraining, LearnerEvent, SupervisedTrainingEventProcessor, TrainingItem};
+use std::time::Instant;
 
 /// What the greedy translations of the validation sample came to.
 pub struct Sample {
@@ -58,4 +66,67 @@ pub fn sample_score(
     let statistics = Scorer::default().statistics_any(&translations, &references)?;
     let score = score.of_statistics(&SentenceStatistics::total(&statistics));
     Ok(Sample { score, translations, cut: count_cut(&found) })
+}
+
+impl Trainer {
+    /// Loss and score on held-out pairs; notes whether they are the best so far.
+    pub(super) fn validate(
+        &mut self,
+        events: &mut SupervisedTrainingEventProcessor<Model>,
+        number: usize,
+        record: &mut Record,
+    ) -> Result<()> {
+        let _ = events.process_valid(LearnerEvent::StartSplit { epoch_number: number, total_items: 1 });
+        let model = self.model().valid();
+        let start = Instant::now();
+        let (stats, translations) = self.measure(&model)?;
+        self.validation_seconds = start.elapsed().as_secs_f64();
+        self.last_cut = stats.cut.unwrap_or(0);
+        record.write("valid", &self.state, self.seconds(), &stats)?;
+        record.write_sample(self.state.update, &self.sample, &translations)?;
+        if self.is_better(&stats) {
+            self.state.best = Some(self.criterion(&stats));
+            self.state.best_checkpoint = Some(checkpoint::name_of(self.state.update));
+            self.state.stalled = 0;
+        } else {
+            self.state.stalled += 1;
+        }
+        let item = TrainingItem {
+            item: stats,
+            progress: burn::data::dataloader::Progress::new(1, 1, Some("validation".into())),
+            iteration: Some(self.state.update as usize),
+            lr: None,
+        };
+        let _ = events.process_valid(LearnerEvent::ProcessedItem(item));
+        let _ = events.process_valid(LearnerEvent::EndSplit(number));
+        Ok(())
+    }
+
+    pub(super) fn measure(&self, model: &Model) -> Result<(Stats, Vec<String>)> {
+        let training = &self.config.training;
+        let sums = validate(model, &self.valid, training.batch_tokens);
+        let found = sample_score(model, &self.tokenizers, &self.sample, training.score, &self.config.decoding)?;
+        let stats = Stats { score: Some(found.score), cut: Some(found.cut), ..Stats::new(sums) };
+        Ok((stats, found.translations))
+    }
+
+    /// To nine decimals: with more digits serde_json does not read back what it wrote, and a resumed run would compare with
+    /// another number.
+    fn criterion(&self, stats: &Stats) -> f64 {
+        let value = match self.config.training.criterion {
+            Criterion::Loss => stats.loss,
+            Criterion::Score => stats.score.unwrap_or(0.0),
+        };
+        (value * 1e9).round() / 1e9
+    }
+
+    pub(super) fn is_better(&self, stats: &Stats) -> bool {
+        let value = self.criterion(stats);
+        match (self.state.best, self.config.training.criterion) {
+            (None, _) => value.is_finite(),
+            (Some(best), Criterion::Loss) => value < best,
+            (Some(best), Criterion::Score) if self.config.training.score.lower_is_better() => value < best,
+            (Some(best), Criterion::Score) => value > best,
+        }
+    }
 }
