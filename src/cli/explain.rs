@@ -1,17 +1,19 @@
 //! `lookback explain`.
 
 use super::decoding::search;
-use super::{check_lengths, load, print};
+use super::{check_lengths, load, print, progress};
 use crate::backend::Backend;
 use crate::data::tokenizer::{Tokenizer, UNK};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::report::explanation::terminal::{Look, render};
-use crate::report::explanation::{Explanation, Question, Selection, explain, html};
+use crate::report::explanation::{Detail, Explanation, Question, Selection, Stage, explain, html};
 use crate::training::LoadedModel;
 use clap::Args;
+use indicatif::ProgressBar;
 use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Columns of a page that goes into a pipe, and the most of any page: longer lines are hard to read.
 const PLAIN_WIDTH: usize = 100;
@@ -68,8 +70,14 @@ pub(super) fn run(args: ExplainArgs) -> Result<()> {
         target_text: args.target.as_deref().map(str::trim),
         decoding: &decoding,
         seed: loaded.config.seed,
+        detail: detail(&args),
     };
-    let mut explanation = explain(&loaded.model, &loaded.config.model, &loaded.tokenizers, &question);
+    let mut bars = Bars::default();
+    let mut explanation =
+        explain(&loaded.model, &loaded.config.model, &loaded.tokenizers, &question, |stage, done, total| {
+            bars.show(stage, done, total);
+        });
+    drop(bars);
     explanation.model = format!("{}; {}, checkpoint {}", explanation.model, args.run.display(), loaded.checkpoint);
     explanation.notes = notes(&args, &loaded, &explanation);
     let selection = Selection { step: args.step, layer: args.layer, head: args.head };
@@ -89,6 +97,59 @@ pub(super) fn run(args: ExplainArgs) -> Result<()> {
         ));
     }
     print(&render(&explanation, &selection, &look()))
+}
+
+/// How much is computed: what is shown.
+fn detail(args: &ExplainArgs) -> Detail {
+    match args.step {
+        _ if args.html.is_some() => Detail::Everything,
+        Some(step) => Detail::Step(step),
+        None if args.json => Detail::Everything,
+        None => Detail::Overview,
+    }
+}
+
+/// A bar for each stage of the work, one after the other.
+#[derive(Default)]
+struct Bars {
+    current: Option<(Stage, ProgressBar)>,
+}
+
+impl Bars {
+    fn show(&mut self, stage: Stage, done: usize, total: usize) {
+        if self.current.as_ref().is_none_or(|(current, _)| *current != stage) {
+            self.clear();
+            let what = match stage {
+                Stage::Translation => "translating",
+                Stage::Steps => "decoder steps",
+                Stage::Gradients => "gradients of target words",
+            };
+            let bar = if total == 0 { spinner(what) } else { progress::bar(total as u64, what) };
+            self.current = Some((stage, bar));
+        }
+        if let Some((_, bar)) = &self.current {
+            bar.set_position(done as u64);
+        }
+    }
+
+    fn clear(&mut self) {
+        if let Some((_, bar)) = self.current.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// For work of unknown length.
+fn spinner(what: &'static str) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(what);
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    spinner
+}
+
+impl Drop for Bars {
+    fn drop(&mut self) {
+        self.clear();
+    }
 }
 
 /// Refuses texts that cannot be explained.

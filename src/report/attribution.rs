@@ -25,37 +25,95 @@ const BATCH_TOKENS: usize = 4096;
 /// # Reference
 /// Shrikumar et al., Not Just a Black Box: Learning Important Features Through Propagating Activation Differences, 2016.
 pub fn gradient_times_input<M: Module + Seq2Seq>(model: &M, source: &[u32], target: &[u32]) -> Vec<Vec<f32>> {
+    let places: Vec<usize> = (0..target.len()).collect();
+    let log_p = |logits: Tensor<2>, part: &[usize]| {
+        let words = indices(part.iter().map(|t| target[*t] as usize), &logits.device());
+        activation::log_softmax(logits, 1).gather(1, words.unsqueeze_dim(1)).sum()
+    };
+    attributions(model, source, target, &places, log_p, |_, _| ())
+}
+
+/// A target word and the word that it is set against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contrast {
+    /// The word's place in the target, counted from 0.
+    pub place: usize,
+    /// The other word.
+    pub other: u32,
+}
+
+/// [`gradient_times_input`] of the log-odds `log p(y_t) - log p(other)` for the places `asked`, which is the difference of the
+/// two logits. `progress` is told how many places are done, and of how many.
+///
+/// The probability of a word that is sure no longer changes with anything: its gradient is zero. The log-odds have no upper
+/// end, and their gradient says why this word is better than that.
+///
+/// # Reference
+/// Yin and Neubig, Interpreting Language Models with Contrastive Explanations, 2022, section 3.
+pub fn contrasts_times_input<M: Module + Seq2Seq>(
+    model: &M,
+    source: &[u32],
+    target: &[u32],
+    asked: &[Contrast],
+    progress: impl FnMut(usize, usize),
+) -> Vec<Vec<f32>> {
+    let mut others = vec![0; target.len()];
+    asked.iter().for_each(|contrast| others[contrast.place] = contrast.other as usize);
+    let log_odds = |logits: Tensor<2>, part: &[usize]| {
+        let word = indices(part.iter().map(|t| target[*t] as usize), &logits.device());
+        let other = indices(part.iter().map(|t| others[*t]), &logits.device());
+        let logit = |ids: Tensor<1, Int>| logits.clone().gather(1, ids.unsqueeze_dim(1)).sum();
+        logit(word) - logit(other)
+    };
+    let places: Vec<usize> = asked.iter().map(|contrast| contrast.place).collect();
+    attributions(model, source, target, &places, log_odds, progress)
+}
+
+/// Gradient times input for the target places `places`, in ascending order, of what `quantity` makes of their logits (one row
+/// for each place).
+fn attributions<M: Module + Seq2Seq>(
+    model: &M,
+    source: &[u32],
+    target: &[u32],
+    places: &[usize],
+    quantity: impl Fn(Tensor<2>, &[usize]) -> Tensor<1>,
+    mut progress: impl FnMut(usize, usize),
+) -> Vec<Vec<f32>> {
     let model = model.clone().train().no_grad();
     let source: Vec<u32> = source.iter().copied().chain([EOS]).collect();
     let unknown = encoder_input(&model, &vec![UNK; source.len()]);
-    let mut attributions = Vec::with_capacity(target.len());
-    while attributions.len() < target.len() {
-        let first = attributions.len();
-        let n_asked = (BATCH_TOKENS / source.len().max(target.len())).clamp(1, target.len() - first);
-        attributions.extend(attribute(&model, &source, target, first..first + n_asked, &unknown));
+    let mut found = Vec::with_capacity(places.len());
+    while found.len() < places.len() {
+        progress(found.len(), places.len());
+        let left = &places[found.len()..];
+        // As many as fit beside each other: the input of all of them ends with the last.
+        let fits = |n: usize| n * source.len().max(left[n - 1] + 1) <= BATCH_TOKENS;
+        let n = (1..=left.len()).take_while(|n| *n == 1 || fits(*n)).last().unwrap_or(1);
+        found.extend(attribute(&model, &source, target, &left[..n], &unknown, &quantity));
     }
-    attributions
+    found
 }
 
-/// The attributions of the target words `asked`.
+/// The attributions of the target places `part`, the last of them the furthest.
 fn attribute<M: Seq2Seq>(
     model: &M,
     source: &[u32],
     target: &[u32],
-    asked: std::ops::Range<usize>,
+    part: &[usize],
     unknown: &Tensor<3>,
+    quantity: impl Fn(Tensor<2>, &[usize]) -> Tensor<1>,
 ) -> Vec<Vec<f32>> {
     let device = model.device();
-    let input: Vec<u32> = [BOS].into_iter().chain(target.iter().copied()).take(asked.end).collect();
-    let padded = |ids: &[u32]| Padded::new(&vec![ids.to_vec(); asked.len()], 0, &device);
+    let len = part.last().map_or(0, |t| t + 1);
+    let input: Vec<u32> = [BOS].into_iter().chain(target.iter().copied()).take(len).collect();
+    let padded = |ids: &[u32]| Padded::new(&vec![ids.to_vec(); part.len()], 0, &device);
     let mut watch = Watch::default();
-    let logits = model.forward(&padded(source), &padded(&input), &mut Pass::watched(&mut watch));
+    let logits = model.forward(&padded(source), &padded(&input), &mut Pass::watched(&mut watch).fused(true));
     let width = logits.dims()[2];
     // Row r is asked for its own target word only.
-    let rows = indices(asked.clone().enumerate().map(|(row, t)| row * input.len() + t), &device);
-    let logits = logits.reshape([asked.len() * input.len(), width]).select(0, rows);
-    let words = indices(asked.map(|t| target[t] as usize), &device);
-    let gradients = activation::log_softmax(logits, 1).gather(1, words.unsqueeze_dim(1)).sum().backward();
+    let rows = indices(part.iter().enumerate().map(|(row, t)| row * len + t), &device);
+    let logits = logits.reshape([part.len() * len, width]).select(0, rows);
+    let gradients = quantity(logits, part).backward();
     let read = watch.input.expect("every encoder shows its input");
     let gradient = read.grad(&gradients).expect("every target word depends on the source");
     let products = gradient * (read.inner() - unknown.clone());

@@ -3,7 +3,7 @@
 use super::encoder::{encoder, sequence};
 use super::rows::{attentions, is_self};
 use super::vectors::word_vectors;
-use super::{Choice, Explanation, Mechanism, Step};
+use super::{Choice, Detail, Explanation, Mechanism, Stage, Step, Tokens};
 use crate::data::Tokenizers;
 use crate::data::batch::Padded;
 use crate::data::tokenizer::{BOS, EOS, PAD, Tokenizer};
@@ -11,7 +11,7 @@ use crate::decoding::{DecodingConfig, Request, decode};
 use crate::layers::{Pass, Trace};
 use crate::models::weights::{self, Weight, Weights};
 use crate::models::{ModelConfig, Seq2Seq};
-use crate::report::attribution::gradient_times_input;
+use crate::report::attribution::{Contrast, contrasts_times_input};
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 
@@ -19,7 +19,7 @@ use burn::tensor::{Tensor, TensorData};
 const N_NEIGHBOURS: usize = 4;
 const N_TOP: usize = 5;
 
-/// What shall be explained.
+/// What is to be explained.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     /// The source as it was given.
@@ -30,27 +30,39 @@ pub struct Question<'a> {
     pub decoding: &'a DecodingConfig,
     /// The seed of sampling.
     pub seed: u64,
+    /// How much is computed.
+    pub detail: Detail,
 }
 
 /// Decodes the source (or takes the given target), and goes through it once more, step by step, with a traced pass.
+/// `progress` is told the stage, what is done of it, and of how much; a total of zero is unknown.
 ///
-/// Callers have seen to it that the source has tokens and that neither side is longer than the model can take.
+/// Callers have checked that the source has tokens and that neither side is longer than the model can take.
 pub fn explain<M: Module + Seq2Seq>(
     model: &M,
     config: &ModelConfig,
     tokenizers: &Tokenizers,
     question: &Question,
+    mut progress: impl FnMut(Stage, usize, usize),
 ) -> Explanation {
     let source = tokenizers.source().encode(question.source_text);
+    progress(Stage::Translation, 0, 0);
     let target = target_of(model, tokenizers, question, &source);
     let with_end: Vec<u32> = source.iter().copied().chain([EOS]).collect();
-    let words = Words { source: labels(tokenizers.source(), &with_end), target: labels(tokenizers.target(), &target) };
+    let words = Words {
+        source: labels(tokenizers.source(), &with_end).into(),
+        written: [BOS].iter().chain(&target).map(|id| tokenizers.target().label(*id)).collect(),
+    };
     let mechanism = Mechanism::new(config);
     let tables = weights::collect(model);
+    let detail = question.detail;
 
-    let mut trace = Trace::default();
-    let padded = Padded::sources([&source], &model.device());
-    let memory = model.encode(&padded, &mut Pass::traced(&mut trace));
+    let mut trace = match detail {
+        // No page of all steps shows what the source's tokens make of each other.
+        Detail::Overview => Trace::of(|name| !is_of_self_attention(name)),
+        Detail::Everything | Detail::Step(_) => Trace::default(),
+    };
+    let memory = model.encode(&Padded::sources([&source], &model.device()), &mut Pass::traced(&mut trace));
     let mut source_words = word_vectors(table(&tables, "source"), tokenizers.source(), &with_end, N_NEIGHBOURS);
     for (word, embedded) in source_words.iter_mut().zip(sequence(&trace, "encoder.embedded")) {
         word.embedded = embedded;
@@ -58,32 +70,55 @@ pub fn explain<M: Module + Seq2Seq>(
     let encoder = encoder(&trace, &mechanism, &words.source);
     let mut memories: Vec<_> = attentions(&trace).iter().flat_map(|attention| attention.memories()).collect();
 
-    let influence = gradient_times_input(model, &source, &target);
-    let mut target_words = word_vectors(table(&tables, "target"), tokenizers.target(), &target, N_NEIGHBOURS);
+    let n_steps = target.len();
+    let n_run = if let Detail::Step(step) = detail { step.min(n_steps) } else { n_steps };
+    let last_full = (1..=n_run).rev().find(|step| detail.is_full(*step, n_steps));
     let mut state = model.start(&memory, 1);
-    let mut steps = Vec::with_capacity(target.len());
-    let inputs = [BOS].into_iter().chain(target.iter().copied());
-    for (t, (previous, influence)) in inputs.zip(influence).enumerate() {
-        let mut seen = Trace::default();
+    let mut steps = Vec::new();
+    let mut inputs = Vec::new();
+    for t in 0..n_run {
+        progress(Stage::Steps, t, n_run);
+        let (is_kept, is_full) = (detail.has(t + 1), detail.is_full(t + 1, n_steps));
+        let is_last = last_full == Some(t + 1);
+        let mut seen = match (is_full, is_last) {
+            (_, true) => Trace::default(),
+            (true, false) => Trace::of(|name| !name.ends_with(".keys") && !name.ends_with(".values")),
+            (false, false) => Trace::of(|name| name.ends_with(".weights")),
+        };
+        let mut pass = if is_kept { Pass::traced(&mut seen) } else { Pass::inference() };
+        let previous = if t == 0 { BOS } else { target[t - 1] };
         let input = Tensor::from_data(TensorData::new(vec![previous as i32], [1]), &model.device());
-        let (logits, next) = model.step(input, state, &memory, &mut Pass::traced(&mut seen));
+        let (logits, next) = model.step(input, state, &memory, &mut pass);
         state = next;
-        let mut step = words.step(&seen, t, tokenizers.target().label(previous));
+        if !is_kept {
+            continue;
+        }
+        let mut step = words.step(&seen, t);
         weigh(&mut step, weights::to_vec(logits), target[t], tokenizers.target());
-        step.influence = influence;
-        if t > 0
-            && let Some(entry) = seen.get("decoder.embedded")
-        {
-            target_words[t - 1].embedded = entry.values.clone();
+        if !is_full {
+            step.logits.clear();
         }
-        if t + 1 == target.len() {
-            // The memory of the source stands in the encoder's trace for some models, in each step's for others.
-            let late = attentions(&seen).iter().flat_map(|attention| attention.memories()).collect::<Vec<_>>();
-            memories.extend(late);
+        if is_last {
+            // The source's memory is in the encoder's trace for some models, in each step's for others.
+            memories.extend(attentions(&seen).iter().flat_map(|attention| attention.memories()));
         }
+        inputs.push((t, step.input.clone()));
         steps.push(step);
     }
     fill_memories(&mut memories, &trace);
+    influences(model, &source, &target, &mut steps, detail, &mechanism, |done, total| {
+        progress(Stage::Gradients, done, total);
+    });
+    let target_words = match detail {
+        Detail::Overview => Vec::new(),
+        Detail::Everything | Detail::Step(_) => {
+            let mut words = word_vectors(table(&tables, "target"), tokenizers.target(), &target, N_NEIGHBOURS);
+            for (t, input) in inputs.into_iter().filter(|(t, _)| *t > 0) {
+                words[t - 1].embedded = input;
+            }
+            words
+        }
+    };
     Explanation {
         model: mechanism.title.clone(),
         mechanism,
@@ -91,8 +126,8 @@ pub fn explain<M: Module + Seq2Seq>(
         target_text: tokenizers.target().decode(&target),
         forced: question.target_text.is_some(),
         notes: Vec::new(),
-        source: words.source,
-        target: words.target,
+        source: words.source.to_vec(),
+        target: words.written[1..].to_vec(),
         source_words,
         target_words,
         encoder,
@@ -101,10 +136,37 @@ pub fn explain<M: Module + Seq2Seq>(
     }
 }
 
-/// An explanation of one query of an attention that somebody has traced: an example that fits on paper.
+/// Whether a trace's entry is of an attention of a sequence to itself.
+fn is_of_self_attention(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(name, _)| is_self(name))
+}
+
+/// Gradients of the steps that show them.
+fn influences<M: Module + Seq2Seq>(
+    model: &M,
+    source: &[u32],
+    target: &[u32],
+    steps: &mut [Step],
+    detail: Detail,
+    mechanism: &Mechanism,
+    progress: impl FnMut(usize, usize),
+) {
+    // Without attention, the table of all steps shows them too.
+    let is_shown = |step: &Step| detail.is_full(step.step, target.len()) || !mechanism.has_attention;
+    let mut shown: Vec<&mut Step> = steps.iter_mut().filter(|step| is_shown(step)).collect();
+    let asked: Vec<Contrast> =
+        shown.iter().map(|step| Contrast { place: step.step - 1, other: step.contrast.id }).collect();
+    let found = contrasts_times_input(model, source, target, &asked, progress);
+    for (step, influence) in shown.iter_mut().zip(found) {
+        step.influence = influence;
+    }
+}
+
+/// An explanation of one query of a traced attention: an example that fits on paper.
 pub fn explain_trace(trace: &Trace, source: &[String], mechanism: Mechanism) -> Explanation {
     let attentions = attentions(trace);
-    let rows = attentions.iter().flat_map(|attention| attention.rows(source, |_| (1, String::new())));
+    let tokens = Tokens::from(source);
+    let rows = attentions.iter().flat_map(|attention| attention.rows(&tokens, |_| (1, String::new())));
     let step = Step { step: 1, attention: rows.collect(), ..Step::default() };
     Explanation {
         mechanism,
@@ -147,28 +209,33 @@ fn vector(trace: &Trace, name: &str) -> Vec<f32> {
 
 /// The tokens of both sides.
 struct Words {
-    source: Vec<String>,
-    target: Vec<String>,
+    source: Tokens,
+    /// The target after the start symbol.
+    written: Vec<String>,
 }
 
 impl Words {
     /// What a step's trace says; the distribution comes from [`weigh`].
-    fn step(&self, trace: &Trace, t: usize, previous: String) -> Step {
-        let asked = |_: usize| (t + 1, self.target[t].clone());
-        let written: Vec<String> =
-            [super::START.to_owned()].into_iter().chain(self.target[..t].iter().cloned()).collect();
+    fn step(&self, trace: &Trace, t: usize) -> Step {
+        let query = |_: usize| (t + 1, self.written[t + 1].clone());
         let (own, other): (Vec<_>, Vec<_>) = attentions(trace).into_iter().partition(|a| is_self(a.name));
-        let is_state = |name: &str| name.starts_with("decoder.") && name.ends_with(".states");
-        let last_layer = trace.entries.iter().rev().find(|entry| is_state(&entry.name));
-        let state = trace.get("decoder.state").or(last_layer);
+        let written = if own.is_empty() { Tokens::default() } else { Tokens::from(&self.written[..=t]) };
+        let layers: Vec<Vec<f32>> = (0..)
+            .map_while(|layer| trace.get(&format!("decoder.{layer}.states")))
+            .map(|entry| entry.values.clone())
+            .collect();
+        let state = trace.get("decoder.state").map(|entry| entry.values.clone());
         Step {
             step: t + 1,
-            previous,
+            previous: self.written[t].clone(),
+            input: vector(trace, "decoder.embedded"),
             previous_state: vector(trace, "decoder.previous_state"),
-            state: state.map(|entry| entry.values.clone()).unwrap_or_default(),
+            state: state.or(layers.last().cloned()).unwrap_or_default(),
+            layers,
+            attentional: vector(trace, "attention.attentional"),
             readout: vector(trace, "decoder.readout"),
-            attention: other.iter().flat_map(|attention| attention.rows(&self.source, asked)).collect(),
-            self_attention: own.iter().flat_map(|attention| attention.rows(&written, asked)).collect(),
+            attention: other.iter().flat_map(|attention| attention.rows(&self.source, query)).collect(),
+            self_attention: own.iter().flat_map(|attention| attention.rows(&written, query)).collect(),
             ..Step::default()
         }
     }
@@ -188,11 +255,12 @@ fn weigh(step: &mut Step, logits: Vec<f32>, chosen: u32, tokenizer: &Tokenizer) 
     ids.sort_by(|a, b| logits[*b as usize].total_cmp(&logits[*a as usize]).then(a.cmp(b)));
     step.top = ids.iter().take(N_TOP).map(|id| choice(*id)).collect();
     step.preferred = step.top[0].clone();
+    step.contrast = choice(*ids.iter().find(|id| **id != chosen).unwrap_or(&chosen));
     step.chosen = choice(chosen);
     step.logits = logits;
 }
 
-/// Gives memories whose keys and values were computed with the source what the encoder's trace has of them.
+/// Takes keys and values that were computed with the source from the encoder's trace.
 fn fill_memories(memories: &mut [super::AttentionMemory], trace: &Trace) {
     for memory in memories.iter_mut().filter(|memory| memory.values.is_empty()) {
         memory.keys = sequence(trace, &format!("{}.keys", memory.name));

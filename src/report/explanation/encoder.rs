@@ -2,7 +2,7 @@
 
 use super::rows::{Attention, attentions};
 use super::vectors::{State, StateLayer, change, norm};
-use super::{Encoder, Mechanism};
+use super::{Encoder, Mechanism, Tokens};
 use crate::layers::Trace;
 
 /// The vectors of a traced sequence: `[1, len, width]`.
@@ -13,7 +13,7 @@ pub(super) fn sequence(trace: &Trace, name: &str) -> Vec<Vec<f32>> {
 }
 
 /// States, self-attention and, without attention, the one context.
-pub(super) fn encoder(trace: &Trace, mechanism: &Mechanism, source: &[String]) -> Encoder {
+pub(super) fn encoder(trace: &Trace, mechanism: &Mechanism, source: &Tokens) -> Encoder {
     let mut layers = Vec::new();
     let mut below = sequence(trace, "encoder.embedded");
     while let states @ [_, ..] = &sequence(trace, &format!("encoder.{}.states", layers.len()))[..] {

@@ -2,6 +2,7 @@
 
 use super::{AttentionRow, Choice, Explanation, Selection, State, Step, WordVector, vectors};
 use crate::report::page::{Page, json};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 /// Numbers of each vector that the page shows.
@@ -20,16 +21,16 @@ pub fn page(explanation: &Explanation, selection: &Selection) -> String {
 }
 
 /// What the page shows: [`Explanation`] with vectors cut and numbers rounded.
-fn data(explanation: &Explanation, selection: &Selection) -> Value {
-    let rows = explanation.steps.first().map_or(&[][..], |step| &step.attention);
-    let heads: Vec<Value> = rows
-        .iter()
-        .map(|row| {
-            let values =
-                explanation.memory(row).map(|memory| memory.values.iter().map(|v| first(v)).collect::<Vec<_>>());
+fn data<'a>(explanation: &'a Explanation, selection: &Selection) -> Data<'a> {
+    let heads = |rows: &[AttentionRow]| -> Vec<Value> {
+        let head = |row: &AttentionRow| {
+            let memory = explanation.memory(row);
+            let values = memory.map(|memory| memory.values.iter().map(|v| first(v)).collect::<Vec<_>>());
             json!({ "layer": row.layer, "head": row.head, "values": values })
-        })
-        .collect();
+        };
+        rows.iter().map(head).collect()
+    };
+    let first_step = explanation.steps.first();
     let layers: Vec<Value> = explanation
         .encoder
         .layers
@@ -37,9 +38,10 @@ fn data(explanation: &Explanation, selection: &Selection) -> Value {
         .map(|layer| json!({ "layer": layer.layer, "states": layer.states.iter().map(state).collect::<Vec<_>>() }))
         .collect();
     let shares = explanation.encoder.context.as_ref().map(|_| rounded(&explanation.shares()));
-    json!({
+    let rest = json!({
         "model": explanation.model,
         "mechanism": explanation.mechanism,
+        "change": explanation.mechanism.change_meaning(),
         "notes": explanation.notes,
         "forced": explanation.forced,
         "source": explanation.source,
@@ -48,28 +50,65 @@ fn data(explanation: &Explanation, selection: &Selection) -> Value {
         "layers": layers,
         "context": explanation.encoder.context.as_deref().map(vector),
         "shares": shares,
-        "heads": heads,
-        "steps": explanation.steps.iter().map(step).collect::<Vec<_>>(),
+        "heads": heads(first_step.map_or(&[], |step| &step.attention)),
+        "own": heads(first_step.map_or(&[], |step| &step.self_attention)),
         "at": { "step": selection.step, "layer": selection.layer, "head": selection.head },
-    })
+    });
+    Data { rest, steps: explanation.steps.iter().map(step).collect() }
 }
 
-/// Four significant digits.
-fn round(value: f32) -> f32 {
-    format!("{value:.3e}").parse().expect("a number stays one")
+/// What the page shows. Weights and scores, of which there are most, are written from where they are.
+#[derive(Serialize)]
+struct Data<'a> {
+    #[serde(flatten)]
+    rest: Value,
+    steps: Vec<StepData<'a>>,
 }
 
-fn rounded(values: &[f32]) -> Vec<f32> {
+#[derive(Serialize)]
+struct StepData<'a> {
+    #[serde(flatten)]
+    rest: Value,
+    influence: Rounded<'a>,
+    rows: Vec<RowData<'a>>,
+    own: Vec<RowData<'a>>,
+}
+
+#[derive(Serialize)]
+struct RowData<'a> {
+    query: Value,
+    scores: Rounded<'a>,
+    weights: Rounded<'a>,
+    context: Value,
+    center: Option<f32>,
+    window: Option<[usize; 2]>,
+}
+
+/// Numbers that are written with [`round`].
+struct Rounded<'a>(&'a [f32]);
+
+impl Serialize for Rounded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().copied().map(round))
+    }
+}
+
+/// Six decimals: the page shows two or three, and a number that is rounded twice must not differ from one rounded once.
+fn round(value: f32) -> f64 {
+    (f64::from(value) * 1e6).round() / 1e6
+}
+
+fn rounded(values: &[f32]) -> Vec<f64> {
     values.iter().copied().map(round).collect()
 }
 
-fn first(values: &[f32]) -> Vec<f32> {
+fn first(values: &[f32]) -> Vec<f64> {
     rounded(&values[..values.len().min(N_VALUES)])
 }
 
 /// The beginning of a vector, its width and its length.
 fn vector(values: &[f32]) -> Value {
-    json!({ "first": first(values), "width": values.len(), "norm": round(vectors::norm(values)) })
+    json!({ "first": first(values), "width": values.len(), "norm": f64::from(vectors::norm(values)) })
 }
 
 fn word(word: &WordVector) -> Value {
@@ -81,7 +120,7 @@ fn state(state: &State) -> Value {
     let changes: Vec<Value> = state
         .changes
         .iter()
-        .map(|change| json!({ "from": change.from, "cosine": change.cosine.map(round), "distance": round(change.distance) }))
+        .map(|change| json!({ "from": change.from, "cosine": change.cosine.map(f64::from), "distance": f64::from(change.distance) }))
         .collect();
     json!({ "token": state.token, "vector": vector(&state.vector), "changes": changes })
 }
@@ -90,28 +129,34 @@ fn choice(choice: &Choice) -> Value {
     json!({ "token": choice.token, "p": round(choice.probability) })
 }
 
-fn row(row: &AttentionRow) -> Value {
-    json!({
-        "query": vector(&row.query),
-        "scores": rounded(&row.scores),
-        "weights": rounded(&row.weights),
-        "context": vector(&row.context),
-        "center": row.center,
-        "window": row.window,
-    })
+fn row(row: &AttentionRow) -> RowData<'_> {
+    RowData {
+        query: vector(&row.query),
+        scores: Rounded(&row.scores),
+        weights: Rounded(&row.weights),
+        context: vector(&row.context),
+        center: row.center,
+        window: row.window,
+    }
 }
 
-fn step(step: &Step) -> Value {
-    json!({
+fn step(step: &Step) -> StepData<'_> {
+    let rest = json!({
         "previous": step.previous,
         "chosen": choice(&step.chosen),
         "preferred": choice(&step.preferred),
         "agrees": step.chosen.id == step.preferred.id,
+        "contrast": step.contrast.token,
         "top": step.top.iter().map(choice).collect::<Vec<_>>(),
         "before": (!step.previous_state.is_empty()).then(|| vector(&step.previous_state)),
         "state": vector(&step.state),
-        "cosine": vectors::cosine(&step.state, &step.previous_state).map(round),
-        "influence": rounded(&step.influence),
-        "rows": step.attention.iter().map(row).collect::<Vec<_>>(),
-    })
+        "layers": step.layers.len(),
+        "cosine": vectors::cosine(&step.state, &step.previous_state).map(f64::from),
+    });
+    StepData {
+        rest,
+        influence: Rounded(&step.influence),
+        rows: step.attention.iter().map(row).collect(),
+        own: step.self_attention.iter().map(row).collect(),
+    }
 }

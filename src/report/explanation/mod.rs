@@ -1,12 +1,13 @@
 //! A worked example of decoding, with the model's own numbers.
 //!
-//! [`explain`] decodes a sentence (or takes a given translation), encodes it again with somebody watching, and goes through
-//! the steps one by one. What it saw is an [`Explanation`]: plain data that serialise to JSON and that the drawing code
-//! ([`terminal`], [`html`]) renders without knowing any model.
+//! [`explain`] decodes a sentence (or takes a given translation), encodes it once more with a trace, and goes through the
+//! steps one by one. The result is an [`Explanation`]: plain data that serialise to JSON and that the drawing code
+//! ([`terminal`], [`html`]) renders without knowing any model. [`Detail`] says how much of it is computed.
 //!
 //! Layers, heads and steps count from 1, as in the formulas.
 
 mod build;
+mod detail;
 mod encoder;
 mod formulas;
 pub mod html;
@@ -16,14 +17,13 @@ pub mod terminal;
 mod vectors;
 
 pub use build::{Question, explain, explain_trace};
-pub use formulas::{Formula, Mechanism};
+pub use detail::{Detail, Stage};
+pub use formulas::{Formula, Mechanism, Part};
 pub use selection::Selection;
 pub use vectors::{Change, Neighbour, State, StateLayer, WordVector};
 
-use serde::Serialize;
-
-/// What stands before the first target token.
-const START: &str = crate::data::tokenizer::SPECIALS[crate::data::tokenizer::BOS as usize];
+use serde::{Serialize, Serializer};
+use std::sync::Arc;
 
 /// Everything about one decoded sentence.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -61,7 +61,7 @@ pub struct Explanation {
 pub struct Encoder {
     /// The states of every layer.
     pub layers: Vec<StateLayer>,
-    /// Self-attention: one row for each layer, head and token that asks.
+    /// Self-attention: one row for each layer, head and token.
     pub attention: Vec<AttentionRow>,
     /// The one vector that a model without attention keeps.
     pub context: Option<Vec<f32>>,
@@ -82,7 +82,14 @@ pub struct AttentionMemory {
     pub values: Vec<Vec<f32>>,
 }
 
-/// One query of one head: whom it compares itself with, and what comes of it.
+/// Names of tokens, which the rows of a step share.
+pub type Tokens = Arc<[String]>;
+
+fn tokens<S: Serializer>(tokens: &Tokens, serializer: S) -> Result<S::Ok, S::Error> {
+    tokens.as_ref().serialize(serializer)
+}
+
+/// One query of one head: its scores, its weights and its context.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AttentionRow {
     /// Where: `attention`, `decoder.0.cross_attention`.
@@ -91,13 +98,14 @@ pub struct AttentionRow {
     pub layer: usize,
     /// The head.
     pub head: usize,
-    /// The step of the decoder; in the encoder the position that asks.
+    /// The step of the decoder; in the encoder the position of the query.
     pub step: usize,
-    /// The tokens that can be looked at.
-    pub source: Vec<String>,
-    /// The token that asks: in the decoder the one that is about to be written.
+    /// The tokens that are attended to.
+    #[serde(serialize_with = "tokens")]
+    pub source: Tokens,
+    /// The token of the query: in the decoder the one that is about to be written.
     pub target: String,
-    /// What asks.
+    /// The query.
     pub query: Vec<f32>,
     /// One score for each token of `source`.
     pub scores: Vec<f32>,
@@ -135,12 +143,22 @@ pub struct Step {
     pub chosen: Choice,
     /// The likeliest token.
     pub preferred: Choice,
+    /// The likeliest token other than the written one: what [`Self::influence`] contrasts it with.
+    pub contrast: Choice,
     /// The likeliest five.
     pub top: Vec<Choice>,
+    /// What the decoder's first layer reads of the token before.
+    pub input: Vec<f32>,
     /// The recurrent state before the step.
     pub previous_state: Vec<f32>,
     /// The state after it; in a Transformer the last layer's output.
     pub state: Vec<f32>,
+    /// The output of every layer of a Transformer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<Vec<f32>>,
+    /// What a Luong decoder makes of context and state.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attentional: Vec<f32>,
     /// What is compared with every word: the logits are its product with the output table.
     pub readout: Vec<f32>,
     /// The scores of all words.
@@ -149,7 +167,8 @@ pub struct Step {
     pub attention: Vec<AttentionRow>,
     /// Attention to the target so far.
     pub self_attention: Vec<AttentionRow>,
-    /// Gradient times input of the written token's log-probability, for each source token.
+    /// Gradient times input, for each source token, of the written token's log-odds against [`Self::contrast`]: in a model
+    /// that is sure the probability no longer moves, the log-odds do. Empty where it was not computed.
     pub influence: Vec<f32>,
 }
 
@@ -163,10 +182,15 @@ impl AttentionRow {
 impl Step {
     /// The mean weight of every source token over all layers and heads; empty without attention.
     pub fn mean_weights(&self) -> Vec<f32> {
-        let Some(first) = self.attention.first() else { return Vec::new() };
-        let n = self.attention.len() as f32;
-        (0..first.weights.len()).map(|i| self.attention.iter().map(|row| row.weights[i]).sum::<f32>() / n).collect()
+        mean_weights(&self.attention)
     }
+}
+
+/// The mean of several rows' weights.
+fn mean_weights(rows: &[AttentionRow]) -> Vec<f32> {
+    let Some(first) = rows.first() else { return Vec::new() };
+    let n = rows.len() as f32;
+    (0..first.weights.len()).map(|i| rows.iter().map(|row| row.weights[i]).sum::<f32>() / n).collect()
 }
 
 impl Explanation {
@@ -175,14 +199,16 @@ impl Explanation {
         self.memories.iter().find(|memory| memory.name == row.name && memory.head == row.head)
     }
 
-    /// How much each source token had to do with the whole target: the mean over the steps of its share in the absolute
-    /// influence. The shares sum to one.
+    /// How much each source token had to do with the whole target: the mean of its share in the absolute influence, over the
+    /// steps that have any. The shares sum to one, or are all zero.
     pub fn shares(&self) -> Vec<f32> {
+        let sum = |step: &Step| step.influence.iter().map(|value| value.abs()).sum::<f32>();
+        let steps: Vec<(&Step, f32)> =
+            self.steps.iter().map(|step| (step, sum(step))).filter(|(_, sum)| *sum > 0.0).collect();
         let mut shares = vec![0.0; self.source.len()];
-        for step in &self.steps {
-            let sum: f32 = step.influence.iter().map(|value| value.abs()).sum();
+        for (step, sum) in &steps {
             for (share, value) in shares.iter_mut().zip(&step.influence) {
-                *share += value.abs() / sum.max(f32::MIN_POSITIVE) / self.steps.len() as f32;
+                *share += value.abs() / sum / steps.len() as f32;
             }
         }
         shares

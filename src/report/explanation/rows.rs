@@ -3,7 +3,7 @@
 //! Whatever leaves `NAME.weights` in a trace is an attention; what it leaves beside it (`query`, `keys`, `values`, `scores`,
 //! `context`, `center`) is taken where it is there.
 
-use super::{AttentionMemory, AttentionRow};
+use super::{AttentionMemory, AttentionRow, Tokens};
 use crate::layers::{Trace, TraceEntry};
 
 /// One attention of a trace of one sentence.
@@ -57,7 +57,7 @@ impl Attention<'_> {
     }
 
     /// One row for each head and query. `source` names the keys; `target` says step and name of each query.
-    pub fn rows(&self, source: &[String], target: impl Fn(usize) -> (usize, String)) -> Vec<AttentionRow> {
+    pub fn rows(&self, source: &Tokens, target: impl Fn(usize) -> (usize, String)) -> Vec<AttentionRow> {
         let cells = (0..self.n_heads()).flat_map(|head| (0..self.n_queries()).map(move |query| (head, query)));
         let row = |(head, query)| {
             let weights = self.part("weights", head, query);
@@ -68,7 +68,7 @@ impl Attention<'_> {
                 layer: self.layer(),
                 head: head + 1,
                 step,
-                source: source[..weights.len()].to_vec(),
+                source: source.clone(),
                 target,
                 query: self.part("query", head, query),
                 scores: self.part("scores", head, query),

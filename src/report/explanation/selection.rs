@@ -35,7 +35,7 @@ impl Selection {
     /// # Errors
     /// If it is not; the message says what is.
     pub fn check(&self, explanation: &Explanation) -> Result<()> {
-        let n_steps = explanation.steps.len();
+        let n_steps = explanation.target.len();
         if let Some(step) = self.step.filter(|step| !(1..=n_steps).contains(step)) {
             let message = format!("--step {step}: this translation has {}", range("step", n_steps));
             return Err(Error::message(message));

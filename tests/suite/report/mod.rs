@@ -4,7 +4,9 @@ mod alignment;
 mod attention;
 mod drawing;
 mod explain;
+mod explain_pages;
 mod faithfulness;
+mod formulas;
 mod states;
 
 use lookback::report::attention::{AttentionMap, Part, SentenceMaps};

@@ -8,7 +8,8 @@ function svg(tag, attributes = {}, text) {
 
 /** A formula at a step, its indices lowered: "e_ti" becomes e with a small 3i. */
 function formula(text, step) {
-  const filled = text.replaceAll("_(t-1)", `_${step - 1}`).replaceAll("_t", `_${step}`)
+  const filled = text.replaceAll("_(t-1)", `_${step - 1}`)
+    .replaceAll(/(?<=_)t(?=[ij](?!\p{L}))|(?<!\p{L})t(?!\p{L})/gu, String(step))
     .replaceAll("sum_", "Σ_").replaceAll("sqrt(", "√(").replaceAll("<=", "≤").replaceAll(" . ", " · ").replaceAll("s~", "s̃");
   const span = el("span", { class: "formula" });
   let end = 0;

@@ -7,7 +7,7 @@ const headNumbers = [...new Set(data.heads.map(head => head.head))];
 // Layer 0 and head 0 stand for the mean.
 const at = {
   step: Math.max(0, (data.at.step ?? 1) - 1),
-  line: Math.max(0, lines.findIndex(line => line.makes === "weights")),
+  line: Math.max(0, lines.findIndex(line => line.makes === "weights" && line.part !== "self-attention")),
   layer: hasHeads ? data.at.layer ?? 0 : 1,
   head: hasHeads ? data.at.head ?? 0 : 1,
   view: "steps",
@@ -18,10 +18,16 @@ function mean(rows) {
   return rows[0].map((_, i) => rows.reduce((sum, row) => sum + row[i], 0) / rows.length);
 }
 
+/** The attention that a line belongs to: its heads, its rows at a step, and the tokens that it attends to. */
+function attentionOf(line, step) {
+  if (line?.part !== "self-attention") return { heads: data.heads, rows: step.rows, tokens: data.source };
+  return { heads: data.own, rows: step.own, tokens: [data.steps[0].previous, ...data.target].slice(0, at.step + 1) };
+}
+
 /** Which rows of a step are meant: one head, or the mean of several. */
-function chosenRows(step) {
-  return step.rows.filter((_, i) =>
-    (at.layer === 0 || data.heads[i].layer === at.layer) && (at.head === 0 || data.heads[i].head === at.head));
+function chosenRows(step, line) {
+  const { heads, rows } = attentionOf(line, step);
+  return rows.filter((_, i) => (at.layer === 0 || heads[i].layer === at.layer) && (at.head === 0 || heads[i].head === at.head));
 }
 
 /** What links source and target at a step: weights, or shares of the influence where there is no attention. */
@@ -47,37 +53,46 @@ function drawFormulas() {
 }
 
 /** Scores, weights, weighted values. */
-function attentionTable(step, rows, what) {
+function attentionTable(step, rows, what, line) {
   const one = rows.length === 1 ? rows[0] : null;
   const weights = mean(rows.map(row => row.weights));
-  const head = one && data.heads[step.rows.indexOf(one)];
-  const names = ["source"];
+  const attention = attentionOf(line, step);
+  const head = one && attention.heads[attention.rows.indexOf(one)];
+  const isSource = line.part !== "self-attention";
+  const names = [isSource ? "source" : "target so far"];
   if (one) names.push("#score");
   if (what !== "score") names.push("#weight", "");
   if (what === "context" && one) names.push("weight × value");
-  if (what === "context") names.push("#grad × input");
-  const body = data.source.map((name, i) => {
+  if (what === "context" && isSource) names.push("#grad × input");
+  const body = attention.tokens.map((name, i) => {
     const isOutside = one?.window && (i + 1 < one.window[0] || i + 1 > one.window[1]);
     const cells = [token(name)];
     if (one) cells.push(isOutside ? "outside" : number(one.scores[i], 3));
     if (what !== "score") cells.push(number(weights[i], 3), bar(weights[i]));
     if (what === "context" && one) cells.push(values((head.values?.[i] ?? []).map(value => value * weights[i]), 3));
-    if (what === "context") cells.push(number(step.influence[i]));
+    if (what === "context" && isSource) cells.push(number(step.influence[i]));
     return { cells, class: isOutside ? "outside" : null };
   });
   if (what !== "score") {
     const sum = number(weights.reduce((a, b) => a + b, 0), 3);
     const cells = [el("span", { class: "muted" }, "sum"), ...(one ? [""] : []), sum, ""];
     if (what === "context" && one) cells.push(values(one.context.first, 3));
-    if (what === "context") cells.push("");
+    if (what === "context" && isSource) cells.push("");
     body.push({ cells });
   }
   return el("table", {}, ...table(names, body));
 }
 
+/** What gradient × input is measured of. */
+function influenceMeaning(step) {
+  return el("p", { class: "muted" }, "grad × input: by how much the log-odds of ", token(step.chosen.token), " against ", token(step.contrast),
+    " would fall, in nats, if the model did not know the source token (to first order)");
+}
+
 function influenceTable(step) {
   const most = Math.max(...step.influence.map(Math.abs)) || 1;
-  const body = data.source.map((name, i) => ({ cells: [token(name), number(step.influence[i], 3), bar(Math.abs(step.influence[i]) / most, step.influence[i] < 0)] }));
+  const body = data.source.map((name, i) => ({ cells: [token(name), number(step.influence[i], 3),
+    bar(Math.abs(step.influence[i]) < 0.0005 ? 0 : Math.abs(step.influence[i]) / most, step.influence[i] < 0)] }));
   return el("table", {}, ...table(["source", "#grad × input", ""], body));
 }
 
@@ -94,20 +109,20 @@ function outputTable(step) {
 
 /** The numbers that one line of the computation makes. */
 function numbersOf(line, step) {
-  const rows = chosenRows(step);
+  const rows = chosenRows(step, line);
   const one = rows.length === 1 ? rows[0] : null;
   const n = at.step + 1;
   switch (line.makes) {
     case "query": return one ? [vector(`q_${n}`, one.query)] : [];
     case "window": return one?.window ? [el("p", {}, formula(`p_${n}`, n), ` = ${number(one.center)}: positions ${one.window[0]} to ${one.window[1]}`)] : [];
-    case "score": return one ? [attentionTable(step, rows, "score")] : [el("p", { class: "muted" }, "choose a layer and a head to see its scores")];
-    case "weights": return [attentionTable(step, rows, "weights")];
+    case "score": return one ? [attentionTable(step, rows, "score", line)] : [el("p", { class: "muted" }, "choose a layer and a head to see its scores")];
+    case "weights": return [attentionTable(step, rows, "weights", line)];
     case "context":
-      if (!hasAttention) return [...(data.context ? [vector("c", data.context)] : []), influenceTable(step)];
-      return [attentionTable(step, rows, "context"), ...(one ? [vector(line.text.split(" = ")[0].replaceAll("_t", `_${n}`), one.context)] : [])];
+      if (!hasAttention) return [...(data.context ? [vector("c", data.context)] : []), influenceTable(step), influenceMeaning(step)];
+      return [attentionTable(step, rows, "context", line), ...(line.part === "self-attention" ? [] : [influenceMeaning(step)]), ...(one ? [vector(line.text.split(" = ")[0].replaceAll("_t", `_${n}`), one.context)] : [])];
     case "state": {
       const remark = step.cosine == null ? null : `cosine to the state before ${number(step.cosine)}`;
-      return [...(step.before ? [vector(`s_${n - 1}`, step.before)] : []), vector(step.before ? `s_${n}` : `x_${n}`, step.state, remark)];
+      return [...(step.before ? [vector(`s_${n - 1}`, step.before)] : []), vector(step.layers ? `x_${n}^${step.layers}` : `s_${n}`, step.state, remark)];
     }
     case "output": return [outputTable(step)];
     default: return [];
@@ -117,10 +132,11 @@ function numbersOf(line, step) {
 function drawNumbers(step) {
   // One table at a time: scores, weights and weighted values are columns of the same one, which grows line by line.
   const tables = ["score", "weights", "context"];
-  const current = lines[at.line].makes;
-  const shown = hasAttention && tables.includes(current) ? current : "weights";
+  const current = lines[at.line];
+  const shown = hasAttention && tables.includes(current.makes) ? current.makes : "weights";
+  const part = current.part === "self-attention" ? current.part : "cross-attention";
   const sections = lines.map((line, i) => {
-    if (hasAttention && tables.includes(line.makes) && line.makes !== shown) return null;
+    if (hasAttention && tables.includes(line.makes) && (line.makes !== shown || line.part !== part)) return null;
     return el("section", { class: i === at.line ? "current" : null }, formula(line.text, at.step + 1), ...numbersOf(line, step));
   });
   $("numbers").replaceChildren(...sections.filter(section => section));
@@ -151,19 +167,22 @@ function drawWords() {
 
 function drawEncoder() {
   const layer = data.layers.find(layer => layer.layer === Number($("encoder-layer").value));
-  $("encoder-formula").replaceChildren(formula(data.mechanism.encoder, 1));
+  $("encoder-formula").replaceChildren(...data.mechanism.encoder.map(line =>
+    el("li", {}, formula(line.text, 1), " ", el("span", { class: "muted" }, line.meaning))));
+  $("change-meaning").textContent = data.change;
   if (!layer) return;
   const n = layer.states[0].changes.length;
-  const names = n === 2 ? ["#moves, read forwards", "", "#moves, read backwards", ""] : ["#moves", ""];
+  const names = n === 2 ? ["#change, forwards", "", "#change, backwards", ""] : ["#change", ""];
   const most = Math.max(...layer.states.flatMap(state => state.changes.map(change => change.distance))) || 1;
   const row = state => ({ cells: [token(state.token), values(state.vector.first, 4), number(state.vector.norm),
     ...state.changes.flatMap(change => [`${number(change.distance)}${change.cosine == null ? "" : `, cos ${number(change.cosine)}`}`, bar(change.distance / most)])] });
   $("state-table").replaceChildren(...table(["token", "first values", "#norm", ...names], layer.states.map(row)));
   if (data.context) {
-    const largest = Math.max(...data.shares);
-    const rows = data.source.map((name, i) => ({ cells: [token(name), percent(data.shares[i]), bar(data.shares[i] / largest)] }));
+    const largest = Math.max(...data.shares) || 1;
+    const rows = data.source.map((name, i) => ({ cells: [token(name), percent(data.shares[i]), bar(data.shares[i] < 0.0005 ? 0 : data.shares[i] / largest)] }));
     $("context").replaceChildren(vector("c", data.context),
-      el("p", {}, "Every step sees this one vector and nothing else of the source. What of it can still be recovered: the share of each token in gradient × input of the target's log-probabilities, over all steps."),
+      el("p", {}, data.mechanism.context_use),
+      el("p", {}, "What depends on it: the share of each token in gradient × input of the written words' log-odds, over all steps."),
       el("div", { class: "panel" }, el("table", {}, ...table(["source", "#share", ""], rows))));
   }
 }

@@ -3,8 +3,12 @@
 mod tables;
 
 use super::super::rows::is_self;
-use super::super::{AttentionRow, Explanation, Formula, Selection, Step, vectors};
+use super::super::{AttentionRow, Explanation, Formula, Part, Selection, Step, mean_weights, vectors};
 use super::ink::{Piece, Sheet, Tone, muted, numbers, percent, plain, width};
+use super::steps::strongest;
+
+/// Formulas up to this width stand in a column, with their meanings beside them.
+const FORMULA: usize = 50;
 
 /// Everything about one step.
 pub(super) fn board(sheet: &mut Sheet, explanation: &Explanation, step: &Step, selection: &Selection) {
@@ -15,11 +19,10 @@ pub(super) fn board(sheet: &mut Sheet, explanation: &Explanation, step: &Step, s
         board.vector(sheet, &format!("s_{}", step.step - 1), &step.previous_state, "the state before");
     }
     if step.attention.len() > 1 && selection.is_of_heads() {
-        for row in step.self_attention.iter().chain(&step.attention) {
-            if selection.has_head(row.layer, row.head) {
-                board.named_head(sheet, row);
-            }
-        }
+        let mut rows: Vec<_> = step.self_attention.iter().chain(&step.attention).collect();
+        rows.retain(|row| selection.has_head(row.layer, row.head));
+        rows.sort_by_key(|row| row.layer);
+        rows.into_iter().for_each(|row| board.named_head(sheet, row));
     } else {
         for formula in &explanation.mechanism.formulas {
             board.line(sheet, formula);
@@ -32,9 +35,9 @@ pub(super) fn board(sheet: &mut Sheet, explanation: &Explanation, step: &Step, s
 struct Board<'a> {
     explanation: &'a Explanation,
     step: &'a Step,
-    /// Whether somebody has asked for this step: then nothing is cut.
+    /// Whether this step is selected: then nothing is cut.
     asked: bool,
-    /// Whether the meanings of the formulas are said.
+    /// Whether the meanings of the formulas are written beside them.
     explains: bool,
 }
 
@@ -64,21 +67,44 @@ impl Board<'_> {
 
     /// A formula, and the numbers that it makes.
     fn line(&self, sheet: &mut Sheet, formula: &Formula) {
-        self.formula(sheet, formula);
-        match (formula.makes, &self.step.attention[..]) {
-            ("query", [row]) => self.vector(sheet, &self.name("query"), &row.query, "the query"),
+        if formula.makes == "start" && self.step.step > 1 {
+            return;
+        }
+        self.formula(sheet, formula, None);
+        let step = self.step;
+        let rows = match formula.part {
+            Part::SelfAttention => &step.self_attention[..],
+            Part::CrossAttention | Part::Model => &step.attention[..],
+        };
+        let name = match step.layers.len() {
+            0 => format!("s_{}", step.step),
+            n_layers => format!("x_{}^{n_layers}", step.step),
+        };
+        match (formula.makes, rows) {
+            ("query", [row]) => self.vector(sheet, &self.name("query", formula.part), &row.query, "the query"),
             ("context", []) => self.influences(sheet),
             ("context", [row]) => self.head(sheet, row),
+            ("context", rows) if formula.part == Part::SelfAttention => self.own_summary(sheet, rows),
             ("context", rows) => self.summary(sheet, rows),
-            ("state", _) => self.state(sheet),
+            ("state", _) => self.state(sheet, &name),
+            ("attentional", _) => {
+                let name = format!("s~_{}", step.step);
+                self.vector(sheet, &name, &step.attentional, "the attentional vector");
+            }
             _ => {}
         }
     }
 
-    fn formula(&self, sheet: &mut Sheet, formula: &Formula) {
-        let lines = self.explanation.mechanism.formulas.iter().map(|formula| width(&formula.at(self.step.step)));
-        let text = formula.at(self.step.step);
-        let fill = " ".repeat(lines.max().unwrap_or(0).min(50).saturating_sub(width(&text)));
+    /// A formula and, if it is the first time, its meaning. `layer` stands in place of `n` where a layer is meant.
+    fn formula(&self, sheet: &mut Sheet, formula: &Formula, layer: Option<usize>) {
+        let of_layer = |text: String| match layer {
+            Some(layer) => text.replace("^(n-1)", &format!("^{}", layer - 1)).replace("^n", &format!("^{layer}")),
+            None => text,
+        };
+        let texts = self.explanation.mechanism.formulas.iter().map(|formula| width(&formula.at(self.step.step)));
+        let text = of_layer(formula.at(self.step.step));
+        let widest = texts.filter(|width| *width <= FORMULA).max().unwrap_or(0);
+        let fill = " ".repeat(widest.saturating_sub(width(&text)));
         let meaning = if self.explains { formula.meaning.clone() } else { String::new() };
         if 4 + width(&text) + fill.len() + width(&meaning) > sheet.look.width {
             sheet.paragraph(2, &[Piece(text, Tone::Formula)]);
@@ -91,8 +117,8 @@ impl Board<'_> {
     }
 
     /// What the formulas call something at this step: `c_3`.
-    fn name(&self, makes: &str) -> String {
-        let formula = self.explanation.mechanism.formula(makes).map(|formula| formula.at(self.step.step));
+    fn name(&self, makes: &str, part: Part) -> String {
+        let formula = self.explanation.mechanism.formula(makes, part).map(|formula| formula.at(self.step.step));
         formula.as_deref().and_then(|text| text.split(" = ").next()).unwrap_or(makes).to_owned()
     }
 
@@ -106,29 +132,40 @@ impl Board<'_> {
         sheet.line(&[plain(format!("    {name:<6} = ")), plain(numbers(values, room)), muted(end)]);
     }
 
-    fn state(&self, sheet: &mut Sheet) {
+    fn state(&self, sheet: &mut Sheet, name: &str) {
         let step = self.step;
         let meaning = match vectors::cosine(&step.state, &step.previous_state) {
             Some(cosine) => format!("cosine to s_{} {cosine:.2}", step.step - 1),
             None => "the output of the last layer".to_owned(),
         };
-        let name = if step.previous_state.is_empty() { "x" } else { "s" };
-        self.vector(sheet, &format!("{name}_{}", step.step), &step.state, &meaning);
+        self.vector(sheet, name, &step.state, &meaning);
     }
 
     /// A head with its name and its formulas.
     fn named_head(&self, sheet: &mut Sheet, row: &AttentionRow) {
-        let to = if is_self(&row.name) { "the target so far" } else { "the source" };
+        let (part, to) = match is_self(&row.name) {
+            true => (Part::SelfAttention, "the target so far"),
+            false => (Part::CrossAttention, "the source"),
+        };
         sheet.space();
         let text = format!("  Layer {}, head {}: attention to {to}", row.layer, row.head);
         sheet.line(&[Piece(text, Tone::Heading)]);
-        for formula in &self.explanation.mechanism.formulas {
-            if !["state", "output"].contains(&formula.makes) {
-                self.formula(sheet, formula);
-            }
+        let formulas = self.explanation.mechanism.formulas.iter().filter(|formula| formula.part == part);
+        for formula in formulas.filter(|formula| formula.makes != "residual") {
+            self.formula(sheet, formula, Some(row.layer));
         }
-        self.vector(sheet, &self.name("query"), &row.query, "the query");
+        self.vector(sheet, &self.name("query", part), &row.query, "the query");
         self.head(sheet, row);
+    }
+
+    /// What the heads attend to in the target so far: every head if the step is selected, and their mean.
+    fn own_summary(&self, sheet: &mut Sheet, rows: &[AttentionRow]) {
+        if self.asked {
+            self.heads(sheet, rows);
+        }
+        let Some(first) = rows.first() else { return };
+        let mean = mean_weights(rows);
+        sheet.paragraph(4, &[plain("mean over the heads: "), plain(strongest(&first.source, &mean, 5))]);
     }
 
     /// Scores, weights, weighted values and context of one head.
@@ -143,6 +180,7 @@ impl Board<'_> {
             sheet.paragraph(4, &[Piece(text, Tone::Notice)]);
         }
         self.positions(sheet, row);
-        self.vector(sheet, &self.name("context"), &row.context, "the context");
+        let part = if is_self(&row.name) { Part::SelfAttention } else { Part::CrossAttention };
+        self.vector(sheet, &self.name("context", part), &row.context, "the context");
     }
 }

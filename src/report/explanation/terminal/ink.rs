@@ -110,6 +110,12 @@ pub(super) fn bar(share: f32, room: usize) -> String {
     format!("{}{rest}", "█".repeat(eighths / 8))
 }
 
+/// A bar for `value` beside its number of `digits` decimals, as long as `room` for the `largest`; none for what rounds to zero.
+pub(super) fn bar_beside(value: f32, digits: usize, largest: f32, room: usize) -> String {
+    let is_zero = format!("{:.digits$}", value.abs()).trim_matches(['0', '.']).is_empty();
+    if is_zero { String::new() } else { bar(value.abs() / largest, room) }
+}
+
 /// A number with its sign; what rounds to zero has none.
 pub(super) fn signed(value: f32, digits: usize) -> String {
     let text = format!("{value:+.digits$}");

@@ -12,6 +12,11 @@ use ink::{Piece, Sheet, Tone, muted, plain};
 const MAX_BOARDS: usize = 12;
 const FIRST_BOARDS: usize = 2;
 
+/// How many of `n_steps` steps a page of all steps shows in full.
+pub(super) fn n_boards(n_steps: usize) -> usize {
+    if n_steps <= MAX_BOARDS { n_steps } else { FIRST_BOARDS }
+}
+
 /// What the terminal can show.
 #[derive(Clone, Debug)]
 pub struct Look {
@@ -28,7 +33,7 @@ impl Default for Look {
     }
 }
 
-/// The whole page, or, if a step, layer or head is asked for, what concerns it.
+/// The whole page, or, if a step, layer or head is selected, what concerns it.
 pub fn render(explanation: &Explanation, selection: &Selection, look: &Look) -> String {
     let mut sheet = Sheet { look, text: String::new() };
     title(&mut sheet, explanation);
@@ -40,7 +45,7 @@ pub fn render(explanation: &Explanation, selection: &Selection, look: &Look) -> 
         steps::overview(&mut sheet, explanation);
     }
     let chosen: Vec<&Step> = explanation.steps.iter().filter(|step| selection.has_step(step.step)).collect();
-    let shown = if chosen.len() <= MAX_BOARDS { chosen.len() } else { FIRST_BOARDS };
+    let shown = n_boards(chosen.len());
     for step in &chosen[..shown] {
         board::board(&mut sheet, explanation, step, selection);
     }

@@ -11,7 +11,7 @@ pub(super) fn overview(sheet: &mut Sheet, explanation: &Explanation) {
     let remark = match (has_attention, averaged) {
         (true, true) => "weights: the mean over all layers and heads",
         (true, false) => "",
-        (false, _) => "influence: gradient x input, since there is no attention to look at",
+        (false, _) => "gradient x input of the word's log-odds, since there is no attention",
     };
     heading(sheet, "3. Step by step", remark);
     let seen = if has_attention { "looks at" } else { "depends on" };

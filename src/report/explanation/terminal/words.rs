@@ -3,7 +3,7 @@
 use super::super::vectors::Change;
 use super::super::{Explanation, StateLayer, WordVector};
 use super::heading;
-use super::ink::{Piece, Sheet, Tone, bar, muted, numbers, plain, token};
+use super::ink::{Piece, Sheet, Tone, bar_beside, muted, numbers, plain, token};
 
 /// Longer tables are cut, with a word about what is left out.
 const MAX_ROWS: usize = 16;
@@ -38,17 +38,14 @@ fn cut_hint(sheet: &mut Sheet, n: usize) {
 /// The encoder's states: those of the last layer, and of the others how much they change.
 pub(super) fn encoder(sheet: &mut Sheet, explanation: &Explanation) {
     let Some(last) = explanation.encoder.layers.last() else { return };
-    heading(sheet, "2. The encoder reads", &explanation.mechanism.encoder);
+    heading(sheet, "2. The encoder reads", "");
+    let formulas = &explanation.mechanism.encoder;
+    for formula in formulas {
+        sheet.paragraph(2, &[Piece(formula.text.clone(), Tone::Formula), muted(format!("   {}", formula.meaning))]);
+    }
     let layers = explanation.encoder.layers.len();
-    let recurrent = explanation.mechanism.n_directions > 0;
-    let remark = match (recurrent, layers) {
-        (true, 1) => "How far the state moves at each word, and the cosine to the state before.".to_owned(),
-        (true, n) => format!("The states of layer {n} of {n}: how far each moves, and the cosine to the state before."),
-        (false, n) => format!(
-            "The output of layer {n} of {n}: how far the layer moves each vector, and the cosine to the layer below."
-        ),
-    };
-    sheet.paragraph(2, &[muted(remark)]);
+    let which = if layers == 1 { String::new() } else { format!("Layer {layers} of {layers}. ") };
+    sheet.paragraph(2, &[muted(format!("{which}{}", explanation.mechanism.change_meaning()))]);
     states(sheet, last);
     if let Some(context) = &explanation.encoder.context {
         fixed_context(sheet, explanation, context);
@@ -57,7 +54,7 @@ pub(super) fn encoder(sheet: &mut Sheet, explanation: &Explanation) {
 
 fn states(sheet: &mut Sheet, layer: &StateLayer) {
     let names: &[&str] = match layer.states.first().map_or(0, |state| state.changes.len()) {
-        2 => &["read forwards", "read backwards"],
+        2 => &["change, forwards", "change, backwards"],
         _ => &["change"],
     };
     let mut head = vec![muted("token"), muted("first values"), muted("norm")];
@@ -79,30 +76,23 @@ fn states(sheet: &mut Sheet, layer: &StateLayer) {
 fn moved(change: &Change, largest: f32) -> Piece {
     let share = change.distance / largest;
     let cosine = change.cosine.map_or("  start".to_owned(), |cosine| format!("cos {cosine:>5.2}"));
-    Piece(format!("{:<8} {:>5.2}  {cosine}", bar(share, 8), change.distance), Tone::Weight(share.min(0.4)))
+    let length = bar_beside(change.distance, 2, largest, 8);
+    Piece(format!("{length:<8} {:>5.2}  {cosine}", change.distance), Tone::Weight(share.min(0.4)))
 }
 
 /// The one vector, and what of the source it still carries.
 fn fixed_context(sheet: &mut Sheet, explanation: &Explanation, context: &[f32]) {
     let n = explanation.source.len();
-    heading(
-        sheet,
-        "   One vector for all of it",
-        &format!("c = the last state: {} numbers for {n} tokens", context.len()),
-    );
+    heading(sheet, "   One vector for all of it", &format!("{} numbers for {n} tokens", context.len()));
     sheet.line(&[plain("  c = "), plain(numbers(context, sheet.look.width.saturating_sub(8)))]);
-    sheet.paragraph(
-        2,
-        &[muted(
-            "Every step sees this vector and nothing else of the source. What of it can still be recovered: the share of \
-             each token in gradient x input of the target's log-probabilities, over all steps.",
-        )],
-    );
+    sheet.paragraph(2, &[muted(explanation.mechanism.context_use.clone())]);
+    let what = "What depends on it: the share of each token in gradient x input of the written words' log-odds, over all steps.";
+    sheet.paragraph(2, &[muted(what)]);
     let shares = explanation.shares();
     let largest = shares.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
     let mut rows = Vec::new();
     for (name, share) in explanation.source.iter().zip(&shares).take(MAX_ROWS) {
-        let length = bar(share / largest, 30);
+        let length = bar_beside(100.0 * share, 1, 100.0 * largest, 30);
         rows.push(vec![
             token(name),
             plain(format!("{:.1} %", 100.0 * share)),
@@ -115,8 +105,7 @@ fn fixed_context(sheet: &mut Sheet, explanation: &Explanation, context: &[f32]) 
     let lost: Vec<&str> =
         (0..n - 1).filter(|i| shares[*i] < even / 3.0).map(|i| explanation.source[i].as_str()).collect();
     if !lost.is_empty() {
-        let text =
-            format!("Hardly anything depends on {} any more (less than a third of an even share).", lost.join(", "));
+        let text = format!("Little depends on {} (less than a third of an even share).", lost.join(", "));
         sheet.paragraph(2, &[Piece(text, Tone::Notice)]);
     }
 }

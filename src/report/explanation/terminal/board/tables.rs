@@ -2,11 +2,11 @@
 
 use super::super::super::rows::is_self;
 use super::super::super::{AttentionRow, Choice};
-use super::super::ink::{Piece, Sheet, Tone, bar, cut, muted, numbers, percent, plain, signed, token};
+use super::super::ink::{Piece, Sheet, Tone, bar, bar_beside, cut, muted, numbers, percent, plain, signed, token};
 use super::super::steps::{kept, strongest};
 use super::Board;
 
-/// Source positions on a board of which nobody has asked for more.
+/// Positions on a board of a step that is not selected.
 const MAX_POSITIONS: usize = 8;
 
 /// Columns of a weight's bar and of a probability's.
@@ -55,18 +55,39 @@ impl Board<'_> {
                 format!("    … {left} more positions share {:.3}; --step {} shows them", rest.max(0.0), self.step.step);
             sheet.line(&[muted(text)]);
         }
+        if influence.is_some() {
+            self.influence_meaning(sheet);
+        }
     }
 
-    /// Every head in a line, and their mean.
+    /// What the column of influences is.
+    fn influence_meaning(&self, sheet: &mut Sheet) {
+        if !self.explains || self.step.influence.is_empty() {
+            return;
+        }
+        let (written, other) = (&self.step.chosen.token, &self.step.contrast.token);
+        let text = format!(
+            "grad x input: by how much the log-odds of \"{written}\" against \"{other}\" would fall, in nats, if the model \
+             did not know the source token (to first order)"
+        );
+        sheet.paragraph(4, &[muted(text)]);
+    }
+
+    /// Every head in a line.
+    pub(super) fn heads(&self, sheet: &mut Sheet, rows: &[AttentionRow]) {
+        let mut table = vec![["  ", "layer", "head", "entropy", "looks at"].map(muted).to_vec()];
+        for row in rows {
+            let numbers = [row.layer.to_string(), row.head.to_string(), format!("{:.2}", row.entropy())];
+            let looks_at = strongest(&row.source, &row.weights, 3);
+            table.push([plain("  ")].into_iter().chain(numbers.map(plain)).chain([plain(looks_at)]).collect());
+        }
+        sheet.table("<>>><", &table);
+    }
+
+    /// Attention to the source: every head in a line if the step is selected, and their mean.
     pub(super) fn summary(&self, sheet: &mut Sheet, rows: &[AttentionRow]) {
         if self.asked {
-            let mut table = vec![["  ", "layer", "head", "entropy", "looks at"].map(muted).to_vec()];
-            for row in rows {
-                let numbers = [row.layer.to_string(), row.head.to_string(), format!("{:.2}", row.entropy())];
-                let looks_at = strongest(&row.source, &row.weights, 3);
-                table.push([plain("  ")].into_iter().chain(numbers.map(plain)).chain([plain(looks_at)]).collect());
-            }
-            sheet.table("<>>><", &table);
+            self.heads(sheet, rows);
         }
         let mean = self.step.mean_weights();
         let shown = kept(&mean, if self.asked { usize::MAX } else { MAX_POSITIONS });
@@ -85,6 +106,7 @@ impl Board<'_> {
         if left > 0 {
             sheet.line(&[muted(format!("    … {left} more; --step {} shows them, and every head", self.step.step))]);
         }
+        self.influence_meaning(sheet);
     }
 
     /// What a step without attention depends on.
@@ -99,7 +121,7 @@ impl Board<'_> {
         for &i in &shown {
             let value = influence[i];
             let tone = if value < 0.0 { Tone::Notice } else { Tone::Weight(value / largest / 2.0) };
-            let length = Piece(bar(value.abs() / largest, PROBABILITY_BAR), tone);
+            let length = Piece(bar_beside(value, 3, largest, PROBABILITY_BAR), tone);
             rows.push(vec![plain("  "), token(&self.explanation.source[i]), plain(signed(value, 3)), length]);
         }
         sheet.table("<<><", &rows);
@@ -107,6 +129,7 @@ impl Board<'_> {
         if left > 0 {
             sheet.line(&[muted(format!("    … {left} more of less influence; --step {} shows them", self.step.step))]);
         }
+        self.influence_meaning(sheet);
     }
 
     /// The words that may follow.

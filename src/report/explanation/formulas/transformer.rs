@@ -1,0 +1,232 @@
+//! The formulas of a Transformer.
+
+use super::{Formula, Mechanism, Part, line, n, score_term, softmax};
+use crate::layers::feed_forward::Activation;
+use crate::layers::position::PositionConfig;
+use crate::models::TransformerConfig;
+use crate::models::transformer::{NormPosition, TiedEmbeddings};
+
+pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
+    let (heads, layers) = (config.n_heads, config.n_decoder_layers);
+    let mut formulas = vec![input(config.decoder_positions(), config.d_model, "t")];
+    formulas.extend(self_attention(config));
+    formulas.extend(cross_attention(config));
+    let (text, meaning) = feed_forward(config, "w_t", "x_t");
+    formulas.push(line("state", text, meaning));
+    formulas.push(output(config));
+    Mechanism {
+        title: format!("Transformer with {} of {} (Vaswani 2017)", n(layers, "decoder layer"), n(heads, "head")),
+        encoder: encoder(config),
+        formulas,
+        n_directions: 0,
+        reads_backwards: false,
+        has_attention: true,
+        context_use: String::new(),
+    }
+}
+
+/// `norm(x)` where a sublayer's input is normalized.
+fn before(config: &TransformerConfig, x: &str) -> String {
+    match config.norm_position {
+        NormPosition::Pre => format!("norm({x})"),
+        NormPosition::Post => x.to_owned(),
+    }
+}
+
+/// `x + f`, normalized where a sublayer's output is.
+fn after(config: &TransformerConfig, x: &str, f: &str) -> String {
+    match config.norm_position {
+        NormPosition::Pre => format!("{x} + {f}"),
+        NormPosition::Post => format!("norm({x} + {f})"),
+    }
+}
+
+/// The vector of position `at` below the first layer.
+fn input(positions: &PositionConfig, d_model: usize, at: &str) -> Formula {
+    let word = if at == "t" { "y_(t-1)" } else { "x_i" };
+    let (position, meaning) = match positions {
+        PositionConfig::Sinusoidal {} => (format!(" + p_{at}"), "with sines and cosines of its position"),
+        PositionConfig::Learned { .. } => (format!(" + p_{at}"), "with a learned vector for its position"),
+        _ => (String::new(), "scaled"),
+    };
+    let which = if at == "t" { "the vector of the word before" } else { "the word's vector" };
+    line("input", format!("x_{at}^0 = sqrt({d_model}) {word}{position}"), format!("{which}, {meaning}"))
+}
+
+/// `[z_t^1; ...; z_t^4]`, the heads of a layer.
+fn heads(n_heads: usize) -> String {
+    match n_heads {
+        1 => "z_t".to_owned(),
+        2 => "[z_t^1; z_t^2]".to_owned(),
+        n => format!("[z_t^1; ...; z_t^{n}]"),
+    }
+}
+
+/// `R_t (...)` where queries and keys are turned by their position.
+fn turned(positions: &PositionConfig, at: &str, projection: String) -> String {
+    match positions {
+        PositionConfig::Rotary { .. } => format!("R_{at} ({projection})"),
+        _ => projection,
+    }
+}
+
+/// The lines of one head's attention to the target so far, in layer `n`.
+fn self_attention(config: &TransformerConfig) -> Vec<Formula> {
+    let positions = config.decoder_positions();
+    let x = |at: &str| before(config, &format!("x_{at}^(n-1)"));
+    let query = turned(positions, "t", format!("W^Q {} + b^Q", x("t")));
+    let key = turned(positions, "i", format!("W^K {} + b^K", x("i")));
+    let rotary = match positions {
+        PositionConfig::Rotary { .. } => "; R turns a vector by its position (RoPE)",
+        _ => "",
+    };
+    let which = layers(config);
+    let n_layers = config.n_decoder_layers;
+    let of_layer = |text: String| if n_layers == 1 { text.replace("^(n-1)", "^0") } else { text };
+    let mut lines = vec![
+        line("query", format!("q_t = {query}"), format!("self-attention{which}: the query{rotary}")),
+        line(
+            "memory",
+            format!("k_i = {key}, v_i = W^V {} + b^V", x("i")),
+            format!("key and value of each target position i up to t{}", groups(config)),
+        ),
+        score(positions, config, "target position up to t"),
+        softmax("the target positions up to t"),
+        context(positions),
+        line(
+            "residual",
+            format!("u_t = {}", after(config, "x_t^(n-1)", &format!("W^O {} + b^O", heads(config.n_heads)))),
+            added(config, "the heads side by side"),
+        ),
+    ];
+    for formula in &mut lines {
+        formula.text = of_layer(std::mem::take(&mut formula.text));
+        formula.part = Part::SelfAttention;
+    }
+    lines
+}
+
+/// The lines of one head's attention to the source, in layer `n`.
+fn cross_attention(config: &TransformerConfig) -> Vec<Formula> {
+    // Positions do not act between source and target.
+    let positions = PositionConfig::None {};
+    let lines = vec![
+        line(
+            "query",
+            format!("q_t = W^Q {} + b^Q", before(config, "u_t")),
+            format!("attention to the source{}: the query", layers(config)),
+        ),
+        line(
+            "memory",
+            "k_i = W^K h_i + b^K, v_i = W^V h_i + b^V",
+            format!("key and value of each source position i{}", groups(config)),
+        ),
+        score(&positions, config, "source position"),
+        softmax("the source positions"),
+        context(&positions),
+        line(
+            "residual",
+            format!("w_t = {}", after(config, "u_t", &format!("W^O {} + b^O", heads(config.n_heads)))),
+            added(config, "the heads side by side"),
+        ),
+    ];
+    lines.into_iter().map(|line| line.of(Part::CrossAttention)).collect()
+}
+
+fn layers(config: &TransformerConfig) -> String {
+    let head = if config.n_heads == 1 { "" } else { " and head" };
+    match config.n_decoder_layers {
+        1 if config.n_heads == 1 => String::new(),
+        1 => " in each head".to_owned(),
+        last => format!(" in each layer n = 1 to {last}{head}"),
+    }
+}
+
+/// Which heads share keys and values.
+fn groups(config: &TransformerConfig) -> String {
+    match config.n_heads / config.n_key_value_heads().max(1) {
+        0 | 1 => String::new(),
+        n => format!(", shared by {n} neighbouring heads"),
+    }
+}
+
+fn score(positions: &PositionConfig, config: &TransformerConfig, over: &str) -> Formula {
+    let d_head = config.d_model / config.n_heads.max(1);
+    let (term, meaning) = score_term(positions, "t", "i");
+    let (key, shaw) = match positions {
+        PositionConfig::Shaw { .. } => ("(k_i + r_(i-t))", "; r is a learned vector for the distance (Shaw)"),
+        _ => ("k_i", ""),
+    };
+    let meaning = format!("the query against the key of each {over}{meaning}{shaw}");
+    line("score", format!("e_ti = q_t . {key} / sqrt({d_head}){term}"), meaning)
+}
+
+fn context(positions: &PositionConfig) -> Formula {
+    match positions {
+        PositionConfig::Shaw { .. } => line(
+            "context",
+            "z_t = sum_i a_ti (v_i + r'_(i-t))",
+            "the weighted sum of the values and of a learned vector for each distance (Shaw)",
+        ),
+        _ => line("context", "z_t = sum_i a_ti v_i", "the weighted sum of the values"),
+    }
+}
+
+fn added(config: &TransformerConfig, what: &str) -> String {
+    match config.norm_position {
+        NormPosition::Pre => format!("{what}, projected and added to the layer's vector"),
+        NormPosition::Post => format!("{what}, projected, added to the layer's vector, then normalized"),
+    }
+}
+
+/// The last sublayer: `to^n` from `from`.
+fn feed_forward(config: &TransformerConfig, from: &str, to: &str) -> (String, String) {
+    let n = if to == "x_t" && config.n_decoder_layers == 1 { "1" } else { "n" };
+    let text = format!("{to}^{n} = {}", after(config, from, &format!("FFN({})", before(config, from))));
+    let network = match config.activation {
+        Activation::Relu => "W_2 relu(W_1 x + b_1) + b_2",
+        Activation::Gelu => "W_2 gelu(W_1 x + b_1) + b_2",
+        Activation::Swiglu => "W_2 (silu(W_1 x + b_1) * (V_1 x + c_1)) + b_2",
+    };
+    (text, format!("the layer's output; FFN(x) = {network}"))
+}
+
+/// From the last layer to the distribution over words.
+fn output(config: &TransformerConfig) -> Formula {
+    let x = before(config, &format!("x_t^{}", config.n_decoder_layers));
+    match config.tied_embeddings {
+        TiedEmbeddings::None => {
+            line("output", format!("p(y_t) = softmax(W_o {x} + b_o)"), "one score for every word, then the softmax")
+        }
+        TiedEmbeddings::TargetOutput | TiedEmbeddings::All => line(
+            "output",
+            format!("p(y_t) = softmax(E {x})"),
+            "the last layer's output times the vector of every word, then the softmax",
+        ),
+    }
+}
+
+/// How the encoder's output is made.
+fn encoder(config: &TransformerConfig) -> Vec<Formula> {
+    let d_head = config.d_model / config.n_heads.max(1);
+    let (term, meaning) = score_term(&config.positions, "i", "j");
+    let key = if matches!(config.positions, PositionConfig::Shaw { .. }) { "(k_j + r_(j-i))" } else { "k_j" };
+    let attention = format!("attention({})_i", before(config, "x^(n-1)"));
+    let last = format!("x_i^{}", config.n_encoder_layers);
+    let (text, network) = feed_forward(config, "u_i", "x_i");
+    vec![
+        input(&config.positions, config.d_model, "i"),
+        line(
+            "residual",
+            format!("u_i = {}", after(config, "x_i^(n-1)", &attention)),
+            format!("self-attention in layer n of {}", config.n_encoder_layers),
+        ),
+        line(
+            "score",
+            format!("e_ij = q_i . {key} / sqrt({d_head}){term}"),
+            format!("its scores: every source position against every other{meaning}"),
+        ),
+        line("state", text, network),
+        line("state", format!("h_i = {}", before(config, &last)), "what the decoder attends to"),
+    ]
+}
