@@ -4,6 +4,7 @@ use super::{extension, write};
 use crate::backend::Backend;
 use crate::cli::{check_lengths, load, print};
 use crate::data::read_lines;
+use crate::data::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::report::attention::files::quoted;
@@ -21,6 +22,8 @@ use std::path::{Path, PathBuf};
 const ENDINGS: [&str; 4] = ["html", "svg", "png", "csv"];
 /// Neighbours listed for each word.
 const N_NEIGHBOURS: usize = 10;
+/// Unknown words named in a warning.
+const N_EXAMPLES: usize = 3;
 
 #[derive(Serialize)]
 struct Word {
@@ -34,6 +37,9 @@ struct Word {
 #[derive(Serialize)]
 struct Report {
     sentences: usize,
+    /// Words of the input, and those that hold something the vocabulary lacks.
+    words_read: usize,
+    unknown_words: usize,
     vectors: Option<VectorKind>,
     explained_sentences: Option<[f64; 2]>,
     explained_tokens: Option<[f64; 2]>,
@@ -45,9 +51,9 @@ struct Report {
 #[command(after_help = "A line of the input is a sentence, or label TAB sentence; labels colour the points.
 
 Examples:
-  lookback inspect states --run runs/first --input datasets/meaning/de.tsv --out states.html
-  lookback inspect states --run runs/first --input datasets/meaning/de.tsv --tokens --out tokens.svg
-  lookback inspect states --run runs/first --word Hund --word Katze")]
+  lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --out states.html
+  lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --tokens --out tokens.svg
+  lookback inspect states --run runs/meaning-rnn --word dog --word cat")]
 pub(in crate::cli) struct InspectStatesArgs {
     /// The run folder.
     #[arg(long)]
@@ -78,6 +84,8 @@ pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
     let words = words(&loaded, &args.words)?;
     let mut report = Report {
         sentences: 0,
+        words_read: 0,
+        unknown_words: 0,
         vectors: None,
         explained_sentences: None,
         explained_tokens: None,
@@ -85,7 +93,14 @@ pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
         words,
     };
     if let Some(input) = &args.input {
-        let (states, kind) = collect(&loaded.model, &loaded.tokenizers, &sentences(input, &loaded)?);
+        let sentences = sentences(input, &loaded)?;
+        let known = Known::new(loaded.tokenizers.source(), &sentences);
+        let warning = known.warning(input, &args.run);
+        if let Some(warning) = &warning {
+            eprintln!("warning: {warning}");
+        }
+        (report.words_read, report.unknown_words) = (known.n_words, known.n_unknown);
+        let (states, kind) = collect(&loaded.model, &loaded.tokenizers, &sentences);
         let (by_sentence, by_token) = (sentence_map(&states), token_map(&states));
         report.sentences = states.len();
         report.vectors = Some(kind);
@@ -97,7 +112,10 @@ pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
             let bytes = match ending {
                 "html" => {
                     let name = args.run.file_name().unwrap_or(args.run.as_os_str()).to_string_lossy();
-                    let about = format!("The model {name}. A sentence is {}; a token its state.", kind.describe());
+                    let mut about = format!("The model {name}. A sentence is {}; a token its state.", kind.describe());
+                    if let Some(warning) = &warning {
+                        about += &format!(" Warning: {warning}.");
+                    }
                     html::page(&about, &states, &by_sentence, &by_token, &tables(&report)).render().into_bytes()
                 }
                 "csv" => csv(&states, &[&by_sentence, &by_token]).into_bytes(),
@@ -110,6 +128,47 @@ pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
         }
     }
     print(&if args.json { serde_json::to_string(&report).expect("plain data") + "\n" } else { text(&report) })
+}
+
+/// How many of the words of some sentences the vocabulary knows.
+#[derive(Default)]
+struct Known {
+    n_words: usize,
+    n_unknown: usize,
+    /// The first unknown words, each once.
+    examples: Vec<String>,
+}
+
+impl Known {
+    /// Counts what stands between spaces; a word of which a part is unknown is unknown.
+    fn new(tokenizer: &Tokenizer, sentences: &[Labelled]) -> Self {
+        let mut known = Self::default();
+        for word in sentences.iter().flat_map(|sentence| sentence.text.split_whitespace()) {
+            known.n_words += 1;
+            if tokenizer.encode(word).contains(&crate::data::UNK) {
+                known.n_unknown += 1;
+                if known.examples.len() < N_EXAMPLES && !known.examples.iter().any(|example| example == word) {
+                    known.examples.push(word.to_owned());
+                }
+            }
+        }
+        known
+    }
+
+    /// What to say where more than half of the words are unknown.
+    fn warning(&self, input: &Path, run: &Path) -> Option<String> {
+        let examples = self.examples.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+        (2 * self.n_unknown > self.n_words).then(|| {
+            format!(
+                "{} of the {} words in {} are not in the vocabulary of {} ({examples}, ..); the model reads <unk> for each, so \
+                 the map shows little but lengths; use a model that was trained on such sentences",
+                self.n_unknown,
+                self.n_words,
+                input.display(),
+                run.display()
+            )
+        })
+    }
 }
 
 /// The sentences of a file; blank lines are left out.

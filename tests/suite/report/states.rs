@@ -1,12 +1,16 @@
 //! States: projections by hand, groups, neighbours, the picture.
 
+use crate::cli::trained;
 use crate::support::{flex, golden};
+use crate::training::{assert_says, finish, read};
 use lookback::layers::{Pass, Trace};
 use lookback::models::Seq2Seq;
 use lookback::models::weights::Weight;
 use lookback::report::states::pca::project;
 use lookback::report::states::words::{WordVectors, cosine};
 use lookback::report::states::{Labelled, SentenceStates, grouping};
+use serde_json::Value;
+use tempfile::TempDir;
 
 #[test]
 fn two_dimensions_are_found_and_their_variance_is_told() {
@@ -55,6 +59,26 @@ fn the_mean_of_several_tokens_has_neighbours() {
     assert_eq!(vectors.of(&[0, 1]), [0.5, 0.5]);
     assert!((cosine(&vectors.of(&[0, 1]), &vectors.of(&[2])) - 1.0).abs() < 1e-6);
     assert_eq!(cosine(&[0.0, 0.0], &[1.0, 0.0]), 0.0);
+}
+
+#[test]
+fn a_map_of_unknown_words_comes_with_a_warning() {
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("unknown"), "x\ta dog chases a cat\ny\tthe cat sees a\n").unwrap();
+    std::fs::write(dir.path().join("half"), "a dog b cat\nc d\n").unwrap();
+    let path = |name: &str| dir.path().join(name).to_string_lossy().into_owned();
+    let run = |input: &str, out: &str| {
+        let (input, out) = (path(input), path(out));
+        finish(trained(), &["inspect", "states", "--run", "run", "--input", &input, "--out", &out, "--json"])
+    };
+    let finished = run("unknown", "states.html");
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let warning = ["6 of the 9 words in", "are not in the vocabulary of run (\"dog\", \"chases\", \"cat\", ..)"];
+    assert_says(&finished.stderr, &[&["warning: "][..], &warning].concat());
+    assert_says(&read(dir.path().join("states.html")), &["6 of the 9 words in"]);
+    let report: Value = serde_json::from_str(&finished.stdout).unwrap();
+    assert_eq!((&report["words_read"], &report["unknown_words"]), (&9.into(), &6.into()));
+    assert!(!run("half", "half.html").stderr.contains("warning"), "a third is unknown");
 }
 
 #[test]
