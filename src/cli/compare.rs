@@ -149,6 +149,10 @@ fn check(args: &CompareArgs) -> Result<()> {
     if let Some((option, _)) = of_training.into_iter().find(|(_, is_given)| *is_given && !is_trained) {
         return Err(Error::message(format!("{option} is for configs to train; every --run is trained already")));
     }
+    if let Some((key, option)) = overruled(args) {
+        let message = format!("{key} is set, and {option} sets it to something else; leave one of them out");
+        return Err(Error::message(message));
+    }
     match args.cell_seconds {
         Some(_) if args.max_cost_length == 0 => {
             Err(Error::message("--cell-seconds has no effect under --max-cost-length 0, which measures no times"))
@@ -158,6 +162,31 @@ fn check(args: &CompareArgs) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// A key that `--set` or `--sweep` names although an option decides its value, and that option.
+fn overruled(args: &CompareArgs) -> Option<(String, &'static str)> {
+    let set = args.set.iter().filter_map(|setting| setting.split('=').next()).map(str::trim);
+    let swept = args.sweeps.iter().map(|sweep| sweep.key.as_str());
+    let all: Vec<&str> = set.chain(swept.clone()).collect();
+    // A value that is set is what tuning tries first, and what a width is matched from; each of several would be lost.
+    let swept: Vec<&str> = swept.collect();
+    let rules: [(&str, bool, &[&str], &[&str]); 5] = [
+        (
+            "--budget",
+            args.budget.is_some(),
+            &all,
+            &["training.max_updates", "training.max_minutes", "training.patience"],
+        ),
+        ("--backend", args.backend.is_some(), &all, &["backend"]),
+        ("--beam", args.beam.is_some(), &all, &["decoding.beam_size"]),
+        ("--tune", args.tune.is_some(), &swept, &["training.learning_rate", "model.dropout_rate"]),
+        ("--match-parameters", args.match_parameters, &swept, &["model.d_hidden", "model.d_model"]),
+    ];
+    rules.into_iter().filter(|(_, is_given, ..)| *is_given).find_map(|(option, _, given, keys)| {
+        let key = given.iter().find(|key| keys.contains(key))?;
+        Some((key.to_string(), option))
+    })
 }
 
 fn cost_length(text: &str) -> Result<usize, String> {

@@ -154,7 +154,9 @@ fn faults(comparison: &Comparison) -> Vec<Chart> {
             shaded: shaded(comparison),
         }
     };
-    kinds.into_iter().map(chart).collect()
+    // Where every model ends its answers, there is nothing to see.
+    let has_cut = comparison.faults.iter().any(|row| row.cut > 0.0);
+    kinds.into_iter().filter(|(id, ..)| *id != "cut" || has_cut).map(chart).collect()
 }
 
 fn costs(comparison: &Comparison) -> Vec<Chart> {
@@ -252,21 +254,21 @@ fn curves(comparison: &Comparison) -> Vec<Chart> {
     kinds.into_iter().map(chart).collect()
 }
 
-/// Mean and range of several lines at the places of the one with the most points: each line is straight between its points,
-/// and counts as far as it goes. A single line has no range.
+/// Mean and range of several lines, at the places of the one with the most points and then of the one that goes on longest:
+/// each line is straight between its points, and counts as far as it goes. A single line has no range.
 pub fn band(lines: &[Vec<[f64; 2]>]) -> Vec<(f64, f64, Option<[f64; 2]>)> {
-    let Some(grid) = lines.iter().max_by_key(|line| line.len()) else { return Vec::new() };
     let last = |line: &[[f64; 2]]| line.last().map_or(f64::MIN, |point| point[0]);
-    // The end of a line that goes on beyond the grid.
-    let longest = lines.iter().map(|line| last(line)).fold(f64::MIN, f64::max);
-    let end = (longest > last(grid)).then_some(longest);
+    let densest = lines.iter().max_by_key(|line| line.len());
+    let longest = lines.iter().max_by(|a, b| last(a).total_cmp(&last(b)));
+    let (Some(grid), Some(longest)) = (densest, longest) else { return Vec::new() };
+    let rest = longest.iter().map(|point| point[0]).filter(|x| *x > last(grid));
     let of_place = |x: f64| {
         let values: Vec<f64> = lines.iter().filter_map(|line| interpolated(line, x)).collect();
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let (low, high) = values.iter().fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(*v), high.max(*v)));
         (x, mean, (lines.len() > 1).then_some([low, high]))
     };
-    grid.iter().map(|point| point[0]).chain(end).map(of_place).collect()
+    grid.iter().map(|point| point[0]).chain(rest).map(of_place).collect()
 }
 
 /// The height of a line at `x`; none beyond its end. Before its first point it is as high as there.

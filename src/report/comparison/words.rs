@@ -137,18 +137,16 @@ fn beyond(comparison: &Comparison) -> Vec<String> {
 fn thresholds(comparison: &Comparison) -> Vec<String> {
     let unit = comparison.task.length_unit.name();
     let of_row = |row: &super::Threshold| {
-        let level = shown(&row.metric, row.level);
+        let level = format!("a {} of {}", noun(&row.metric), shown(&row.metric, row.level));
         let name = &row.contestant;
         match (row.longest_above, row.first_below) {
             (Some(above), Some(below)) => {
-                format!(
-                    "{name} stays at {level} or more up to {above} {unit}; at the next length tested, {below}, it is below."
-                )
+                format!("{name} has {level} or more up to {above} {unit}, and less at the next length tested, {below}.")
             }
             (Some(above), None) => {
-                format!("{name} stays at {level} or more at every length tested, up to {above} {unit}.")
+                format!("{name} has {level} or more at every length tested, up to {above} {unit}.")
             }
-            (None, _) => format!("{name} is below {level} at every length tested."),
+            (None, _) => format!("{name} has less than {level} at every length tested."),
         }
     };
     comparison.thresholds.iter().map(of_row).collect()

@@ -23,7 +23,7 @@ fn a_folder_that_is_no_run_says_so() {
     fs::copy(trained().join("run/tokenizer.json"), dir.path().join("half/tokenizer.json")).unwrap();
     assert_says(
         &fail(dir.path(), &["translate", "--run", "half", "--input", "in"]),
-        &["half: has no whole checkpoint; train it first"],
+        &["half: has no whole checkpoint, and no model.safetensors"],
     );
 }
 

@@ -293,12 +293,12 @@ fn the_score_of_training_is_the_first_and_is_counted_in_percent_where_it_is_a_pa
 #[test]
 fn a_band_over_seeds_is_the_mean_and_the_range_at_every_place() {
     assert!(band(&[]).is_empty());
-    let one = vec![[1.0, 5.0], [2.0, 3.0]];
-    assert_eq!(band(std::slice::from_ref(&one)), [(1.0, 5.0, None), (2.0, 3.0, None)]);
+    let one = vec![[1.0, 5.0], [2.0, 3.0], [3.0, 2.0]];
+    assert_eq!(band(std::slice::from_ref(&one)), [(1.0, 5.0, None), (2.0, 3.0, None), (3.0, 2.0, None)]);
     // The other has points elsewhere, and ends later.
     let other = vec![[0.0, 4.0], [4.0, 0.0]];
     let found = band(&[one, other]);
-    let expected = [(1.0, 4.0, [3.0, 5.0]), (2.0, 2.5, [2.0, 3.0]), (4.0, 0.0, [0.0, 0.0])];
+    let expected = [(1.0, 4.0, [3.0, 5.0]), (2.0, 2.5, [2.0, 3.0]), (3.0, 1.5, [1.0, 2.0]), (4.0, 0.0, [0.0, 0.0])];
     assert_eq!(found, expected.map(|(x, y, interval)| (x, y, Some(interval))));
 }
 

@@ -235,6 +235,17 @@ fn options_without_effect_are_refused() {
     let finished = finish(dir.path(), &["compare", "rnn.toml", "--max-cost-length", "15"]);
     assert_eq!(finished.code, Some(2));
     assert_says(&finished.stderr, &["must be 0 or at least 16"]);
+    for (own, key, value) in [
+        ("--budget=updates=2", "training.max_updates", "3"),
+        ("--backend=flex", "backend", "ndarray"),
+        ("--beam=2", "decoding.beam_size", "3"),
+        ("--tune=2", "training.learning_rate", "0.1,0.2"),
+        ("--match-parameters", "model.d_hidden", "8,16"),
+    ] {
+        let option = own.split('=').next().unwrap();
+        let message = fail(dir.path(), &["compare", "rnn.toml", own, "--sweep", &format!("{key}={value}")]);
+        assert_says(&message, &[&format!("{key} is set, and {option} sets it to something else")]);
+    }
     for option in ["--lengths", "--per-length"] {
         let dates = ["compare", "rnn.toml", "--set", "data.task={kind=\"dates\"}", option, "5"];
         assert_says(&fail(dir.path(), &dates), &[&format!("{option} is for generated tasks with lengths")]);

@@ -129,14 +129,17 @@ fn set_reads_numbers_words_tables_and_unset_keys_and_refuses_the_rest() {
     assert_eq!(load(&["seed=3", "seed=4"]).unwrap().seed, 4, "the last one counts");
     assert_eq!(load(&["data.dir=some/where"]).unwrap().data.dir, Some("some/where".into()));
     for (setting, parts) in [
-        ("training.learning_rat=1", &["quick-start.toml: ", "`learning_rat`", "did you mean `learning_rate`?"][..]),
+        (
+            "training.learning_rat=1",
+            &["--set training.learning_rat=1: ", "`learning_rat`", "did you mean `learning_rate`?"][..],
+        ),
         ("trianing.patience=1", &["`trianing`", "did you mean `training`?"]),
         ("model.heads=2", &["`heads`", "`n_heads`"]),
         ("seed", &["--set seed: write key.path=value, as in --set"]),
         ("=3", &["the key is empty"]),
         ("training.=3", &["the key is empty"]),
         ("backend.more=3", &["`backend` is a value, not a section"]),
-        ("seed=many", &["expected u64"]),
+        ("seed=many", &["--set seed=many: must be a whole number of at least 0, got the text \"many\""]),
         ("model.n_heads=5", &["model.n_heads: must divide model.d_model"]),
     ] {
         assert_says(&load(&[setting]).unwrap_err().to_string(), parts);

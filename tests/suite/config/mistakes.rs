@@ -73,7 +73,7 @@ fn a_misspelt_word_that_is_right_elsewhere_is_found_in_its_own_section() {
 /// Values of the wrong type: a config, the line of the value, its key, and what is said.
 const TYPES: [(&str, usize, &str, &str); 14] = [
     ("\nseed = \"one\"\n", 2, "seed", "must be a whole number of at least 0, got the text \"one\""),
-    ("seed = 1.5\n", 1, "seed", "must be a whole number of at least 0, got `1.5`"),
+    ("seed = 1.5\n", 1, "seed", "must be a whole number of at least 0, got 1.5"),
     ("[training]\nmax_updates = -1\n", 2, "training.max_updates", "must be a whole number of at least 0, got -1"),
     ("[training]\n\nlearning_rate = \"\"\n", 3, "training.learning_rate", "must be a number, got the text \"\""),
     ("[training.learning_rate]\nmax = 1\n", 1, "training.learning_rate", "must be a number, got a table"),
