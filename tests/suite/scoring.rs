@@ -296,8 +296,8 @@ fn scores_in_json_are_one_flat_object() {
     let scores = Scorer::default().score(&["a b c d"], &["a b c d"], Some(&["s"])).unwrap();
     let json = serde_json::to_value(&scores).unwrap();
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    let metrics = "bleu chrf token_accuracy sequence_accuracy wer cer";
-    assert_eq!(keys(&json), format!("{metrics} perplexity sentences signature by_length"));
+    let metrics = "bleu chrf token_accuracy sequence_accuracy sequence_error wer cer";
+    assert_eq!(keys(&json), format!("{metrics} perplexity sentences signature length_unit by_length"));
     assert_eq!(keys(&json["by_length"][0]), format!("from to sentences {metrics}"));
     assert!(json["perplexity"].is_null());
     assert_eq!(json["token_accuracy"], 1.0);

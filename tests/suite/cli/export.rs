@@ -39,7 +39,7 @@ fn an_exported_model_is_small_and_all_that_inference_takes() {
     };
     assert_eq!(scores(folder), scores("run"));
     succeed(trained(), &["explain", "--run", folder, "a b c"]);
-    succeed(trained(), &["inspect", "attention", "--run", folder, "--source", "a b c"]);
+    succeed(trained(), &["inspect", "attention", "--run", folder, "--sentences", "1"]);
     write_tiny(dir.path(), &TRANSFORMER.replace("dropout_rate = 0.2", "dropout_rate = 0.0"));
     let tuned = ["train", "tiny.toml", "--run", "tuned", "--init-from", folder, "--set", "training.max_updates=1"];
     succeed(dir.path(), &tuned);
