@@ -223,7 +223,7 @@ fn impossible_filters_are_refused_by_field() {
         ),
         (
             LengthFilter { max_ratio: Some(0.5), ..LengthFilter::default() },
-            "data.filter.max_ratio: must be a number of at least 1",
+            "data.filter.max_ratio: must be at least 1 and finite, got 0.5",
         ),
         (LengthFilter { max_ratio: Some(f64::NAN), ..LengthFilter::default() }, "data.filter.max_ratio: must be"),
     ];
