@@ -39,5 +39,10 @@ pub(super) fn run(command: ExportCommand) -> Result<()> {
     let run = Run::open(&args.run)?;
     let bytes = export(&run, &args.out, ExportOptions { int8: args.int8 }, |warning| eprintln!("warning: {warning}"))?;
     let out = args.out.display();
-    print(&format!("{out}: {:.1} MB\n  translate   echo 'TEXT' | lookback translate --run {out}\n", bytes as f64 / 1e6))
+    let size = if bytes < 1_000_000 {
+        format!("{} kB", bytes.div_ceil(1000))
+    } else {
+        format!("{:.1} MB", bytes as f64 / 1e6)
+    };
+    print(&format!("{out}: {size}\n  translate   echo 'TEXT' | lookback translate --run {out}\n"))
 }

@@ -95,9 +95,11 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
         }
     }
     card += "\n## Use\n\nIn this folder:\n\n```sh\necho 'TEXT' | lookback translate --run .\n";
-    card += "lookback evaluate --run . --set data.dir=FOLDER    # the folder of the test files\n";
+    if config.data.task.is_none() {
+        card += "lookback evaluate --run . --set data.dir=FOLDER    # the folder of the test files\n";
+    }
     card += "lookback train CONFIG.toml --init-from .           # fine-tune\n```\n\n## Data\n\n";
-    card += &format!("```toml\n{}{}```\n", section("data"), section("tokenizer"));
+    card += &format!("```toml\n{}\n{}```\n", section("data"), section("tokenizer"));
     if let Some(environment) = environment.filter(|environment| !environment.data_sha256.is_empty()) {
         card += "\n| data | SHA-256 |\n| --- | --- |\n";
         environment.data_sha256.iter().for_each(|(name, hash)| card += &format!("| {name} | {hash} |\n"));

@@ -7,10 +7,11 @@
 //! | `compare` | comparisons: arithmetic, report, command |
 //! | `config` | configs: shipped files, mistakes, every key |
 //! | `dashboard` | burn-train's dashboard in a pseudo-terminal |
-//! | `data` | corpora, generated tasks, tokenizers, fetching |
+//! | `data` | corpora, generated tasks, tokenizers, what is held out, fetching |
 //! | `decoding` | searches and samples of a model whose probabilities are known |
 //! | `layers` | layers, the loss, Adam and learning rates against PyTorch and by hand |
 //! | `learning` | small models learn small tasks; about a minute |
+//! | `manifest` | the packages that the program names |
 //! | `models` | models against PyTorch, and the laws that every model keeps |
 //! | `report` | attention maps, alignments, states: numbers by hand, drawings, pages |
 //! | `scoring` | scores against sacreBLEU's and by hand |
@@ -28,6 +29,7 @@ mod decoding;
 mod documents;
 mod layers;
 mod learning;
+mod manifest;
 mod models;
 mod report;
 mod scoring;
