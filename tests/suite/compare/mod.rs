@@ -4,6 +4,7 @@
 
 mod arithmetic;
 mod command;
+mod refusals;
 mod report;
 
 use lookback::compare::measure::quality::Scored;
