@@ -3,7 +3,7 @@
 use super::encoder::{encoder, sequence};
 use super::rows::{attentions, is_self};
 use super::vectors::word_vectors;
-use super::{Choice, Detail, Explanation, Mechanism, Stage, Step, Tokens};
+use super::{AttentionMemory, Choice, Detail, Explanation, Mechanism, Stage, Step, Tokens};
 use crate::data::Tokenizers;
 use crate::data::batch::Padded;
 use crate::data::tokenizer::{BOS, EOS, PAD, Tokenizer};
@@ -70,41 +70,11 @@ pub fn explain<M: Module + Seq2Seq>(
     let encoder = encoder(&trace, &mechanism, &words.source);
     let mut memories: Vec<_> = attentions(&trace).iter().flat_map(|attention| attention.memories()).collect();
 
-    let n_steps = target.len();
-    let n_run = if let Detail::Step(step) = detail { step.min(n_steps) } else { n_steps };
-    let last_full = (1..=n_run).rev().find(|step| detail.is_full(*step, n_steps));
-    let mut state = model.start(&memory, 1);
-    let mut steps = Vec::new();
-    let mut inputs = Vec::new();
-    for t in 0..n_run {
-        progress(Stage::Steps, t, n_run);
-        let (is_kept, is_full) = (detail.has(t + 1), detail.is_full(t + 1, n_steps));
-        let is_last = last_full == Some(t + 1);
-        let mut seen = match (is_full, is_last) {
-            (_, true) => Trace::default(),
-            (true, false) => Trace::of(|name| !name.ends_with(".keys") && !name.ends_with(".values")),
-            (false, false) => Trace::of(|name| name.ends_with(".weights")),
-        };
-        let mut pass = if is_kept { Pass::traced(&mut seen) } else { Pass::inference() };
-        let previous = if t == 0 { BOS } else { target[t - 1] };
-        let input = Tensor::from_data(TensorData::new(vec![previous as i32], [1]), &model.device());
-        let (logits, next) = model.step(input, state, &memory, &mut pass);
-        state = next;
-        if !is_kept {
-            continue;
-        }
-        let mut step = words.step(&seen, t);
-        weigh(&mut step, weights::to_vec(logits), target[t], tokenizers.target());
-        if !is_full {
-            step.logits.clear();
-        }
-        if is_last {
-            // The source's memory is in the encoder's trace for some models, in each step's for others.
-            memories.extend(attentions(&seen).iter().flat_map(|attention| attention.memories()));
-        }
-        inputs.push((t, step.input.clone()));
-        steps.push(step);
-    }
+    let Walk { mut steps, memories: seen } =
+        walk(model, &memory, &target, &words, tokenizers, detail, |done, total| {
+            progress(Stage::Steps, done, total);
+        });
+    memories.extend(seen);
     fill_memories(&mut memories, &trace);
     influences(model, &source, &target, &mut steps, detail, &mechanism, |done, total| {
         progress(Stage::Gradients, done, total);
@@ -113,8 +83,9 @@ pub fn explain<M: Module + Seq2Seq>(
         Detail::Overview => Vec::new(),
         Detail::Everything | Detail::Step(_) => {
             let mut words = word_vectors(table(&tables, "target"), tokenizers.target(), &target, N_NEIGHBOURS);
-            for (t, input) in inputs.into_iter().filter(|(t, _)| *t > 0) {
-                words[t - 1].embedded = input;
+            // A step reads the word that the step before it has written.
+            for step in steps.iter().filter(|step| step.step > 1) {
+                words[step.step - 2].embedded = step.input.clone();
             }
             words
         }
@@ -134,6 +105,60 @@ pub fn explain<M: Module + Seq2Seq>(
         memories,
         steps,
     }
+}
+
+/// What the decoder did, step by step.
+#[derive(Default)]
+struct Walk {
+    steps: Vec<Step>,
+    /// Keys and values after the last step that is shown in full.
+    memories: Vec<AttentionMemory>,
+}
+
+/// Runs the decoder along `target`, up to the last step that is shown.
+fn walk<M: Seq2Seq>(
+    model: &M,
+    memory: &M::Memory,
+    target: &[u32],
+    words: &Words,
+    tokenizers: &Tokenizers,
+    detail: Detail,
+    mut progress: impl FnMut(usize, usize),
+) -> Walk {
+    let n_steps = target.len();
+    let n_run = if let Detail::Step(step) = detail { step.min(n_steps) } else { n_steps };
+    let last_full = (1..=n_run).rev().find(|step| detail.is_full(*step, n_steps));
+    let mut state = model.start(memory, 1);
+    let mut found = Walk::default();
+    for t in 0..n_run {
+        progress(t, n_run);
+        let (is_kept, is_full) = (detail.has(t + 1), detail.is_full(t + 1, n_steps));
+        let is_last = last_full == Some(t + 1);
+        let mut seen = match (is_full, is_last) {
+            (_, true) => Trace::default(),
+            (true, false) => Trace::of(|name| !name.ends_with(".keys") && !name.ends_with(".values")),
+            (false, false) => Trace::of(|name| name.ends_with(".weights")),
+        };
+        let mut pass = if is_kept { Pass::traced(&mut seen) } else { Pass::inference() };
+        let previous = if t == 0 { BOS } else { target[t - 1] };
+        let input = Tensor::from_data(TensorData::new(vec![previous as i32], [1]), &model.device());
+        let (logits, next) = model.step(input, state, memory, &mut pass);
+        state = next;
+        if !is_kept {
+            continue;
+        }
+        let mut step = words.step(&seen, t);
+        weigh(&mut step, weights::to_vec(logits), target[t], tokenizers.target());
+        if !is_full {
+            step.logits.clear();
+        }
+        if is_last {
+            // The source's memory is in the encoder's trace for some models, in each step's for others.
+            found.memories.extend(attentions(&seen).iter().flat_map(|attention| attention.memories()));
+        }
+        found.steps.push(step);
+    }
+    found
 }
 
 /// Whether a trace's entry is of an attention of a sequence to itself.
@@ -261,7 +286,7 @@ fn weigh(step: &mut Step, logits: Vec<f32>, chosen: u32, tokenizer: &Tokenizer) 
 }
 
 /// Takes keys and values that were computed with the source from the encoder's trace.
-fn fill_memories(memories: &mut [super::AttentionMemory], trace: &Trace) {
+fn fill_memories(memories: &mut [AttentionMemory], trace: &Trace) {
     for memory in memories.iter_mut().filter(|memory| memory.values.is_empty()) {
         memory.keys = sequence(trace, &format!("{}.keys", memory.name));
         memory.values = sequence(trace, &format!("{}.values", memory.name));

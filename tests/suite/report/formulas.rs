@@ -133,78 +133,112 @@ fn other(board: &mut Board, line: &Formula, step: &Step, what: &str) {
     board.known.insert(key, value);
 }
 
-#[test]
-fn the_formulas_give_the_numbers_that_are_shown() {
-    for (name, config) in configs() {
-        let (model, tokenizers, explanation) = example(&config, Some("drei eins vier"));
-        let weights = collect(&model);
-        let mut board = Board {
-            config: &config,
-            weights: &weights,
-            explanation: &explanation,
-            known: HashMap::new(),
-            place: (1, 1, 1, Part::Model),
-            range: Vec::new(),
-        };
-        let n_source = explanation.source.len();
-        board.known.insert("S".into(), Value::Number(n_source as f64));
-        let n_layers = match &config {
-            ModelConfig::Transformer(config) => config.n_decoder_layers,
-            ModelConfig::Rnn(_) => 1,
-        };
-        match &explanation.encoder.context {
-            Some(context) => drop(board.known.insert("c".into(), Value::Vector(floats(context)))),
-            None => encode(&mut board, &explanation),
+/// Computes every line of every step of a model, after `change` to its text, and compares.
+fn check(name: &str, config: &ModelConfig, change: impl Fn(String) -> String) {
+    let (model, tokenizers, mut explanation) = example(config, Some("drei eins vier"));
+    for line in &mut explanation.mechanism.formulas {
+        line.text = change(std::mem::take(&mut line.text));
+    }
+    let explanation = explanation;
+    let weights = collect(&model);
+    let mut board = Board {
+        config,
+        weights: &weights,
+        explanation: &explanation,
+        known: HashMap::new(),
+        place: (1, 1, 1, Part::Model),
+        range: Vec::new(),
+    };
+    let n_source = explanation.source.len();
+    board.known.insert("S".into(), Value::Number(n_source as f64));
+    let n_layers = match &config {
+        ModelConfig::Transformer(config) => config.n_decoder_layers,
+        ModelConfig::Rnn(_) => 1,
+    };
+    match &explanation.encoder.context {
+        Some(context) => drop(board.known.insert("c".into(), Value::Vector(floats(context)))),
+        None => encode(&mut board, &explanation),
+    }
+    let target = tokenizers.target().encode("drei eins vier");
+    for step in &explanation.steps {
+        let t = step.step;
+        let what = format!("{name}, step {t}");
+        board.place = (t, 1, 1, Part::Model);
+        let previous = if t == 1 { BOS } else { target[t - 2] } as usize;
+        let word = board.row("target_embedding.weight", previous);
+        board.known.insert(format!("y_{}", t - 1), Value::Vector(word));
+        if !step.previous_state.is_empty() {
+            board.known.insert(format!("s_{}", t - 1), Value::Vector(floats(&step.previous_state)));
         }
-        let target = tokenizers.target().encode("drei eins vier");
-        for step in &explanation.steps {
-            let t = step.step;
-            let what = format!("{name}, step {t}");
-            board.place = (t, 1, 1, Part::Model);
-            let previous = if t == 1 { BOS } else { target[t - 2] } as usize;
-            let word = board.row("target_embedding.weight", previous);
-            board.known.insert(format!("y_{}", t - 1), Value::Vector(word));
-            if !step.previous_state.is_empty() {
-                board.known.insert(format!("s_{}", t - 1), Value::Vector(floats(&step.previous_state)));
-            }
-            if t == 1 {
-                board.known.insert("s~_0".into(), Value::Vector(vec![0.0; step.state.len()]));
-            }
-            let lines = &explanation.mechanism.formulas;
-            let of = |part: Part| -> Vec<&Formula> {
-                let lines = lines.iter().filter(|line| line.part == part && line.makes != "residual");
-                lines.collect()
-            };
-            // The lines between the input and the output are those of a layer.
-            for layer in 1..=n_layers {
-                let mut parts_done = Vec::new();
-                for line in lines {
-                    board.place = (t, layer, 1, line.part);
-                    match (line.part, line.makes) {
-                        (Part::Model, "start") => {
-                            start(&board, line, &explanation, &what);
-                        }
-                        (Part::Model, "context") => {}
-                        (Part::Model, "input") if layer > 1 => {}
-                        (Part::Model, "output" | "readout") if layer < n_layers => {}
-                        (Part::Model, "output") if board.transformer().is_some() => {
-                            board.place.1 = 0;
-                            other(&mut board, line, step, &what);
-                        }
-                        (Part::Model, _) | (_, "residual") => other(&mut board, line, step, &what),
-                        (part, _) if parts_done.contains(&part) => {}
-                        (part, _) => {
-                            parts_done.push(part);
-                            let rows = if part == Part::SelfAttention { &step.self_attention } else { &step.attention };
-                            for row in rows.iter().filter(|row| row.layer == layer) {
-                                board.place = (t, layer, row.head, part);
-                                head(&mut board, &of(part), row, &format!("{what}, layer {layer}, head {}", row.head));
-                            }
+        if t == 1 {
+            board.known.insert("s~_0".into(), Value::Vector(vec![0.0; step.state.len()]));
+        }
+        let lines = &explanation.mechanism.formulas;
+        let of = |part: Part| -> Vec<&Formula> {
+            let lines = lines.iter().filter(|line| line.part == part && line.makes != "residual");
+            lines.collect()
+        };
+        // The lines between the input and the output are those of a layer.
+        for layer in 1..=n_layers {
+            let mut parts_done = Vec::new();
+            for line in lines {
+                board.place = (t, layer, 1, line.part);
+                match (line.part, line.makes) {
+                    (Part::Model, "start") => {
+                        start(&board, line, &explanation, &what);
+                    }
+                    (Part::Model, "context") => {}
+                    (Part::Model, "input") if layer > 1 => {}
+                    (Part::Model, "output" | "readout") if layer < n_layers => {}
+                    (Part::Model, "output") if board.transformer().is_some() => {
+                        board.place.1 = 0;
+                        other(&mut board, line, step, &what);
+                    }
+                    (Part::Model, _) | (_, "residual") => other(&mut board, line, step, &what),
+                    (part, _) if parts_done.contains(&part) => {}
+                    (part, _) => {
+                        parts_done.push(part);
+                        let rows = if part == Part::SelfAttention { &step.self_attention } else { &step.attention };
+                        for row in rows.iter().filter(|row| row.layer == layer) {
+                            board.place = (t, layer, row.head, part);
+                            head(&mut board, &of(part), row, &format!("{what}, layer {layer}, head {}", row.head));
                         }
                     }
                 }
             }
         }
+    }
+}
+
+#[test]
+fn the_formulas_give_the_numbers_that_are_shown() {
+    for (name, config) in configs() {
+        check(&name, &config, |text| text);
+    }
+}
+
+#[test]
+fn a_wrong_formula_is_found() {
+    let cases = [
+        ("Sinusoidal", "norm(x_i^(n-1))", "x_i^(n-1)"),
+        ("Sinusoidal", "norm(x_t^2)", "x_t^2"),
+        ("Alibi", " - m |t - i|", ""),
+        ("post-norm", "softmax(E ", "softmax(W^O "),
+        ("T5", " + b_(i-t)", ""),
+        ("grouped heads", "sqrt(4)", "sqrt(16)"),
+        ("Rotary", "R_t (W^Q norm(x_t^(n-1)) + b^Q)", "W^Q norm(x_t^(n-1)) + b^Q"),
+        ("Shaw", " + r'_(i-t)", ""),
+        ("fixed", "[y_(t-1); c]", "y_(t-1)"),
+        ("Concat", "W [q_t; h_i]", "W [h_i; q_t]"),
+    ];
+    for (wanted, right, wrong) in cases {
+        let (name, config) = configs().into_iter().find(|(name, _)| name.contains(wanted)).unwrap();
+        let found = std::panic::catch_unwind(|| check(&name, &config, |text| text.replace(right, wrong)));
+        assert!(found.is_err(), "{name}: {right} became {wrong}, and nothing was noticed");
+        assert!(
+            example(&config, Some("drei")).2.mechanism.formulas.iter().any(|line| line.text.contains(right)),
+            "{name} has no {right}"
+        );
     }
 }
 
