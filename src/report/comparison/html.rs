@@ -115,7 +115,7 @@ fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
         _ => "One seed each. ".into(),
     };
     let lead = format!(
-        "{models}, {} training pairs of up to {} {}, {}. {seeds}Answers are written {}.",
+        "{models}, {} training pairs of up to {} {}, {}. {seeds}Decoding: {}.",
         task.train_pairs,
         task.trained_length,
         task.length_unit.name(),
