@@ -77,7 +77,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let number = |i: usize| words.get(i).and_then(|word| word.parse::<usize>().ok()).unwrap_or(0);
         let answer = match words.first().copied() {
             Some("weights") => {
-                let bytes = weights::to_safetensors(&weights::collect(&side.model), &Default::default(), HashMap::new())?;
+                let bytes =
+                    weights::to_safetensors(&weights::collect(&side.model), &Default::default(), HashMap::new())?;
                 std::fs::write(Path::new(folder).join("weights.safetensors"), bytes)?;
                 json!(side.model.num_params())
             }

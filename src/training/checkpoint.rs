@@ -132,7 +132,7 @@ struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Reads the manifest. Without one, files are read as they are if `must_have` says so.
+    /// Reads the manifest. A folder without one is read unchecked, unless it `must_have` one.
     fn open(path: &'a Path, must_have: bool) -> Result<Self> {
         let file = path.join(MANIFEST);
         if !must_have && !file.exists() {

@@ -85,7 +85,7 @@ fn a_new_model_is_trained_translates_and_is_scored() {
     assert_eq!((scored.code, scored.stderr.as_str()), (Some(0), ""));
     assert_says(
         &scored.stdout,
-        &["sentences                 3", "BLEU", "chrF", "sequence accuracy", "perplexity", "source length"],
+        &["sentences                            3", "BLEU", "chrF", "sequence accuracy", "perplexity", "source length"],
     );
 }
 

@@ -189,7 +189,8 @@ pub fn note_of_shared(costs: &[Cost]) -> Option<String> {
     let mut pairs: Vec<(&str, &str)> =
         costs.iter().filter_map(|cost| Some((cost.same_as.as_deref()?, cost.contestant.as_str()))).collect();
     pairs.dedup();
-    let texts: Vec<String> = pairs.into_iter().map(|(measured, other)| format!("{other} has the numbers of {measured}")).collect();
+    let texts: Vec<String> =
+        pairs.into_iter().map(|(measured, other)| format!("{other} has the numbers of {measured}")).collect();
     (!texts.is_empty()).then(|| {
         let texts = texts.join(", ");
         format!("Time and memory depend on the architecture alone and were measured once for each: {texts}.")

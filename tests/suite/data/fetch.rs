@@ -318,7 +318,10 @@ fn an_address_that_nothing_can_be_fetched_from_is_refused() {
 #[test]
 fn an_unknown_data_set_lists_those_there_are() {
     let message = dataset("multi3k").unwrap_err().to_string();
-    assert_eq!(message, "unknown data set `multi3k`; there are: multi30k, tatoeba-en-fr, scan, cmudict, sigmorphon2021-g2p");
+    assert_eq!(
+        message,
+        "unknown data set `multi3k`; there are: multi30k, tatoeba-en-fr, scan, cmudict, sigmorphon2021-g2p"
+    );
 }
 
 #[test]

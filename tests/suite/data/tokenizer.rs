@@ -370,7 +370,7 @@ fn sides() -> TokenizersConfig {
 #[test]
 fn each_side_may_have_its_own_kind() {
     let pairs = [Pair::new("den", "d ɛ n"), Pair::new("end", "ɛ n d")];
-    let tokenizers = Tokenizers::train(&pairs, &sides()).unwrap();
+    let tokenizers = Tokenizers::train(&pairs, sides()).unwrap();
     assert_eq!(tokenizers.source().encode("den").len(), 3);
     assert_eq!(tokenizers.target().encode("d ɛ n").len(), 3);
     assert_eq!(tokenizers.source().decode(&tokenizers.source().encode("need")), "need");

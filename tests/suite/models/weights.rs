@@ -3,7 +3,7 @@
 use crate::support::{flex, golden, golden_models, host_backends};
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
-use lookback::models::weights::{Weights, apply, average, collect, from_safetensors, to_safetensors, to_vec};
+use lookback::models::weights::{Weight, Weights, apply, average, collect, from_safetensors, to_safetensors, to_vec};
 use lookback::models::{Model, Seq2Seq};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -108,7 +108,26 @@ fn other_number_formats_are_refused() {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.bytes().chain([0, 0]));
     let message = from_safetensors(&bytes, Path::new("w")).expect_err("only F32").to_string();
-    assert_eq!(message, "w: has a.weight as F16; only F32 is read");
+    assert_eq!(message, "w: has a.weight as F16; only F32 and I8 are read");
+}
+
+#[test]
+fn matrices_in_8_bits_need_scales_that_fit() {
+    let weights =
+        BTreeMap::from([("a".to_string(), Weight { shape: vec![2, 3], values: vec![1.0, -2.0, 3.0, 4.0, 5.0, -6.0] })]);
+    let scales = |shape: Vec<usize>, values: Vec<f32>| BTreeMap::from([("a".to_string(), Weight { shape, values })]);
+    let read = |scales: &BTreeMap<String, Weight>| {
+        let bytes = to_safetensors(&weights, scales, HashMap::new()).unwrap();
+        from_safetensors(&bytes, Path::new("w"))
+    };
+    // Whole multiples of the scales come back as they were, by column and by row.
+    for scales in [scales(vec![1, 3], vec![1.0, 1.0, 3.0]), scales(vec![2, 1], vec![1.0, 1.0])] {
+        assert_eq!(read(&scales).unwrap(), weights);
+    }
+    let rounded = &read(&scales(vec![1, 3], vec![4.0, 1.0, 1.0])).unwrap()["a"];
+    assert_eq!(rounded.values, [0.0, -2.0, 3.0, 4.0, 5.0, -6.0], "a quarter of the scale is rounded to none of it");
+    let message = read(&scales(vec![1, 6], vec![1.0; 6])).unwrap_err().to_string();
+    assert_eq!(message, "w: has a in 8 bits without scales that fit its shape [2, 3]");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Stored run folders of format 1, a Transformer and a recurrent model with attention: what was trained once can be used and continued by every later version.
 
 use super::*;
+use lookback::training::format::FORMAT_VERSION;
 use lookback::training::{Run, Stop};
 use std::fs;
 use tempfile::TempDir;
@@ -110,7 +111,8 @@ fn mistakes_in_the_config_of_a_run_name_their_line_in_the_file() {
         assert_says(&message_of("patiense = 10"), &[&format!("config.toml:{line}: "), "did you mean `patience`?"]);
         // Of a config that was upgraded first only names can be found again; no line is better than a wrong one.
         let place = if name == STORED[0] { format!("config.toml:{line}: ") } else { "config.toml: ".into() };
-        assert_says(&message_of("patience = \"ten\""), &[&format!("{place}invalid type: string \"ten\"")]);
+        let rule = "training.patience: must be a whole number of at least 0, got the text \"ten\"";
+        assert_says(&message_of("patience = \"ten\""), &[&format!("{place}{rule}")]);
         assert_says(&message_of("patience ="), &[&format!("config.toml:{line}: ")]);
     }
 }
@@ -122,8 +124,11 @@ fn a_checkpoint_of_a_newer_format_is_refused_and_not_misread() {
     let manifest = run.join("checkpoints").join(name.trim()).join("manifest.json");
     let text = read(&manifest);
     assert!(text.contains("\"format_version\": 1"), "{text}");
-    fs::write(&manifest, text.replace("\"format_version\": 1", "\"format_version\": 3")).unwrap();
+    let newer = FORMAT_VERSION + 1;
+    fs::write(&manifest, text.replace("\"format_version\": 1", &format!("\"format_version\": {newer}"))).unwrap();
     let finished = finish(dir.path(), &["translate", "--run", "run", "--input", "run/input.txt"]);
     assert_eq!(finished.code, Some(1));
-    assert_says(&finished.stderr, &["manifest.json: has format 3, written by a newer version; this one reads 2"]);
+    let fault =
+        format!("manifest.json: has format {newer}, written by a newer version; this one reads {FORMAT_VERSION}");
+    assert_says(&finished.stderr, &[&fault]);
 }
