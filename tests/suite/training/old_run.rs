@@ -109,10 +109,8 @@ fn mistakes_in_the_config_of_a_run_name_their_line_in_the_file() {
             Run::open(&run).unwrap().config().unwrap_err().to_string()
         };
         assert_says(&message_of("patiense = 10"), &[&format!("config.toml:{line}: "), "did you mean `patience`?"]);
-        // Of a config that was upgraded first only names can be found again; no line is better than a wrong one.
-        let place = if name == STORED[0] { format!("config.toml:{line}: ") } else { "config.toml: ".into() };
         let rule = "training.patience: must be a whole number of at least 0, got the text \"ten\"";
-        assert_says(&message_of("patience = \"ten\""), &[&format!("{place}{rule}")]);
+        assert_says(&message_of("patience = \"ten\""), &[&format!("config.toml:{line}: {rule}")]);
         assert_says(&message_of("patience ="), &[&format!("config.toml:{line}: ")]);
     }
 }
