@@ -1,6 +1,7 @@
 //! What is measured while a model learns, in the form that burn-train's dashboard takes.
 
 use super::loss::LossSums;
+use crate::scoring::Metric as Score;
 use burn::tensor::TensorReadError;
 use burn_train::ItemLazy;
 use burn_train::metric::state::{FormatOptions, NumericMetricState};
@@ -109,13 +110,9 @@ impl Scalar {
         ]
     }
 
-    /// The score of the validation sample.
-    pub fn score(metric: crate::scoring::Metric) -> Self {
-        let label = metric.label();
-        let name = label[..1].to_uppercase() + &label[1..];
-        // "chrF" is a name.
-        let name = if metric == crate::scoring::Metric::Chrf { label } else { &name };
-        Self::new(name, !metric.lower_is_better(), 2, |stats| stats.score)
+    /// The score of the validation sample; its unit tells it from what is measured teacher forced.
+    pub fn score(metric: Score) -> Self {
+        Self::new(&metric.title(), !metric.lower_is_better(), 2, |stats| stats.score)
     }
 
     fn format(&self) -> FormatOptions {

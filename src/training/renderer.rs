@@ -3,6 +3,7 @@
 //! burn-train's own plain renderer shows no metrics and writes to standard output, which belongs to results.
 
 use super::signal;
+use crate::scoring::Metric;
 use burn_train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
 use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
 use burn_train::renderer::tui::TuiMetricsRendererWrapper;
@@ -172,8 +173,10 @@ impl PlainRenderer {
         show("Loss", &|v| format!("loss {v:.4}"));
         show("Perplexity", &|v| format!("ppl {v:.2}"));
         show("Token accuracy", &|v| format!("tokens right {v:.1} %"));
-        show("BLEU", &|v| format!("BLEU {v:.2}"));
-        show("Sequence accuracy", &|v| format!("sentences right {v:.1} %"));
+        for metric in Metric::ALL {
+            let percent = if metric.unit().is_some() { " %" } else { "" };
+            show(&metric.title(), &|v| format!("{} {v:.2}{percent}", metric.label()));
+        }
         show("Learning rate", &|v| format!("lr {v:.2e}"));
         show("Gradient norm", &|v| format!("|g| {v:.2}"));
         show("Target tokens/s", &|v| format!("{v:.0} tok/s"));

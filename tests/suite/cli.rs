@@ -72,6 +72,7 @@ fn a_new_model_is_trained_translates_and_is_scored() {
             "model    ",
             "device   flex",
             "update      1/2",
+            "sequence accuracy ",
             "all updates made: 2 updates",
         ],
     );
