@@ -63,9 +63,11 @@ fn check(args: &CheckArgs) -> Result<()> {
         0 => String::new(),
         n => format!(", {n} left out by the filter ({})", corpus.dropped),
     };
-    // Training needs no test data.
-    let test = match dataset::pairs_of(&config.data, Split::Test, config.seed) {
-        Ok(pairs) => format!("{} pairs", pairs.len()),
+    // Training needs no test data; but files that are named have to be there.
+    let test = match dataset::sentences_of(&config.data, Split::Test, config.seed) {
+        Ok(sentences) if config.data.several_references => format!("{} sources", sentences.len()),
+        Ok(sentences) => format!("{} pairs", sentences.len()),
+        Err(error) if config.data.test.is_some() => return Err(error),
         Err(error) => format!("none; {error}"),
     };
     print(&format!(

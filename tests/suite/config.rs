@@ -173,4 +173,10 @@ fn config_check_reads_the_data_when_it_is_asked_to() {
     let says =
         ["training    2 pairs, 1 left out by the filter (", "validation  1 pairs", "test        none; data.test"];
     assert_says(&succeed(dir.path(), &check), &says);
+    let named = [&check[..], &["--set", "data.test.tsv=test.tsv"]].concat();
+    assert_says(&fail(dir.path(), &named), &["test.tsv: No such file"]);
+    fs::write(dir.path().join("test.tsv"), "d\tD\nd\tE\n").unwrap();
+    assert_says(&succeed(dir.path(), &named), &["test        2 pairs\n"]);
+    let grouped = [&named[..], &["--set", "data.several_references=true"]].concat();
+    assert_says(&succeed(dir.path(), &grouped), &["test        1 sources\n"]);
 }
