@@ -3,7 +3,7 @@
 use crate::backend::is_host;
 use crate::decoding::DecodingConfig;
 use crate::error::Result;
-use crate::models::{Int8Model, Seq2Seq};
+use crate::models::{Ensemble, Int8Model, Seq2Seq};
 use crate::training::LoadedModel;
 use clap::Args;
 
@@ -98,16 +98,20 @@ impl DecodingArgs {
         Ok(config)
     }
 
-    /// Rounds the weights of `loaded`, if they shall have 8 bits, or have them already and lie on the CPU. The model that comes
-    /// back multiplies in those 8 bits: it decodes faster.
-    pub(super) fn round(&self, loaded: &mut LoadedModel) -> Result<Option<Int8Model>> {
-        let is_int8 = self.int8 || (loaded.is_int8 && is_host(&loaded.model.device()));
-        if !is_int8 {
+    /// Rounds the weights of the models, if they shall have 8 bits, or have them already and lie on the CPU. The ensemble that
+    /// comes back multiplies in those 8 bits: it decodes faster.
+    pub(super) fn round(&self, loaded: &mut [LoadedModel]) -> Result<Option<Ensemble<Int8Model>>> {
+        let has_int8 = loaded.iter().all(|loaded| loaded.is_int8 && is_host(&loaded.model.device()));
+        if !self.int8 && !has_int8 {
             return Ok(None);
         }
-        let rounded = Int8Model::new(loaded.model.clone())?;
-        loaded.model = rounded.rounded().clone();
-        Ok(Some(rounded))
+        let mut models = Vec::new();
+        for loaded in loaded {
+            let rounded = Int8Model::new(loaded.model.clone())?;
+            loaded.model = rounded.rounded().clone();
+            models.push(rounded);
+        }
+        Ok(Some(Ensemble::new(models)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::decoding::DecodingArgs;
 use super::unknown::Unknown;
-use super::{check_lengths, print, progress};
+use super::{check_lengths, ensemble, load_all, print, progress};
 use crate::backend::Backend;
 use crate::data::{Split, TokenizerConfig, UNK, read_lines};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
@@ -11,18 +11,19 @@ use crate::models::Seq2Seq;
 use crate::scoring::{Bleu, BleuTokenizer, Chrf, LengthBuckets, LengthUnit, Metric, Scorer, Scores};
 use crate::training::{LoadedModel, Run, dataset, validate};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   lookback evaluate --run runs/first --beam 5
+  lookback evaluate --run runs/seed1 --run runs/seed2                            an ensemble
   lookback evaluate --run runs/g2p --metric per --metric sequence-error
   lookback evaluate --hypotheses out.en --references test.en --sources test.de --json
   lookback evaluate --hypotheses out.en --references a.en --references b.en      several references")]
 pub(super) struct EvaluateArgs {
-    /// The run folder.
+    /// The run folder; given more than once, the models write together (an ensemble).
     #[arg(long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
-    run: Option<PathBuf>,
+    run: Vec<PathBuf>,
     /// Which of the run's data: train, valid or test.
     #[arg(long, default_value = "test", conflicts_with = "hypotheses")]
     split: String,
@@ -68,8 +69,8 @@ fn metric_help() -> String {
 }
 
 pub(super) fn run(args: EvaluateArgs) -> Result<()> {
-    let (scores, own) = match &args.run {
-        Some(_) => of_run(&args)?,
+    let (scores, own) = match args.run.first() {
+        Some(first) => of_run(&args, first)?,
         None => (of_files(&args)?, Metric::Bleu),
     };
     if args.json {
@@ -112,32 +113,32 @@ fn of_files(args: &EvaluateArgs) -> Result<Scores> {
 }
 
 /// The scores of a run, and the score that its config calls its own.
-fn of_run(args: &EvaluateArgs) -> Result<(Scores, Metric)> {
+fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
     if args.decoding.has_n_best() {
         let message = "--n-best has no effect here: the best hypothesis is scored; `translate` writes lists";
         return Err(Error::message(message));
     }
     check_overrides(&args.set)?;
-    let run = Run::open(args.run.as_ref().expect("the caller has looked"))?;
     let split = Split::ALL
         .into_iter()
         .find(|split| split.name() == args.split)
         .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
-    let config = run.config_with(&args.set)?;
+    let config = Run::open(first)?.config_with(&args.set)?;
     let sentences = dataset::sentences_of(&config.data, split, config.seed).map_err(|error| moved(error, split))?;
     let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, split))?;
     let backend = args.backend.unwrap_or(config.backend);
-    let mut loaded = run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))?;
+    let mut loaded = load_all(&args.run, Some(backend))?;
     let decoding = args.decoding.apply(&config.decoding)?;
     let int8 = args.decoding.round(&mut loaded)?;
+    let (loaded, model) = ensemble(loaded);
     let examples = dataset::encode(&pairs, &loaded.tokenizers);
-    check_lengths(loaded.model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
+    check_lengths(model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         pair_fault(i, "target", message)
     })?;
     let sources: Vec<String> = sentences.iter().map(|sentence| sentence.source.clone()).collect();
     let found = match &int8 {
-        Some(model) => translate_sources(model, &loaded, &sources, &decoding, "translating"),
-        None => translate_sources(&loaded.model, &loaded, &sources, &decoding, "translating"),
+        Some(int8) => translate_sources(int8, &loaded, &sources, &decoding, "translating"),
+        None => translate_sources(&model, &loaded, &sources, &decoding, "translating"),
     }?;
     if let Some(path) = &args.output {
         std::fs::write(path, found.texts.join("\n") + "\n").map_err(Error::io(path))?;
@@ -155,7 +156,7 @@ fn of_run(args: &EvaluateArgs) -> Result<(Scores, Metric)> {
         eprintln!("warning: {warning}");
     }
     warn_of_cut(found.cut, sources.len(), &decoding);
-    let sums = validate(&loaded.model, &examples, decoding.batch_tokens);
+    let sums = validate(&model, &examples, decoding.batch_tokens);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
     Ok((scores, config.training.score))
 }

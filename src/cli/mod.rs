@@ -18,11 +18,11 @@ mod unknown;
 
 use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::models::LengthLimit;
+use crate::models::{Ensemble, LengthLimit, Model};
 use crate::training::{LoadedModel, Run};
 use clap::{Parser, Subcommand};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Train, measure, explain and run attention models, from the RNN encoder-decoder to the Transformer.
 #[derive(Parser, Debug)]
@@ -101,9 +101,37 @@ impl Cli {
 
 /// The model of a run folder, on the backend that was asked for or that it was trained on.
 fn load(run: &Path, backend: Option<Backend>) -> Result<LoadedModel> {
-    let run = Run::open(run)?;
-    let backend = backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
-    run.load_model(&backend.open()?, |warning| eprintln!("warning: {warning}"))
+    Ok(load_all(std::slice::from_ref(&run.to_path_buf()), backend)?.remove(0))
+}
+
+/// The models of one or more run folders, on one backend: that which was asked for, or that of the first.
+///
+/// # Errors
+/// Also if their vocabularies differ: they could not write together.
+fn load_all(runs: &[PathBuf], backend: Option<Backend>) -> Result<Vec<LoadedModel>> {
+    let mut loaded: Vec<LoadedModel> = Vec::new();
+    let mut adapter = None;
+    for path in runs {
+        let run = Run::open(path)?;
+        if adapter.is_none() {
+            adapter = Some(backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?.open()?);
+        }
+        let adapter = adapter.as_ref().expect("it was opened for the first");
+        let model = run.load_model(adapter, |warning| eprintln!("warning: {warning}"))?;
+        if loaded.first().is_some_and(|first| first.tokenizers.fingerprint() != model.tokenizers.fingerprint()) {
+            let message =
+                format!("has other vocabularies than {}; such models cannot write together", runs[0].display());
+            return Err(Error::file(path, message));
+        }
+        loaded.push(model);
+    }
+    Ok(loaded)
+}
+
+/// The models of an ensemble apart from what else was loaded with the first.
+fn ensemble(mut loaded: Vec<LoadedModel>) -> (LoadedModel, Ensemble<Model>) {
+    let models = loaded.iter().map(|loaded| loaded.model.clone()).collect();
+    (loaded.swap_remove(0), Ensemble::new(models))
 }
 
 /// Writes results to standard output. `print!` would panic where the reader has gone.

@@ -3,13 +3,13 @@
 use super::decoding::DecodingArgs;
 use super::lines::LineStream;
 use super::unknown::Unknown;
-use super::{check_lengths, load, progress};
+use super::{check_lengths, ensemble, load_all, progress};
 use crate::backend::Backend;
 use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, count_cut, decode, score_targets};
 use crate::error::{Error, Result};
-use crate::models::Seq2Seq;
+use crate::models::{Ensemble, Model, Seq2Seq};
 use crate::training::LoadedModel;
 use clap::Args;
 use serde_json::json;
@@ -24,11 +24,12 @@ Lines from standard input are answered as they come, so another program can ask 
 Examples:
   lookback translate --run runs/first --input test.de --output test.en --beam 5
   echo 'ein Hund' | lookback translate --run runs/first --beam 5 --n-best 3
+  lookback translate --run runs/first --run runs/second --beam 5       two models together
   lookback translate --run runs/first --input a.de --targets a.en      log-probabilities of given targets")]
 pub(super) struct TranslateArgs {
-    /// The run folder.
-    #[arg(long)]
-    run: PathBuf,
+    /// The run folder; given more than once, the models write together (an ensemble).
+    #[arg(long, required = true)]
+    run: Vec<PathBuf>,
     /// Sentences to translate; - is standard input.
     #[arg(long, default_value = "-")]
     input: PathBuf,
@@ -54,16 +55,17 @@ pub(super) struct TranslateArgs {
 
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
     args.check_inputs()?;
-    let mut loaded = load(&args.run, args.backend)?;
+    let mut loaded = load_all(&args.run, args.backend)?;
     let int8 = args.decoding.round(&mut loaded)?;
+    let (loaded, model) = ensemble(loaded);
     if let Some(targets) = &args.targets {
-        return score(&args, &loaded, &read_lines(&args.input)?, targets);
+        return score(&args, &loaded, &model, &read_lines(&args.input)?, targets);
     }
     let config = args.decoding.apply(&loaded.config.decoding)?;
     let output = open(&args.output)?;
     match &int8 {
         Some(model) => Session::new(&args, &loaded, model, config, output)?.run(),
-        None => Session::new(&args, &loaded, &loaded.model, config, output)?.run(),
+        None => Session::new(&args, &loaded, &model, config, output)?.run(),
     }
 }
 
@@ -227,7 +229,13 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
 }
 
 /// Prints what the model thinks of given targets.
-fn score(args: &TranslateArgs, loaded: &LoadedModel, sources: &[String], path: &Path) -> Result<()> {
+fn score(
+    args: &TranslateArgs,
+    loaded: &LoadedModel,
+    model: &Ensemble<Model>,
+    sources: &[String],
+    path: &Path,
+) -> Result<()> {
     let targets = read_lines(path)?;
     if sources.len() != targets.len() {
         let message = format!("has {} lines where {} has {}", targets.len(), args.input.display(), sources.len());
@@ -241,14 +249,14 @@ fn score(args: &TranslateArgs, loaded: &LoadedModel, sources: &[String], path: &
             target: loaded.tokenizers.target().encode(target.trim()),
         })
         .collect();
-    check_lengths(loaded.model.limits().source, examples.iter().map(|e| &e.source), |i, message| {
+    check_lengths(model.limits().source, examples.iter().map(|e| &e.source), |i, message| {
         Error::line(&args.input, i + 1, message)
     })?;
-    check_lengths(loaded.model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
+    check_lengths(model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         Error::line(path, i + 1, message)
     })?;
     let config = args.decoding.apply(&loaded.config.decoding)?;
-    let scores = score_targets(&loaded.model, &examples, config.batch_tokens);
+    let scores = score_targets(model, &examples, config.batch_tokens);
     let mut output = open(&args.output)?;
     for ((source, target), scores) in sources.iter().zip(&targets).zip(&scores) {
         let sum: f64 = scores.iter().sum();

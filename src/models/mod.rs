@@ -3,12 +3,14 @@
 //! [`Seq2Seq`] is the seam of the project: training, decoding, scoring and explaining know this trait and no model. Its law,
 //! tested for every model: stepping = forward, cached = uncached, batched = single.
 
+mod ensemble;
 mod int8;
 pub mod readout;
 pub mod rnn;
 pub mod transformer;
 pub mod weights;
 
+pub use ensemble::Ensemble;
 pub use int8::Int8Model;
 pub use readout::Scores;
 pub use rnn::{RnnConfig, RnnModel};

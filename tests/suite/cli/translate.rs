@@ -263,3 +263,43 @@ fn standard_input_is_refused_for_two_things_at_once() {
         assert_says(&message, &["--input and ", option, "are both standard input"]);
     }
 }
+
+#[test]
+fn several_runs_write_together() {
+    let dir = TempDir::new().unwrap();
+    let alone = pipe(&TRANSLATE, INPUT);
+    assert_eq!(pipe(&with(&["--run", "run"]), INPUT), alone, "a model and itself write as the model");
+    assert_eq!(pipe(&with(&["--run", "run", "--beam", "3"]), INPUT), pipe(&with(&["--beam", "3"]), INPUT));
+    // Another model with the same vocabularies changes what is thought of a sentence.
+    write_tiny(dir.path(), BAHDANAU);
+    let other = dir.path().join("other");
+    let train =
+        ["train", "tiny.toml", "--run", "other", "--set", "training.max_updates=2", "--set", "data.n_train=400"];
+    succeed(dir.path(), &train);
+    let other = other.to_str().unwrap();
+    let score = |arguments: &[&str]| -> f64 {
+        let line: Value = serde_json::from_str(&pipe(&with(arguments), "a b c\n")).unwrap();
+        line["hypotheses"][0]["log_probability"].as_f64().unwrap()
+    };
+    assert!(score(&["--json", "--run", other]) < score(&["--json"]), "half of the probability is an untrained model's");
+    let scored: Value =
+        serde_json::from_str(&succeed(trained(), &["evaluate", "--run", "run", "--run", other, "--json"])).unwrap();
+    assert_eq!(scored["sentences"], 3);
+    // Models of other words cannot.
+    succeed(
+        dir.path(),
+        &[
+            "train",
+            "tiny.toml",
+            "--run",
+            "letters",
+            "--set",
+            "training.max_updates=1",
+            "--set",
+            "tokenizer={kind=\"char\"}",
+        ],
+    );
+    let letters = dir.path().join("letters");
+    let message = crate::training::fail(trained(), &with(&["--run", letters.to_str().unwrap()]));
+    assert_says(&message, &["letters: has other vocabularies than run"]);
+}

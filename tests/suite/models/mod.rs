@@ -2,6 +2,7 @@
 
 mod attending;
 mod config;
+mod ensemble;
 pub mod fields;
 mod fused_steps;
 mod golden;
