@@ -248,7 +248,7 @@ fn operations_of_a_transformer_are_those_counted_by_hand() {
 }
 
 #[test]
-fn the_first_trial_has_the_config_s_own_settings_and_the_others_are_the_same_for_everybody() {
+fn the_first_trial_has_the_config_s_own_settings_and_the_others_are_the_same_for_all() {
     let mut own = Config::load(None, &[]).unwrap();
     tuning::set(&mut own, (0.0123, 0.45));
     let other = Config::load(None, &[]).unwrap();
