@@ -6,7 +6,6 @@ use super::sweep::combinations;
 use crate::config::{Config, differences};
 use crate::error::{Error, Result};
 use crate::training::Run;
-use crate::training::schedule::Schedule;
 use std::path::{Path, PathBuf};
 
 /// The built-in comparison: names and configs.
@@ -115,10 +114,6 @@ fn spend(config: &mut Config, budget: Option<Budget>) {
         }
         Some(Budget::Minutes(minutes)) => {
             training.max_minutes = Some(minutes);
-            // Those that fall towards a last update have none when time decides.
-            if matches!(training.schedule, Schedule::Cosine | Schedule::Linear) {
-                training.schedule = Schedule::InverseSqrt;
-            }
             training.max_updates = NO_END;
         }
     }
