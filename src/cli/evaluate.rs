@@ -4,7 +4,7 @@ use super::decoding::DecodingArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, print, progress};
 use crate::backend::Backend;
-use crate::data::{Split, TokenizerConfig, UNK, read_lines};
+use crate::data::{Split, TokenizerConfig, read_lines};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
@@ -124,8 +124,8 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
         .find(|split| split.name() == args.split)
         .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
     let config = Run::open(first)?.config_with(&args.set)?;
-    let sentences = dataset::sentences_of(&config.data, split, config.seed).map_err(|error| moved(error, split))?;
     let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, split))?;
+    let sentences = dataset::sentences_from(&config.data, split, &pairs).map_err(|error| moved(error, split))?;
     let backend = args.backend.unwrap_or(config.backend);
     let mut loaded = load_all(&args.run, Some(backend))?;
     let decoding = args.decoding.apply(&config.decoding)?;
@@ -231,8 +231,7 @@ pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
     })?;
     let mut unknown = Unknown::default();
     for (i, (source, request)) in sources.iter().zip(&requests).enumerate() {
-        let parts = if request.source.contains(&UNK) { tokenizer.unknown(source.as_ref()) } else { Vec::new() };
-        unknown.add(i + 1, &parts, request.source.len());
+        unknown.note(i + 1, tokenizer, source.as_ref(), &request.source);
     }
     let bar = progress::bar(sources.len() as u64, what);
     let found = decode(model, &requests, config, loaded.config.seed, |n| bar.set_position(n as u64));

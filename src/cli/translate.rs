@@ -143,10 +143,10 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
     /// Translates some lines and writes the results.
     fn translate(&mut self, lines: &[String], progress: impl FnMut(usize)) -> Result<()> {
         let requests = self.requests(lines)?;
-        let unknown: Vec<Vec<String>> =
-            lines.iter().map(|line| self.loaded.tokenizers.source().unknown(line.trim())).collect();
-        for (i, (parts, request)) in unknown.iter().zip(&requests).enumerate() {
-            self.unknown.add(self.n_lines + i + 1, parts, request.source.len());
+        let tokenizer = self.loaded.tokenizers.source();
+        let mut unknown: Vec<Vec<String>> = Vec::new();
+        for (number, (line, request)) in (self.n_lines + 1..).zip(lines.iter().zip(&requests)) {
+            unknown.push(self.unknown.note(number, tokenizer, line.trim(), &request.source));
         }
         let seed = self.args.decoding.seed.unwrap_or(self.loaded.config.seed);
         let found = decode(self.model, &requests, &self.config, seed, progress);

@@ -1,5 +1,6 @@
 //! What a vocabulary does not hold: counted, with the first examples.
 
+use crate::data::{Tokenizer, UNK};
 use std::collections::BTreeMap;
 
 /// Examples that a warning names.
@@ -17,18 +18,23 @@ pub(super) struct Unknown {
 }
 
 impl Unknown {
-    /// Adds the unknown parts of line `line`, counted from 1, which has `n_tokens` tokens.
-    pub(super) fn add(&mut self, line: usize, parts: &[String], n_tokens: usize) {
-        self.n_tokens += n_tokens;
+    /// Counts the unknown parts of line `line`, counted from 1, whose `text` became `ids`; the parts, in order.
+    pub(super) fn note(&mut self, line: usize, tokenizer: &Tokenizer, text: &str, ids: &[u32]) -> Vec<String> {
+        self.n_tokens += ids.len();
+        if !ids.contains(&UNK) {
+            return Vec::new();
+        }
+        let parts = tokenizer.unknown(text);
         self.n_unknown += parts.len();
         self.n_lines += usize::from(!parts.is_empty());
-        for part in parts {
+        for part in &parts {
             let count = self.counts.entry(part.clone()).or_insert(0);
             *count += 1;
             if *count == 1 && self.examples.len() < N_EXAMPLES {
                 self.examples.push((part.clone(), line));
             }
         }
+        parts
     }
 
     /// A sentence about them; nothing if there are none.

@@ -10,7 +10,7 @@ pub mod random;
 pub mod tasks;
 pub mod tokenizer;
 
-pub use corpus::{LengthFilter, SplitFiles, for_each_line, read_lines, read_pairs, read_sentences, sha256_of_file};
+pub use corpus::{LengthFilter, SplitFiles, add_references, for_each_line, read_lines, read_pairs, sha256_of_file};
 pub use random::{Rng, stream};
 pub use tasks::TaskConfig;
 pub use tokenizer::{BOS, EOS, PAD, Tokenizer, TokenizerConfig, Tokenizers, TokenizersConfig, UNK};

@@ -3,7 +3,7 @@
 use crate::config::DataConfig;
 use crate::data::batch::Example;
 use crate::data::corpus::Dropped;
-use crate::data::{Pair, Sentence, Split, SplitFiles, Tokenizers, read_pairs, read_sentences, sha256_of_file};
+use crate::data::{Pair, Sentence, Split, SplitFiles, Tokenizers, add_references, read_pairs, sha256_of_file};
 use crate::error::{Error, Result};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -28,7 +28,7 @@ pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
     let mut sha256 = BTreeMap::new();
     let mut train = pairs_of(config, Split::Train, seed)?;
     let valid = pairs_of(config, Split::Valid, seed)?;
-    let valid_sentences = sentences_of(config, Split::Valid, seed)?;
+    let valid_sentences = sentences_from(config, Split::Valid, &valid)?;
     let mut dropped = Dropped::default();
     if config.task.is_none() {
         (train, dropped) = config.filter.apply(train)?;
@@ -111,15 +111,23 @@ fn held_out(config: &DataConfig) -> Vec<Split> {
 /// # Errors
 /// As [`pairs_of`].
 pub fn sentences_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Sentence>> {
+    sentences_from(config, split, &pairs_of(config, split, seed)?)
+}
+
+/// The sentences of `pairs`, which [`pairs_of`] gave for `split`, with all their references.
+///
+/// # Errors
+/// If further reference files cannot be read, or have other numbers of lines.
+pub fn sentences_from(config: &DataConfig, split: Split, pairs: &[Pair]) -> Result<Vec<Sentence>> {
     let files = match split {
         Split::Train => None,
         Split::Valid => config.valid.as_ref(),
         Split::Test => config.test.as_ref(),
     };
-    let sentences = match files.filter(|files| !files.more_targets.is_empty()) {
-        Some(files) => read_sentences(&config.resolve(files))?,
-        None => pairs_of(config, split, seed)?.into_iter().map(Sentence::from).collect(),
-    };
+    let mut sentences: Vec<Sentence> = pairs.iter().cloned().map(Sentence::from).collect();
+    if let Some(files) = files {
+        add_references(&mut sentences, &config.resolve(files))?;
+    }
     Ok(if config.several_references { Sentence::merge_by_source(sentences) } else { sentences })
 }
 

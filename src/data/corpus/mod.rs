@@ -106,13 +106,12 @@ pub fn read_pairs(files: &SplitFiles) -> Result<Vec<Pair>> {
     Ok(pairs)
 }
 
-/// Reads the sentences of a split with all their references, in order; blank ones too.
+/// Adds what the further reference files of a split say of its sentences, line by line.
 ///
 /// # Errors
 ///
-/// As [`read_pairs`].
-pub fn read_sentences(files: &SplitFiles) -> Result<Vec<Sentence>> {
-    let mut sentences: Vec<Sentence> = read_pairs(files)?.into_iter().map(Sentence::from).collect();
+/// A file that cannot be read, or does not have a line for each sentence.
+pub fn add_references(sentences: &mut [Sentence], files: &SplitFiles) -> Result<()> {
     for path in &files.more_targets {
         let targets = read_lines(path)?;
         if targets.len() != sentences.len() {
@@ -127,7 +126,7 @@ pub fn read_sentences(files: &SplitFiles) -> Result<Vec<Sentence>> {
             sentence.references.push(target);
         }
     }
-    Ok(sentences)
+    Ok(())
 }
 
 fn read_parallel(source: &Path, target: &Path) -> Result<Vec<Pair>> {

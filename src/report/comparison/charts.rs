@@ -244,7 +244,7 @@ fn curves(comparison: &Comparison) -> Vec<Chart> {
         Chart {
             id: format!("curves-{id}"),
             title: title.into(),
-            caption: format!("Cross-entropy of the training batches, means of stretches of updates.{over_seeds}"),
+            caption: format!("Cross-entropy of the training batches, means of groups of updates.{over_seeds}"),
             x: Axis::linear(label),
             y: Axis::linear("nats per target token"),
             series: of_contestants(comparison, false, points),

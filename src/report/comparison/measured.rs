@@ -178,7 +178,7 @@ pub struct Curve {
     pub contestant: String,
     /// With which seed.
     pub seed: u64,
-    /// Means of stretches of updates.
+    /// Means of groups of updates.
     pub train: Vec<CurvePoint>,
     /// Validations.
     pub valid: Vec<CurvePoint>,
