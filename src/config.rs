@@ -10,6 +10,7 @@ use crate::backend::Backend;
 use crate::data::{LengthFilter, SplitFiles, TaskConfig, TokenizersConfig};
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::models::{ModelConfig, TransformerConfig};
 use crate::training::{ScheduledSampling, TrainingConfig};
 use schemars::JsonSchema;
@@ -114,6 +115,15 @@ impl DataConfig {
         }
     }
 
+    /// Whether one of these files is `path`.
+    pub fn names(&self, path: &Path) -> bool {
+        let splits = [&self.train, &self.valid, &self.test].into_iter().flatten().map(|files| self.resolve(files));
+        splits.into_iter().any(|files| {
+            let SplitFiles { source, target, tsv, more_targets, .. } = &files;
+            [source, target, tsv].into_iter().flatten().chain(more_targets).any(|file| files::are_same(file, path))
+        })
+    }
+
     fn validate(&self) -> Result<()> {
         for (key, files) in [("train", &self.train), ("valid", &self.valid), ("test", &self.test)] {
             if let Some(files) = files {
@@ -197,12 +207,19 @@ impl Config {
 
     /// Reads a config that this program, or an older version that `upgrade` knows, wrote, and applies overrides, which are
     /// in the words of today; its values are not checked.
-    pub(crate) fn read(path: &Path, overrides: &[String], upgrade: impl FnOnce(&mut toml::Table)) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
+    /// Besides, the keys that the file does not have.
+    pub(crate) fn read(
+        path: &Path,
+        text: &str,
+        overrides: &[String],
+        upgrade: impl FnOnce(&mut toml::Table),
+    ) -> Result<(Self, Vec<String>)> {
         let mut table: toml::Table =
-            toml::from_str(&text).map_err(|error| Fault::of_text(&error, &text).at(path, &text))?;
+            toml::from_str(text).map_err(|error| Fault::of_text(&error, text).at(path, text))?;
         upgrade(&mut table);
-        reader::parse_table(table, overrides).map_err(|fault| fault.at(path, &text))
+        let read = |overrides| reader::parse_table(table.clone(), overrides).map_err(|fault| fault.at(path, text));
+        let missing = unset(&table, &read(&[])?);
+        Ok((read(overrides)?, missing))
     }
 
     /// Checks every value against its rule.
@@ -241,6 +258,17 @@ impl Config {
         toml::to_string_pretty(self).expect("every field of a config is a TOML value")
     }
 }
+
+/// The keys of a config that a table does not have, dotted.
+fn unset(table: &toml::Table, config: &Config) -> Vec<String> {
+    let whole = toml::Value::try_from(config).expect("every field of a config is a TOML value");
+    let mut found = Vec::new();
+    compare("", &toml::Value::Table(table.clone()), &whole, &mut found);
+    found.into_iter().filter(|(_, old, _)| *old == UNSET).map(|(key, _, _)| key).collect()
+}
+
+/// How a key that is not there is shown.
+const UNSET: &str = "\"(unset)\"";
 
 /// The keys in which two configs differ, dotted, with both values.
 pub fn differences(old: &Config, new: &Config) -> Vec<(String, String, String)> {

@@ -71,6 +71,8 @@
 //! ```
 // burn's types are deep: autodiff of dispatch of backends.
 #![recursion_limit = "256"]
+// These panic where nobody reads any more; `notice` does not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod backend;
 pub mod cli;
@@ -79,8 +81,11 @@ pub mod config;
 pub mod data;
 pub mod decoding;
 pub mod error;
+mod files;
 pub mod layers;
+mod memory;
 pub mod models;
+pub mod notice;
 pub mod pool;
 pub mod random;
 pub mod report;

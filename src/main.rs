@@ -1,9 +1,12 @@
 //! The program: parse, run, say what went wrong, return the exit code.
 #![recursion_limit = "256"]
+// These panic where nobody reads any more; `notice` does not.
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 
 use clap::{Command, CommandFactory, FromArgMatches};
 use lookback::cli::Cli;
 use lookback::error::Error;
+use lookback::notice;
 use lookback::training::signal;
 use std::process::ExitCode;
 
@@ -61,16 +64,22 @@ fn arguments() -> Cli {
 
 fn main() -> ExitCode {
     set_environment();
-    match arguments().run() {
+    let command = arguments();
+    // A panic has said what happened, and where; it is a fault like any other, and no exit code of its own.
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| command.run())).unwrap_or_else(|_| {
+        let message = "stopped by a fault of its own, named above; please report it with the command that led to it";
+        Err(Error::message(message))
+    });
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         // A reader that has seen enough, such as `head`, is no failure.
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error @ Error::Interrupted(_)) => {
-            eprintln!("lookback: {error}");
-            ExitCode::from(signal::EXIT_CODE as u8)
+            notice::say(format_args!("lookback: {error}"));
+            ExitCode::from(signal::exit_code())
         }
         Err(error) => {
-            eprintln!("lookback: {error}");
+            notice::say(format_args!("lookback: {error}"));
             ExitCode::FAILURE
         }
     }

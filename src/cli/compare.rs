@@ -8,6 +8,7 @@ use crate::compare::{Budget, Options, Status, Sweep, compare};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
+use crate::notice;
 use crate::report::comparison::{CostKind, files, words};
 use crate::training::duration;
 use clap::Args;
@@ -223,7 +224,7 @@ impl Bar {
         }
         let mut last = self.last.lock().expect("nobody panics with the lock");
         if last.1 != status.what || last.0.is_none_or(|time| time.elapsed() > LINE_EVERY) {
-            eprintln!("{:>3.0} %  {}{left}", 100.0 * status.done, status.what);
+            notice::say(format_args!("{:>3.0} %  {}{left}", 100.0 * status.done, status.what));
             *last = (Some(Instant::now()), status.what.clone());
         }
     }

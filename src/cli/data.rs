@@ -3,8 +3,9 @@
 use super::{print, progress};
 use crate::data::{Split, TaskConfig, fetch};
 use crate::error::{Error, Result};
+use crate::{files, memory};
 use clap::{Args, Subcommand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum DataCommand {
@@ -81,6 +82,7 @@ fn generate(args: GenerateArgs) -> Result<()> {
     if args.pairs == 0 {
         return Err(Error::message("--pairs must be at least 1, got 0"));
     }
+    memory::check_pairs("--pairs", args.pairs)?;
     std::fs::create_dir_all(&args.out).map_err(Error::io(&args.out))?;
     let n_held_out = (args.pairs / 10).clamp(1, 1000);
     let names = Split::ALL.map(|split| args.out.join(format!("{split}.tsv")));
@@ -88,12 +90,13 @@ fn generate(args: GenerateArgs) -> Result<()> {
     if let Some(path) = names.iter().chain([&readme]).find(|path| path.exists() && !args.force) {
         return Err(Error::file(path, "is there already; give another --out, or --force to replace it"));
     }
+    let mut written = Written(Vec::new());
     let mut counts = Vec::new();
     for (split, path) in Split::ALL.into_iter().zip(&names) {
         let n = if split == Split::Train { args.pairs } else { n_held_out };
         let pairs = task.generate(split, n, args.seed)?;
         let text: String = pairs.iter().map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect();
-        std::fs::write(path, text).map_err(Error::io(path))?;
+        written.write(path, &text)?;
         counts.push(format!("| {split}.tsv | {n} |"));
     }
     let settings = toml::to_string(&task).expect("a task is plain data");
@@ -112,9 +115,29 @@ fn generate(args: GenerateArgs) -> Result<()> {
         args.pairs,
         args.seed
     );
-    std::fs::write(&readme, text).map_err(Error::io(&readme))?;
+    written.write(&readme, &text)?;
+    written.0.clear();
     let pairs = args.pairs;
     print(&format!("{}: {pairs} training pairs, {n_held_out} each for validation and test\n", args.out.display()))
+}
+
+/// Files of a set that is of no use before it is whole: what is still listed at the end is removed.
+struct Written(Vec<PathBuf>);
+
+impl Written {
+    fn write(&mut self, path: &Path, text: &str) -> Result<()> {
+        files::replace(path, text.as_bytes())?;
+        self.0.push(path.to_path_buf());
+        Ok(())
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 fn fetch(args: FetchArgs) -> Result<()> {

@@ -26,6 +26,9 @@ pub(super) struct DecodingArgs {
     /// Longest target, in tokens for each source token; `decoding.max_len_extra` is added.
     #[arg(long)]
     max_len_factor: Option<f64>,
+    /// Longest source that is taken, in tokens.
+    #[arg(long, value_name = "N")]
+    max_source_len: Option<usize>,
     /// Source tokens in a batch, padding included.
     #[arg(long)]
     batch_tokens: Option<usize>,
@@ -59,6 +62,7 @@ impl DecodingArgs {
             (self.length_penalty.is_some(), "--length-penalty"),
             (self.early_stopping, "--early-stopping"),
             (self.max_len_factor.is_some(), "--max-len-factor"),
+            (self.max_source_len.is_some(), "--max-source-len"),
             (self.batch_tokens.is_some(), "--batch-tokens"),
             (self.int8, "--int8"),
             (self.sample, "--sample"),
@@ -83,6 +87,7 @@ impl DecodingArgs {
         config.length_penalty = self.length_penalty.unwrap_or(config.length_penalty);
         config.early_stopping |= self.early_stopping;
         config.max_len_factor = self.max_len_factor.or(config.max_len_factor);
+        config.max_source_len = self.max_source_len.unwrap_or(config.max_source_len);
         config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
         if self.sample {
             let mut sampling = config.sampling.take().unwrap_or_default();

@@ -7,7 +7,9 @@ use crate::backend::Backend;
 use crate::data::{Split, TokenizerConfig, read_lines};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::models::Seq2Seq;
+use crate::notice;
 use crate::scoring::{Bleu, BleuTokenizer, Chrf, LengthBuckets, LengthUnit, Metric, Scorer, Scores};
 use crate::training::{LoadedModel, Run, dataset, validate};
 use clap::Args;
@@ -33,6 +35,9 @@ pub(super) struct EvaluateArgs {
     /// Where the tensors live.
     #[arg(long, conflicts_with = "hypotheses")]
     backend: Option<Backend>,
+    /// The checkpoint to take [default: the best].
+    #[arg(long, value_name = "NAME", conflicts_with = "hypotheses")]
+    checkpoint: Option<String>,
     /// Sentences to score.
     #[arg(long, requires = "references")]
     hypotheses: Option<PathBuf>,
@@ -124,10 +129,13 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
         .find(|split| split.name() == args.split)
         .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
     let config = Run::open(first)?.config_with(&args.set)?;
+    if let Some(path) = args.output.as_ref().filter(|output| config.data.names(output)) {
+        return Err(Error::file(path, "is data of the run and would be written over; give another --output"));
+    }
     let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, split))?;
     let sentences = dataset::sentences_from(&config.data, split, &pairs).map_err(|error| moved(error, split))?;
     let backend = args.backend.unwrap_or(config.backend);
-    let mut loaded = load_all(&args.run, Some(backend))?;
+    let mut loaded = load_all(&args.run, Some(backend), args.checkpoint.as_deref())?;
     let decoding = args.decoding.apply(&config.decoding)?;
     let int8 = args.decoding.round(&mut loaded)?;
     let (loaded, model) = ensemble(loaded);
@@ -141,7 +149,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
         None => translate_sources(&model, &loaded, &sources, &decoding, "translating"),
     }?;
     if let Some(path) = &args.output {
-        std::fs::write(path, found.texts.join("\n") + "\n").map_err(Error::io(path))?;
+        files::replace(path, (found.texts.join("\n") + "\n").as_bytes())?;
     }
     let references: Vec<&Vec<String>> = sentences.iter().map(|sentence| &sentence.references).collect();
     let settings = loaded.tokenizers.config();
@@ -153,7 +161,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
     let mut scores = scorer(args, lowercase, unit).score_any(&found.texts, &references, Some(&sources))?;
     scores.cut = Some(found.cut);
     if let Some(warning) = found.unknown.warning() {
-        eprintln!("warning: {warning}");
+        notice::warn(warning);
     }
     warn_of_cut(found.cut, sources.len(), &decoding);
     let sums = validate(&model, &examples, decoding.batch_tokens);
@@ -192,10 +200,10 @@ fn moved(error: Error, split: Split) -> Error {
 pub(super) fn warn_of_cut(cut: usize, n: usize, decoding: &DecodingConfig) {
     if cut > 0 {
         let (factor, extra) = decoding.length_cap();
-        eprintln!(
-            "warning: {cut} of {n} answers were cut at the length cap of {factor} tokens for each source token and {extra} more; \
+        notice::warn(format_args!(
+            "{cut} of {n} answers were cut at the length cap of {factor} tokens for each source token and {extra} more; \
              raise decoding.max_len_factor"
-        );
+        ));
     }
 }
 
@@ -226,7 +234,7 @@ pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
 ) -> Result<Written> {
     let tokenizer = loaded.tokenizers.source();
     let requests: Vec<Request> = tokenizer.encode_batch(sources).into_iter().map(Request::new).collect();
-    check_lengths(model.limits().source, requests.iter().map(|r| &r.source), |i, message| {
+    check_lengths(config.source_limit(model.limits().source), requests.iter().map(|r| &r.source), |i, message| {
         pair_fault(i, "source", message)
     })?;
     let mut unknown = Unknown::default();

@@ -5,6 +5,7 @@ use super::{check_lengths, load, print, progress};
 use crate::backend::Backend;
 use crate::data::tokenizer::{Tokenizer, UNK};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::models::Seq2Seq;
 use crate::report::explanation::terminal::{Look, render};
 use crate::report::explanation::{Detail, Explanation, Question, Selection, Stage, explain, html};
@@ -53,6 +54,9 @@ pub(super) struct ExplainArgs {
     /// Where the tensors live.
     #[arg(long)]
     backend: Option<Backend>,
+    /// The checkpoint to take [default: the best].
+    #[arg(long, value_name = "NAME")]
+    checkpoint: Option<String>,
     /// Write a self-contained page to step through with the keyboard.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -62,7 +66,7 @@ pub(super) struct ExplainArgs {
 }
 
 pub(super) fn run(args: ExplainArgs) -> Result<()> {
-    let loaded = load(&args.run, args.backend)?;
+    let loaded = load(&args.run, args.backend, args.checkpoint.as_deref())?;
     check(&args, &loaded)?;
     let decoding = search(&loaded.config.decoding, args.beam)?;
     let question = Question {
@@ -83,7 +87,7 @@ pub(super) fn run(args: ExplainArgs) -> Result<()> {
     let selection = Selection { step: args.step, layer: args.layer, head: args.head };
     selection.check(&explanation)?;
     if let Some(path) = &args.html {
-        std::fs::write(path, html::page(&explanation, &selection)).map_err(Error::io(path))?;
+        files::replace(path, html::page(&explanation, &selection).as_bytes())?;
     }
     if args.json {
         let explanation = explanation.select(&selection);
@@ -159,7 +163,9 @@ fn check(args: &ExplainArgs, loaded: &LoadedModel) -> Result<()> {
         return Err(Error::message("the source is empty; give a sentence: lookback explain --run DIR \"a sentence\""));
     }
     let limits = loaded.model.limits();
-    check_lengths(limits.source, [&source], |_, message| Error::message(format!("the source {message}")))?;
+    check_lengths(loaded.config.decoding.source_limit(limits.source), [&source], |_, message| {
+        Error::message(format!("the source {message}"))
+    })?;
     if let Some(target) = &args.target {
         let target = loaded.tokenizers.target().encode(target.trim());
         check_lengths(limits.target, [&target], |_, message| Error::message(format!("the target {message}")))?;

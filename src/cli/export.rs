@@ -2,6 +2,7 @@
 
 use super::print;
 use crate::error::Result;
+use crate::notice;
 use crate::training::{ExportOptions, Run, export};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -29,6 +30,9 @@ pub(super) struct ExportRunArgs {
     /// The folder to write; it must not exist or be empty.
     #[arg(long)]
     out: PathBuf,
+    /// The checkpoint to take [default: the best].
+    #[arg(long, value_name = "NAME")]
+    checkpoint: Option<String>,
     /// Store matrices in 8 bits: a quarter of the size, and translate in 8 bits on the CPU.
     #[arg(long)]
     int8: bool,
@@ -37,7 +41,8 @@ pub(super) struct ExportRunArgs {
 pub(super) fn run(command: ExportCommand) -> Result<()> {
     let ExportCommand::Run(args) = command;
     let run = Run::open(&args.run)?;
-    let bytes = export(&run, &args.out, ExportOptions { int8: args.int8 }, |warning| eprintln!("warning: {warning}"))?;
+    let options = ExportOptions { int8: args.int8, checkpoint: args.checkpoint };
+    let bytes = export(&run, &args.out, &options, notice::warn)?;
     let out = args.out.display();
     let size = if bytes < 1_000_000 {
         format!("{} kB", bytes.div_ceil(1000))

@@ -17,8 +17,10 @@ mod translate;
 mod unknown;
 
 use crate::backend::Backend;
+use crate::decoding::MAX_SOURCE_LEN;
 use crate::error::{Error, Result};
 use crate::models::{Ensemble, LengthLimit, Model};
+use crate::notice;
 use crate::training::{LoadedModel, Run};
 use clap::{Parser, Subcommand};
 use std::io::Write;
@@ -99,16 +101,16 @@ impl Cli {
     }
 }
 
-/// The model of a run folder, on the backend that was asked for or that it was trained on.
-fn load(run: &Path, backend: Option<Backend>) -> Result<LoadedModel> {
-    Ok(load_all(std::slice::from_ref(&run.to_path_buf()), backend)?.remove(0))
+/// The model of a run folder at a checkpoint, or at the best, on the backend that was asked for or that it was trained on.
+fn load(run: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
+    Ok(load_all(std::slice::from_ref(&run.to_path_buf()), backend, checkpoint)?.remove(0))
 }
 
 /// The models of one or more run folders, on one backend: that which was asked for, or that of the first.
 ///
 /// # Errors
 /// Also if their vocabularies differ: they could not write together.
-fn load_all(runs: &[PathBuf], backend: Option<Backend>) -> Result<Vec<LoadedModel>> {
+fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>) -> Result<Vec<LoadedModel>> {
     let mut loaded: Vec<LoadedModel> = Vec::new();
     let mut adapter = None;
     for path in runs {
@@ -117,7 +119,7 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>) -> Result<Vec<LoadedMode
             adapter = Some(backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?.open()?);
         }
         let adapter = adapter.as_ref().expect("it was opened for the first");
-        let model = run.load_model(adapter, |warning| eprintln!("warning: {warning}"))?;
+        let model = run.load_model(adapter, checkpoint, notice::warn)?;
         if loaded.first().is_some_and(|first| first.tokenizers.fingerprint() != model.tokenizers.fingerprint()) {
             let message =
                 format!("has other vocabularies than {}; such models cannot write together", runs[0].display());
@@ -151,12 +153,16 @@ fn check_lengths<'a>(
     let mut lengths = sentences.into_iter().map(|sentence| sentence.len() + 1).enumerate();
     match lengths.find(|(_, len)| *len > limit.len) {
         Some((i, len)) => {
-            let message = format!(
-                "has {len} tokens with the end symbol, but the model was trained with {} = {}; split the line, or train a \
-                 model without that limit",
-                limit.key, limit.len
-            );
-            Err(fault(i, message))
+            let LengthLimit { len: most, key } = limit;
+            let rest = match key {
+                MAX_SOURCE_LEN => {
+                    format!("more than {key} = {most}; split the line, or raise it with --max-source-len")
+                }
+                _ => format!(
+                    "but the model was trained with {key} = {most}; split the line, or train a model without that limit"
+                ),
+            };
+            Err(fault(i, format!("has {len} tokens with the end symbol, {rest}")))
         }
         None => Ok(()),
     }

@@ -5,6 +5,7 @@ use crate::backend::Backend;
 use crate::config::{Config, QUICK_START};
 use crate::data::Split;
 use crate::error::{Error, Result};
+use crate::notice;
 use crate::training::{Dashboard, Outcome, Run, Stop, TrainOptions, dataset, duration, train};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -53,21 +54,21 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     };
     if args.config.is_none() {
         let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
-        about.for_each(|line| eprintln!("{}", line.trim_start_matches(['#', ' '])));
+        about.for_each(|line| notice::say(format_args!("{}", line.trim_start_matches(['#', ' ']))));
     }
     let outcome = train(&config, &adapter, &options)?;
-    eprintln!("{}", summary(&outcome));
+    notice::say(format_args!("{}", summary(&outcome)));
     if outcome.stop == Stop::Interrupted {
         return Err(Error::Interrupted(format!("interrupted and saved; to go on: {}", command_to_go_on())));
     }
     if outcome.cut > 0 {
         let n = config.training.sample_size;
-        eprintln!(
-            "warning: {} of at most {n} validation answers were cut at the length cap; raise decoding.max_len_factor",
+        notice::warn(format_args!(
+            "{} of at most {n} validation answers were cut at the length cap; raise decoding.max_len_factor",
             outcome.cut
-        );
+        ));
     }
-    let loaded = Run::open(&run)?.load_model(&adapter, |warning| eprintln!("warning: {warning}"))?;
+    let loaded = Run::open(&run)?.load_model(&adapter, None, notice::warn)?;
     // The run knows the length cap that was derived from the data.
     let decoding = &loaded.config.decoding;
     let is_task = config.data.task.is_some();

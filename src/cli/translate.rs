@@ -9,7 +9,9 @@ use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, count_cut, decode, score_targets};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::models::{Ensemble, Model, Seq2Seq};
+use crate::notice;
 use crate::training::LoadedModel;
 use clap::Args;
 use serde_json::json;
@@ -39,6 +41,9 @@ pub(super) struct TranslateArgs {
     /// Where the tensors live.
     #[arg(long)]
     backend: Option<Backend>,
+    /// The checkpoint to take [default: the best].
+    #[arg(long, value_name = "NAME")]
+    checkpoint: Option<String>,
     /// One JSON object for each line, with scores and tokens.
     #[arg(long)]
     json: bool,
@@ -55,14 +60,14 @@ pub(super) struct TranslateArgs {
 
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
     args.check_inputs()?;
-    let mut loaded = load_all(&args.run, args.backend)?;
+    let mut loaded = load_all(&args.run, args.backend, args.checkpoint.as_deref())?;
     let int8 = args.decoding.round(&mut loaded)?;
     let (loaded, model) = ensemble(loaded);
     if let Some(targets) = &args.targets {
         return score(&args, &loaded, &model, &read_lines(&args.input)?, targets);
     }
     let config = args.decoding.apply(&loaded.config.decoding)?;
-    let output = open(&args.output)?;
+    let output = args.open_output()?;
     match &int8 {
         Some(model) => Session::new(&args, &loaded, model, config, output)?.run(),
         None => Session::new(&args, &loaded, &model, config, output)?.run(),
@@ -80,6 +85,19 @@ impl TranslateArgs {
             }
         }
         Ok(())
+    }
+
+    /// Opens the output, which is not to be what is still to be read.
+    fn open_output(&self) -> Result<Box<dyn Write>> {
+        let path = &self.output;
+        if path.as_os_str() == "-" {
+            return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
+        }
+        let read = [Some(&self.input), self.prefixes.as_ref(), self.targets.as_ref()];
+        if read.into_iter().flatten().any(|read| files::are_same(read, path)) {
+            return Err(Error::file(path, "is read and would be written over; give another --output"));
+        }
+        Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
     }
 }
 
@@ -173,7 +191,7 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         };
         let requests: Vec<Request> = lines.iter().enumerate().map(request).collect();
         let limits = self.model.limits();
-        check_lengths(limits.source, requests.iter().map(|r| &r.source), |i, message| {
+        check_lengths(self.config.source_limit(limits.source), requests.iter().map(|r| &r.source), |i, message| {
             Error::line(&self.args.input, self.n_lines + i + 1, message)
         })?;
         if let Some(path) = &self.args.prefixes {
@@ -215,15 +233,15 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
 
     fn warn(&self) {
         if let Some(warning) = self.unknown.warning() {
-            eprintln!("warning: {warning}");
+            notice::warn(warning);
         }
         if self.n_cut > 0 {
             let (factor, extra) = self.config.length_cap();
-            eprintln!(
-                "warning: {} of {} translations were cut at the length cap of {factor} tokens for each source token and {extra} \
+            notice::warn(format_args!(
+                "{} of {} translations were cut at the length cap of {factor} tokens for each source token and {extra} \
                  more; raise --max-len-factor",
                 self.n_cut, self.n_lines
-            );
+            ));
         }
     }
 }
@@ -249,15 +267,15 @@ fn score(
             target: loaded.tokenizers.target().encode(target.trim()),
         })
         .collect();
-    check_lengths(model.limits().source, examples.iter().map(|e| &e.source), |i, message| {
+    let config = args.decoding.apply(&loaded.config.decoding)?;
+    check_lengths(config.source_limit(model.limits().source), examples.iter().map(|e| &e.source), |i, message| {
         Error::line(&args.input, i + 1, message)
     })?;
     check_lengths(model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         Error::line(path, i + 1, message)
     })?;
-    let config = args.decoding.apply(&loaded.config.decoding)?;
     let scores = score_targets(model, &examples, config.batch_tokens);
-    let mut output = open(&args.output)?;
+    let mut output = args.open_output()?;
     for ((source, target), scores) in sources.iter().zip(&targets).zip(&scores) {
         let sum: f64 = scores.iter().sum();
         let perplexity = (-sum / scores.len().max(1) as f64).exp();
@@ -273,11 +291,4 @@ fn score(
         written.map_err(Error::io(&args.output))?;
     }
     output.flush().map_err(Error::io(&args.output))
-}
-
-fn open(path: &Path) -> Result<Box<dyn Write>> {
-    if path.as_os_str() == "-" {
-        return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
-    }
-    Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
 }

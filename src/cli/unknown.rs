@@ -6,6 +6,22 @@ use std::collections::BTreeMap;
 /// Examples that a warning names.
 const N_EXAMPLES: usize = 5;
 
+/// Letters of an example.
+const N_LETTERS: usize = 40;
+
+/// An example as a message shows it: not longer than a line, and without what would steer a terminal.
+fn shown(part: &str) -> String {
+    let text: String = part
+        .chars()
+        .take(N_LETTERS)
+        .flat_map(|c| match c.is_control() {
+            true => c.escape_default().collect::<Vec<_>>(),
+            false => vec![c],
+        })
+        .collect();
+    if part.chars().nth(N_LETTERS).is_some() { format!("{text}...") } else { text }
+}
+
 /// Unknown parts of a text.
 #[derive(Debug, Default)]
 pub(super) struct Unknown {
@@ -43,7 +59,7 @@ impl Unknown {
             return None;
         }
         let examples: Vec<String> =
-            self.examples.iter().map(|(part, line)| format!("\"{part}\" in line {line}")).collect();
+            self.examples.iter().map(|(part, line)| format!("\"{}\" in line {line}", shown(part))).collect();
         let more = if self.counts.len() > self.examples.len() { ", ..." } else { "" };
         Some(format!(
             "{} of {} source tokens, in {} line{}, are not in the vocabulary and were read as <unk>: {}{more}",

@@ -18,6 +18,7 @@ use crate::config::Config;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
+use crate::notice;
 use crate::report::comparison::{Comparison, Contestant, Cost, CostKind, Curve, FORMAT, Resampling, Task};
 use crate::scoring::Bootstrap;
 use crate::training::{LoadedModel, Run, run};
@@ -167,7 +168,7 @@ fn measure(
     let (mut best, mut last) = (Vec::new(), None);
     for entrant_run in &entrant.runs {
         let run = Run::open(&entrant_run.folder)?;
-        let loaded = run.load_model(adapter, |warning| eprintln!("warning: {warning}"))?;
+        let loaded = run.load_model(adapter, None, notice::warn)?;
         let name = format!("{}-seed{}", entrant.name, entrant_run.seed);
         let decoding = &decoding.clone().with_cap_of(&loaded.config.decoding);
         let key = key_of(&run, &loaded, decoding, &test.sha256)?;

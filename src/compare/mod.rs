@@ -26,6 +26,7 @@ use crate::backend::Adapter;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
 use crate::report::comparison::{Comparison, Trial};
+use crate::training::run::Lock;
 use crate::training::signal;
 use measure::theory::forward_flops;
 use plan::Entrant;
@@ -52,11 +53,13 @@ pub struct Prepared {
 /// # Errors
 /// If the options, configs, runs or data cannot be used, training fails, or a signal comes.
 pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
-    signal::install();
+    let _listening = signal::listen();
+    plan::check_folder(&options.out)?;
     let mut entrants = plan::entrants(options)?;
     let adapter = options.backend.unwrap_or(entrants[0].config.backend).open()?;
     let test = test_set::test_set(&entrants, options)?;
     std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
+    let _lock = Lock::of(&options.out, "is in use by another `lookback compare`; wait for it or give another --out")?;
     if options.match_parameters {
         width::match_parameters(&mut entrants, &adapter)?;
     }

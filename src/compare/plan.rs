@@ -120,13 +120,22 @@ fn spend(config: &mut Config, budget: Option<Budget>) {
     training.patience = 0;
 }
 
+/// Refuses a folder that is something else than a comparison's.
+///
+/// # Errors
+/// If it is a run folder, which the files of both would mix in.
+pub fn check_folder(out: &Path) -> Result<()> {
+    if Run::has_begun(out) || out.join("checkpoints").is_dir() {
+        return Err(Error::file(out, "is a run folder; give a folder of its own to the comparison with --out"));
+    }
+    Ok(())
+}
+
 /// Adds a run as a contestant, or as another seed of one that is there.
 fn add_run(found: &mut Vec<Entrant>, path: &Path) -> Result<()> {
     let run = Run::open(path)?;
     let config = run.config()?;
-    if run.parameters(|_| ()).is_err() {
-        return Err(Error::file(path, "has no whole checkpoint; train it first"));
-    }
+    run.parameters(None, |_| ())?;
     let real = |path: &Path| path.canonicalize().map_err(Error::io(path));
     let folder = real(path)?;
     for other in found.iter().filter(|other| other.is_given).flat_map(|other| &other.runs) {

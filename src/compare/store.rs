@@ -1,6 +1,7 @@
 //! Finished measurements on disk, so that an interrupted comparison goes on where it stopped.
 
 use crate::error::{Error, Result};
+use crate::files;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ impl Store {
         }
         let kept = Kept { key: key.to_string(), value: make()? };
         let text = serde_json::to_string(&kept).expect("a measurement is plain data");
-        write(&path, &text)?;
+        files::replace(&path, text.as_bytes())?;
         let kept = read(&path, key).ok_or_else(|| Error::file(&path, "cannot be read back; is the disk full?"))?;
         Ok((kept, false))
     }
@@ -58,13 +59,6 @@ fn read<T: DeserializeOwned>(path: &Path, key: &str) -> Option<T> {
     let text = std::fs::read_to_string(path).ok()?;
     let kept: Kept<T> = serde_json::from_str(&text).ok()?;
     (kept.key == key).then_some(kept.value)
-}
-
-/// Replaces a file in one step.
-pub fn write(path: &Path, text: &str) -> Result<()> {
-    let temporary = path.with_extension("new");
-    std::fs::write(&temporary, text).map_err(Error::io(&temporary))?;
-    std::fs::rename(&temporary, path).map_err(Error::io(path))
 }
 
 /// A name that any file system takes.

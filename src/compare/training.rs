@@ -4,6 +4,7 @@ use super::progress::{Progress, check_signal};
 use crate::backend::Adapter;
 use crate::config::{Config, differences};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::training::checkpoint::TrainingState;
 use crate::training::{Dashboard, Run, Stop, TrainOptions, train_watched};
 use serde::{Deserialize, Serialize};
@@ -61,7 +62,7 @@ pub fn run_to_end(
     let TrainingState { update, tokens, seconds, .. } = outcome.state;
     let finished = Finished { why: why.into(), updates: update, tokens, seconds };
     let text = serde_json::to_string_pretty(&finished).expect("plain data");
-    super::store::write(&folder.join(MARK), &text)
+    files::replace(&folder.join(MARK), text.as_bytes())
 }
 
 /// Says in a run folder how its training ended.
@@ -95,7 +96,7 @@ pub fn finished(folder: &Path, config: &Config) -> Result<Finished> {
     if let Some(finished) = std::fs::read_to_string(&mark).ok().and_then(|text| serde_json::from_str(&text).ok()) {
         return Ok(finished);
     }
-    let newest = Run::open(folder)?.newest_checkpoint(|_| ());
+    let newest = Run::open(folder)?.newest_checkpoint(u64::MAX, |_| ());
     let (_, checkpoint) = newest.ok_or_else(|| Error::file(folder, "has no whole checkpoint; train it first"))?;
     let TrainingState { update, tokens, seconds, .. } = checkpoint.state;
     let is_whole = update >= config.training.max_updates;

@@ -12,6 +12,7 @@ use crate::config::Config;
 use crate::data::{Split, random};
 use crate::error::Result;
 use crate::models::ModelConfig;
+use crate::notice;
 use crate::report::comparison::Trial;
 use crate::training::{Run, dataset, validate};
 use std::path::PathBuf;
@@ -133,7 +134,7 @@ fn least_valid_loss(run: &Run, adapter: &Adapter) -> Result<f64> {
         return Ok(losses.into_iter().fold(f64::MAX, f64::min));
     }
     check_signal()?;
-    let loaded = run.load_model(adapter, |warning| eprintln!("warning: {warning}"))?;
+    let loaded = run.load_model(adapter, None, notice::warn)?;
     let config = &loaded.config;
     let pairs = dataset::pairs_of(&config.data, Split::Valid, config.seed)?;
     let sums = validate(&loaded.model, &dataset::encode(&pairs, &loaded.tokenizers), config.training.batch_tokens);

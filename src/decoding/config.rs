@@ -1,6 +1,7 @@
 //! `[decoding]`.
 
 use crate::error::{Error, Result};
+use crate::models::LengthLimit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,9 @@ pub struct DecodingConfig {
     pub max_len_factor: Option<f64>,
     /// ... and this many more; derived likewise.
     pub max_len_extra: Option<usize>,
+    /// Longest source, in tokens with the end symbol. A longer one is refused: time grows with the square of the length, so that
+    /// one hostile line would stop all others.
+    pub max_source_len: usize,
     /// Source tokens in a batch, padding included.
     pub batch_tokens: usize,
     /// Hypotheses in a batch.
@@ -47,6 +51,9 @@ pub struct DecodingConfig {
     /// Draw at random instead of searching.
     pub sampling: Option<SamplingConfig>,
 }
+
+/// The key of [`DecodingConfig::max_source_len`].
+pub const MAX_SOURCE_LEN: &str = "decoding.max_source_len";
 
 /// Target tokens for each source token where no training data say otherwise.
 const CAP_FACTOR: f64 = 2.0;
@@ -62,6 +69,7 @@ impl Default for DecodingConfig {
             early_stopping: false,
             max_len_factor: None,
             max_len_extra: None,
+            max_source_len: 10_000,
             batch_tokens: 4096,
             batch_sentences: 128,
             sampling: None,
@@ -75,6 +83,7 @@ impl DecodingConfig {
         for (key, value) in [
             ("beam_size", self.beam_size),
             ("n_best", self.n_best),
+            ("max_source_len", self.max_source_len),
             ("batch_tokens", self.batch_tokens),
             ("batch_sentences", self.batch_sentences),
         ] {
@@ -107,6 +116,12 @@ impl DecodingConfig {
             }
         }
         Ok(())
+    }
+
+    /// The longest source that is taken: the model's own limit, or [`DecodingConfig::max_source_len`] where that is less.
+    pub fn source_limit(&self, of_model: Option<LengthLimit>) -> Option<LengthLimit> {
+        let own = LengthLimit { len: self.max_source_len, key: MAX_SOURCE_LEN };
+        Some(of_model.filter(|limit| limit.len <= own.len).unwrap_or(own))
     }
 
     /// Most target tokens, the end symbol included, for a source of `source_len` tokens.

@@ -9,7 +9,7 @@ mod greedy;
 mod sampling;
 mod score;
 
-pub use config::{DecodingConfig, SamplingConfig};
+pub use config::{DecodingConfig, MAX_SOURCE_LEN, SamplingConfig};
 pub use score::score_targets;
 
 use crate::data::batch::{Padded, plan_by_length};

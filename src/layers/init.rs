@@ -5,7 +5,7 @@
 
 use super::norm::EPSILON;
 use crate::random::{Purpose, Stream};
-use burn::module::Param;
+use burn::module::{Param, ParamId};
 use burn::nn::{Embedding, LayerNorm, LayerNormConfig, Linear, RmsNorm, RmsNormConfig};
 use burn::tensor::{Device, Tensor, TensorData};
 use std::cell::Cell;
@@ -32,7 +32,12 @@ impl Init {
     fn parameter<const D: usize>(&self, shape: [usize; D], value: impl Fn(&Stream, u64) -> f64) -> Param<Tensor<D>> {
         let n = shape.iter().product::<usize>();
         let Some(seed) = self.seed else {
-            return Param::from_data(TensorData::new(vec![0f32; n], shape), &self.device);
+            // Made when it is used, so that what is only counted, or does not fit the file, takes no memory.
+            let zeros = move |device: &Device, learns: bool| {
+                let zeros = Tensor::zeros(shape, device);
+                if learns { zeros.require_grad() } else { zeros }
+            };
+            return Param::uninitialized(ParamId::new(), zeros, self.device.clone(), true, shape.into());
         };
         let stream = Stream::new(seed, Purpose::Initialization, &[self.made.get()]);
         self.made.set(self.made.get() + 1);

@@ -4,7 +4,10 @@
 //! (buttons, tables, panels, colours that follow the reader's theme) and a few functions for scripts. In scripts `data` is
 //! the page's data and `el(tag, attributes, ...children)` makes an element.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 /// The parts of a page.
 #[derive(Clone, Debug, Default)]
@@ -21,29 +24,32 @@ pub struct Page {
     pub data: String,
 }
 
-/// What keeps a page from loading anything: everything is in the file.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+/// What keeps a page from loading anything, as everything is in the file, and from running any script but its own.
+fn policy(script: &str) -> String {
+    let hash = STANDARD.encode(Sha256::digest(script.as_bytes()));
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; img-src data:")
+}
 
 impl Page {
     /// The whole document.
     pub fn render(&self) -> String {
         let title = escape(&self.title);
         let data = if self.data.is_empty() { "null" } else { &self.data };
+        let script = format!("\n\"use strict\";\n{}\n{}", include_str!("page/shell.js"), self.script);
+        let policy = policy(&script);
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
              <link rel=\"icon\" href=\"data:,\">\n\
              <style>\n{}\n{}</style>\n</head>\n<body>\n<header><h1>{title}</h1></header>\n<main>\n{}\n</main>\n\
-             <script type=\"application/json\" id=\"data\">{}</script>\n<script>\n\"use strict\";\n{}\n{}</script>\n\
+             <script type=\"application/json\" id=\"data\">{}</script>\n<script>{script}</script>\n\
              </body>\n</html>\n",
             include_str!("page/shell.css"),
             self.style,
             self.body,
             data,
-            include_str!("page/shell.js"),
-            self.script,
         )
     }
 }

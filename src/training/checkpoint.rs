@@ -1,17 +1,18 @@
 //! Checkpoints: folders that are either whole or not there.
 //!
-//! A checkpoint is written into a temporary folder, its manifest with the SHA-256 of every file last, and renamed into
-//! place; a full disk or a kill leaves the previous one as it was.
+//! A checkpoint has a manifest with the SHA-256 of every file, and of those beside the checkpoints that its parameters mean
+//! nothing without; [`files`] lets it appear in one step.
 
 use super::format::{FORMAT_VERSION, upgrade_weights};
 use super::optimizer::Adam;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::models::weights::{self, Weight, Weights};
+use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Where training stands, apart from the numbers of model and optimizer.
@@ -55,6 +56,9 @@ struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     updates: Option<u64>,
     sha256: BTreeMap<String, String>,
+    /// The SHA-256 of files of the run that a checkpoint belongs to; before format 4 there were none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    run: BTreeMap<String, String>,
 }
 
 /// A checkpoint read back.
@@ -67,13 +71,33 @@ pub struct Checkpoint {
     pub state: TrainingState,
 }
 
+impl Checkpoint {
+    /// Lets the optimizer go on where it stood; it stays as it is where nothing of it was saved.
+    ///
+    /// # Errors
+    /// If what was saved in `folder` does not belong to these parameters.
+    pub(super) fn restore(&self, adam: &mut Adam, folder: &Path, device: &Device) -> Result<()> {
+        let Some((moments, updates)) = &self.optimizer else { return Ok(()) };
+        adam.restore(moments.clone(), *updates, &self.model, device)
+            .map_err(|fault| Error::file(folder.join(OPTIMIZER), fault))
+    }
+}
+
 /// Writes a checkpoint into `folder`, which appears whole or not at all.
 ///
 /// # Errors
 /// If the disk refuses, or a parameter is not finite; an older checkpoint is then untouched.
 pub fn save(folder: &Path, model: &Weights, optimizer: Option<&Adam>, state: &TrainingState) -> Result<()> {
+    let run = run_of(folder);
+    let of_run = OF_RUN.iter().filter(|name| run.join(name).is_file());
+    let hashes = of_run.map(|name| Ok((name.to_string(), hash(&read(&run.join(name))?))));
+    let run = hashes.collect::<Result<BTreeMap<String, String>>>()?;
     if let Some(path) = not_finite(model) {
-        return Err(Error::file(folder, format!("was not written: {path} has a value that is not finite")));
+        let message = format!(
+            "was not written: {path} has a value that is not finite, so training has diverged; lower training.learning_rate or \
+             raise training.warmup_updates in a new run, or go on from the checkpoint before"
+        );
+        return Err(Error::file(folder, message));
     }
     // One entry, as a map of several is written in random order: equal states are equal bytes.
     let about = |what: &str| HashMap::from([("format".to_string(), format!("lookback {what}"))]);
@@ -85,31 +109,18 @@ pub fn save(folder: &Path, model: &Weights, optimizer: Option<&Adam>, state: &Tr
         files.push((OPTIMIZER_NUMBERS, updates.to_string().into_bytes()));
     }
     files.push((STATE, serde_json::to_vec_pretty(state).expect("the state is plain data")));
-    write_folder(folder, files, None)
+    write_folder(
+        folder,
+        files,
+        Manifest { format_version: FORMAT_VERSION, updates: None, sha256: BTreeMap::new(), run },
+    )
 }
 
-/// Writes `files` and their manifest, last, into a temporary folder, and renames it into place.
-fn write_folder(folder: &Path, files: Vec<(&str, Vec<u8>)>, updates: Option<u64>) -> Result<()> {
-    let name = folder.file_name().ok_or_else(|| Error::file(folder, "has no name; give a folder that can be made"))?;
-    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = parent.join(format!(".{}.tmp", name.to_string_lossy()));
-    if temporary.exists() {
-        fs::remove_dir_all(&temporary).map_err(Error::io(&temporary))?;
-    }
-    fs::create_dir_all(&temporary).map_err(Error::io(&temporary))?;
-    let mut manifest = Manifest { format_version: FORMAT_VERSION, updates, sha256: BTreeMap::new() };
-    for (name, bytes) in files {
-        manifest.sha256.insert(name.to_string(), hash(&bytes));
-        write_file(&temporary.join(name), &bytes)?;
-    }
-    let bytes = serde_json::to_vec_pretty(&manifest).expect("the manifest is plain data");
-    write_file(&temporary.join(MANIFEST), &bytes)?;
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(Error::io(folder))?;
-    }
-    fs::rename(&temporary, folder).map_err(Error::io(folder))?;
-    sync_folder(parent);
-    Ok(())
+/// Writes `files` and, last, their manifest.
+fn write_folder(folder: &Path, mut files: Vec<(&str, Vec<u8>)>, mut manifest: Manifest) -> Result<()> {
+    manifest.sha256 = files.iter().map(|(name, bytes)| (name.to_string(), hash(bytes))).collect();
+    files.push((MANIFEST, serde_json::to_vec_pretty(&manifest).expect("the manifest is plain data")));
+    files::replace_folder(folder, &files)
 }
 
 /// The parameters of a model, for its use.
@@ -138,10 +149,8 @@ impl<'a> Folder<'a> {
         if !must_have && !file.exists() {
             return Ok(Self { path, manifest: None });
         }
-        let bytes = fs::read(&file).map_err(Error::io(&file))?;
-        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|error| {
-            Error::file(&file, format!("is damaged ({error}); delete {} and go on", path.display()))
-        })?;
+        let manifest: Manifest = serde_json::from_slice(&read(&file)?)
+            .map_err(|error| Error::file(&file, format!("is damaged: {error}")))?;
         if manifest.format_version > FORMAT_VERSION {
             let message = format!(
                 "has format {}, written by a newer version; this one reads {FORMAT_VERSION}",
@@ -149,7 +158,22 @@ impl<'a> Folder<'a> {
             );
             return Err(Error::file(&file, message));
         }
-        Ok(Self { path, manifest: Some(manifest) })
+        let folder = Self { path, manifest: Some(manifest) };
+        folder.check_run()?;
+        Ok(folder)
+    }
+
+    /// Refuses a run that is no longer the one whose checkpoint this is.
+    fn check_run(&self) -> Result<()> {
+        let run = run_of(self.path);
+        for (name, expected) in self.manifest.iter().flat_map(|manifest| &manifest.run) {
+            let path = run.join(name);
+            if hash(&read(&path)?) != *expected {
+                let message = format!("is not the one that the checkpoint {} was trained with", self.path.display());
+                return Err(Error::file(&path, format!("{message}: its SHA-256 differs from {MANIFEST}")));
+            }
+        }
+        Ok(())
     }
 
     fn has(&self, name: &str) -> bool {
@@ -162,7 +186,7 @@ impl<'a> Folder<'a> {
     /// The bytes of a file, checked against the manifest.
     fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.path.join(name);
-        let bytes = fs::read(&path).map_err(Error::io(&path))?;
+        let bytes = read(&path)?;
         let Some(manifest) = &self.manifest else { return Ok(bytes) };
         match manifest.sha256.get(name) {
             Some(expected) if *expected == hash(&bytes) => Ok(bytes),
@@ -190,6 +214,14 @@ impl<'a> Folder<'a> {
             None => Ok((model, weights::is_int8(&bytes))),
         }
     }
+}
+
+/// Where training stood at a checkpoint.
+///
+/// # Errors
+/// If that file is damaged.
+pub fn state(folder: &Path) -> Result<TrainingState> {
+    Folder::open(folder, true)?.json(STATE)
 }
 
 /// Reads a checkpoint and checks every file against the manifest.
@@ -251,12 +283,21 @@ pub fn export(
     let about = HashMap::from([("format".to_string(), format.to_string())]);
     let mut files = vec![(MODEL, weights::to_safetensors(&parameters.weights, scales, about)?)];
     files.extend(besides.iter().cloned());
-    write_folder(folder, files, Some(parameters.updates))
+    let manifest = Manifest {
+        format_version: FORMAT_VERSION,
+        updates: Some(parameters.updates),
+        sha256: BTreeMap::new(),
+        run: BTreeMap::new(),
+    };
+    write_folder(folder, files, manifest)
 }
 
+/// Files of a run that its checkpoints belong to. Its config has a checksum of its own, since some of its keys may change.
+const OF_RUN: [&str; 1] = ["tokenizer.json"];
 /// Files of an exported model that inference reads besides its parameters.
 const EXPORTED_BESIDES: [&str; 2] = ["config.toml", "tokenizer.json"];
-const MANIFEST: &str = "manifest.json";
+/// The file with the SHA-256 of all others.
+pub(super) const MANIFEST: &str = "manifest.json";
 /// The file of the parameters.
 pub const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
@@ -298,26 +339,17 @@ pub fn set_aside(damaged: impl IntoIterator<Item = (u64, PathBuf)>) -> Result<()
     Ok(())
 }
 
-/// Replaces a small text file, such as `best`, in one step.
-pub fn write_pointer(path: &Path, text: &str) -> Result<()> {
-    let temporary = path.with_extension("tmp");
-    write_file(&temporary, format!("{text}\n").as_bytes())?;
-    fs::rename(&temporary, path).map_err(Error::io(path))
+/// The run whose checkpoint lies in `folder`.
+fn run_of(folder: &Path) -> &Path {
+    folder.parent().and_then(Path::parent).unwrap_or(folder)
 }
 
-fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = File::create(path).map_err(Error::io(path))?;
-    file.write_all(bytes).map_err(Error::io(path))?;
-    file.sync_all().map_err(Error::io(path))
+/// The bytes of a file.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(Error::io(path))
 }
 
-/// Makes a rename durable where folders can be synced; elsewhere there is nothing to do.
-fn sync_folder(folder: &Path) {
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
-}
-
-fn hash(bytes: &[u8]) -> String {
+/// The SHA-256 of some bytes, in hexadecimal.
+pub(super) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

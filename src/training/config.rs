@@ -151,8 +151,8 @@ impl TrainingConfig {
             (
                 "optimizer.epsilon",
                 self.optimizer.epsilon,
-                self.optimizer.epsilon > 0.0 && self.optimizer.epsilon.is_finite(),
-                "above 0 and finite",
+                self.optimizer.epsilon as f32 > 0.0 && self.optimizer.epsilon.is_finite(),
+                "above 0 and finite, also as a 32-bit number",
             ),
             (
                 "optimizer.weight_decay",

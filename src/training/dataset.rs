@@ -5,6 +5,7 @@ use crate::data::batch::Example;
 use crate::data::corpus::Dropped;
 use crate::data::{Pair, Sentence, Split, SplitFiles, Tokenizers, add_references, read_pairs, sha256_of_file};
 use crate::error::{Error, Result};
+use crate::memory;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -77,6 +78,7 @@ pub fn pairs_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Pair
         Split::Test => (config.test.as_ref(), config.n_test),
     };
     if let (Some(task), None) = (&config.task, files) {
+        memory::check_pairs(&format!("data.n_{split}"), n_generated)?;
         return task.generate(split, n_generated, seed);
     }
     let train = || config.train.as_ref().ok_or_else(|| Error::config("data.train", "is missing"));

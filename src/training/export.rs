@@ -15,17 +15,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How a model is exported.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
     /// Whether matrices are written in 8 bits, a quarter of the size.
     pub int8: bool,
+    /// The checkpoint to take; without it, the best.
+    pub checkpoint: Option<String>,
 }
 
 /// Writes the model of `run` into the folder `out`, which must not exist yet or be empty. Returns the bytes written.
 ///
 /// # Errors
 /// If the run has no whole checkpoint, or `out` holds something.
-pub fn export(run: &Run, out: &Path, options: ExportOptions, mut warn: impl FnMut(String)) -> Result<u64> {
+pub fn export(run: &Run, out: &Path, options: &ExportOptions, warn: impl FnOnce(String)) -> Result<u64> {
     let is_taken = match std::fs::read_dir(out) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
@@ -34,7 +36,7 @@ pub fn export(run: &Run, out: &Path, options: ExportOptions, mut warn: impl FnMu
     if is_taken {
         return Err(Error::file(out, "holds something already; give another --out"));
     }
-    let (name, mut parameters) = run.parameters(&mut warn)?;
+    let (name, mut parameters) = run.parameters(options.checkpoint.as_deref(), warn)?;
     let config = run.config()?;
     let tokenizers = run.tokenizers()?;
     // The model says which of its matrices can be in 8 bits; that needs the CPU, whatever backend it was trained on.
@@ -45,7 +47,7 @@ pub fn export(run: &Run, out: &Path, options: ExportOptions, mut warn: impl FnMu
     let scales = if options.int8 { Int8Model::new(model)?.scales().clone() } else { BTreeMap::new() };
     parameters.is_int8 = options.int8;
     let besides = [
-        ("config.toml", config.to_toml().into_bytes()),
+        ("config.toml", super::format::seal(&config.to_toml()).into_bytes()),
         ("tokenizer.json", read(&run.join("tokenizer.json"))?),
         ("README.md", model_card(run, &name, &parameters, n_parameters)?.into_bytes()),
     ];

@@ -19,6 +19,7 @@ use crate::data::batch::{Batch, Example, plan_epoch};
 use crate::data::{Sentence, Tokenizers, UNK};
 use crate::error::{Error, Result};
 use crate::models::{Model, ModelConfig, weights};
+use crate::notice;
 use crate::pool::in_pool;
 use burn::module::Module;
 use burn::tensor::Device;
@@ -81,6 +82,10 @@ pub(super) struct Trainer {
     pub(super) validation_seconds: f64,
     /// Sentences of the sample that the last validation cut.
     pub(super) last_cut: usize,
+    /// The update of the last checkpoint that this process wrote, read or went back to.
+    pub(super) saved: Option<u64>,
+    /// The update that was last gone back to.
+    pub(super) went_back_to: Option<u64>,
 }
 
 impl Trainer {
@@ -101,13 +106,13 @@ impl Trainer {
         let mut state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
         let mut adam = Adam::new(config.training.optimizer.clone());
         let mut model = model;
+        let mut saved = None;
         let there = checkpoint::list(&run.join("checkpoints"));
-        if let Some((folder, checkpoint)) = run.newest_checkpoint(|warning| eprintln!("warning: {warning}")) {
-            model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?;
-            if let Some((moments, updates)) = checkpoint.optimizer {
-                adam.restore(moments, updates, &adapter.device);
-            }
+        if let Some((folder, checkpoint)) = run.newest_checkpoint(u64::MAX, notice::warn) {
+            model = weights::apply(model, &checkpoint.model, &folder.join(checkpoint::MODEL))?;
+            checkpoint.restore(&mut adam, &folder, &adapter.device)?;
             state = checkpoint.state;
+            saved = Some(state.update);
             checkpoint::set_aside(there.into_iter().filter(|(update, _)| *update > state.update))?;
             // A kill between a checkpoint and its pointers leaves those behind.
             saving::write_pointers(run, &state)?;
@@ -147,6 +152,8 @@ impl Trainer {
             paces: Vec::new(),
             validation_seconds: 0.0,
             last_cut: 0,
+            saved,
+            went_back_to: None,
         };
         trainer.check_lengths()?;
         Ok(trainer)

@@ -14,6 +14,7 @@ mod learner;
 pub mod loss;
 mod metrics;
 pub mod optimizer;
+mod pointer;
 mod record;
 mod renderer;
 mod resume;
@@ -40,7 +41,9 @@ use crate::data::Tokenizers;
 use crate::data::batch::Batch;
 use crate::error::{Error, Result};
 use crate::layers::Pass;
+use crate::memory;
 use crate::models::{Model, weights};
+use crate::notice;
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
@@ -114,7 +117,7 @@ impl InferenceStep for Model {
 /// # Errors
 /// If the data, the config or the run folder cannot be used, or training diverges.
 pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
-    run_training(config, adapter, options, |text| eprintln!("{text}"), |_| ())
+    run_training(config, adapter, options, notice::say, |_| ())
 }
 
 /// [`train`] without a word on standard error; `watch` is handed what tells how far training is.
@@ -138,11 +141,8 @@ fn run_training(
     watch: impl FnOnce(Arc<Mutex<Progress>>),
 ) -> Result<Outcome> {
     config.validate()?;
-    signal::install();
-    let is_new = !Run::has_begun(&options.run);
-    if !is_new && options.init_from.is_some() {
-        return Err(Error::file(&options.run, "has begun already; --init-from is for a new run, give another --run"));
-    }
+    options.dashboard.check()?;
+    let _listening = signal::listen();
     if options.run.join(checkpoint::MODEL).is_file() {
         let message =
             "is an exported model, which has no state to go on from; give another --run and --init-from with this one";
@@ -150,7 +150,8 @@ fn run_training(
     }
     let run = Run::create(&options.run)?;
     let _lock = run.lock()?;
-    let begun = if is_new { None } else { Some(run.config()?) };
+    let begun = resume::begun(&run, options.init_from.is_some())?;
+    let is_new = begun.is_none();
     let mut config = config.clone();
     if let Some(begun) = &begun {
         config.decoding = config.decoding.with_cap_of(&begun.decoding);
@@ -168,6 +169,7 @@ fn run_training(
     let vocabularies = run::vocabularies(&tokenizers);
     let shared = if vocabularies.shared { " shared" } else { "" };
     say(format!("tokens   {} source, {} target{shared}", vocabularies.source, vocabularies.target));
+    memory::check_training(&config.model, vocabularies, adapter)?;
     let mut model = config.model.init(vocabularies, config.seed, &adapter.device)?;
     if let Some(from) = &options.init_from {
         model = weights_from(model, from, config, &tokenizers)?;
@@ -178,12 +180,9 @@ fn run_training(
     let is_old = !is_new && run.environment()?.format_version < 3;
     let environment = resume::environment(config, adapter, options, &corpus, model.num_params());
     if is_new {
-        if options.init_from.is_some() {
-            // Only this command knows where the parameters came from; the run has to know it without.
-            let state = checkpoint::TrainingState { rate_factor: 1.0, ..Default::default() };
-            checkpoint::save(&run.checkpoint(&checkpoint::name_of(0)), &weights::collect(&model), None, &state)?;
-        }
-        resume::begin(&run, config, &tokenizers, &environment)?;
+        // Only this command knows where the parameters came from; the run has to know it without.
+        let start = options.init_from.is_some().then(|| weights::collect(&model));
+        resume::begin(&run, config, &tokenizers, &environment, start.as_ref())?;
     } else {
         resume::check_data(&run.environment()?, &environment)?;
         resume::note_changes(&run, config, &environment)?;
@@ -246,15 +245,15 @@ fn weights_from(model: Model, from: &Path, config: &Config, tokenizers: &Tokeniz
         key.starts_with("model").then(|| format!("{key} is {ours} here and {theirs} there"))
     };
     let differing: Vec<String> = differences(&other.config()?, config).into_iter().filter_map(of_model).collect();
-    let (_, parameters) = other.parameters(|warning| eprintln!("warning: {warning}"))?;
+    let (_, parameters) = other.parameters(None, notice::warn)?;
     match weights::apply(model, &parameters.weights, &parameters.file) {
         Ok(model) => {
             if !differing.is_empty() {
-                eprintln!(
+                notice::say(format_args!(
                     "note: differs from {}, whose parameters fit all the same: {}",
                     from.display(),
                     differing.join(", ")
-                );
+                ));
             }
             Ok(model)
         }

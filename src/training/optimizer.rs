@@ -186,7 +186,7 @@ impl Adam {
     /// Parameters without a gradient stay as they are.
     pub fn step<M: Module>(&mut self, model: M, gradients: GradientSet, gradient_scale: f64, rate: f64) -> M {
         self.updates += 1;
-        let t = self.updates as i32;
+        let t = i32::try_from(self.updates).unwrap_or(i32::MAX);
         let step = Step {
             rate,
             gradient_scale,
@@ -210,7 +210,23 @@ impl Adam {
     }
 
     /// Takes up a saved state after `updates` updates.
-    pub fn restore(&mut self, state: Weights, updates: u64, device: &Device) {
+    ///
+    /// # Errors
+    /// If the moments of a parameter of `model` have another shape than it, or are not finite.
+    pub fn restore(&mut self, state: Weights, updates: u64, model: &Weights, device: &Device) -> Result<(), String> {
+        for (path, weight) in model {
+            for moment in ["first", "second"] {
+                // A parameter that has had no gradient has no moments.
+                let Some(found) = state.get(&format!("{path}.{moment}")) else { continue };
+                if found.shape != weight.shape {
+                    return Err(format!("has {path}.{moment} of shape {:?}, not {:?}", found.shape, weight.shape));
+                }
+                if found.values.iter().any(|value| !value.is_finite()) {
+                    return Err(format!("has a value in {path}.{moment} that is not finite"));
+                }
+            }
+        }
+
         let is_host = crate::backend::is_host(device);
         let flat = |values: Vec<f32>| {
             if is_host {
@@ -231,6 +247,7 @@ impl Adam {
             }
         }
         self.updates = updates;
+        Ok(())
     }
 
     /// Updates made so far.

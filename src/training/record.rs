@@ -5,6 +5,7 @@ use super::metrics::Stats;
 use super::run::Run;
 use crate::data::Sentence;
 use crate::error::{Error, Result};
+use crate::{files, memory};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
@@ -29,7 +30,7 @@ impl Record {
         let object = line.as_object_mut().expect("an object");
         object.extend(numbers.as_object().expect("an object").clone());
         object.insert("seconds".into(), seconds.into());
-        if let Some(bytes) = memory_in_use() {
+        if let Some(bytes) = memory::in_use() {
             object.insert("memory_mib".into(), (bytes >> 20).into());
         }
         writeln!(self.file, "{line}").map_err(Error::io(self.run.join("metrics.jsonl")))
@@ -47,7 +48,7 @@ impl Record {
                 format!("source     {}\n{references}model      {translation}\n\n", sentence.source)
             })
             .collect();
-        std::fs::write(&path, text).map_err(Error::io(path))
+        files::replace(&path, text.as_bytes())
     }
 }
 
@@ -60,14 +61,5 @@ pub(super) fn cut(run: &Run, update: u64) -> Result<()> {
             .is_ok_and(|line| line["update"].as_u64().is_some_and(|u| u <= update))
     };
     let kept: String = text.lines().filter(is_kept).map(|line| format!("{line}\n")).collect();
-    let temporary = path.with_extension("new");
-    std::fs::write(&temporary, kept).map_err(Error::io(&temporary))?;
-    std::fs::rename(&temporary, &path).map_err(Error::io(path))
-}
-
-/// The memory that this process has in use, where the system tells.
-fn memory_in_use() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * 4096)
+    if kept == text { Ok(()) } else { files::replace(&path, kept.as_bytes()) }
 }

@@ -3,6 +3,8 @@
 //! burn-train's own plain renderer shows no metrics and writes to standard output, which belongs to results.
 
 use super::signal;
+use crate::error::{Error, Result};
+use crate::notice;
 use crate::scoring::Metric;
 use burn_train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
 use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
@@ -20,7 +22,7 @@ use std::time::Instant;
 /// Which renderer shows the training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dashboard {
-    /// The dashboard if standard output is a terminal, else plain lines.
+    /// The dashboard in a terminal, else plain lines.
     #[default]
     Auto,
     /// burn-train's terminal dashboard.
@@ -88,7 +90,20 @@ impl Progress {
 impl Dashboard {
     /// Whether the terminal dashboard will be shown.
     pub fn is_tui(self) -> bool {
-        self == Self::Tui || self == Self::Auto && std::io::stdout().is_terminal()
+        self == Self::Tui || self == Self::Auto && has_terminal()
+    }
+
+    /// Refuses the terminal dashboard where there is no terminal.
+    ///
+    /// # Errors
+    /// Says so.
+    pub fn check(self) -> Result<()> {
+        if self == Self::Tui && !has_terminal() {
+            let message =
+                "--dashboard tui needs a terminal for standard input and output; there is none, take plain or auto";
+            return Err(Error::message(message));
+        }
+        Ok(())
     }
 
     /// Makes the renderer.
@@ -113,6 +128,11 @@ impl Dashboard {
             is_valid: false,
         })
     }
+}
+
+/// Whether the dashboard can draw and read keys.
+fn has_terminal() -> bool {
+    std::io::stdout().is_terminal() && std::io::stdin().is_terminal()
 }
 
 /// The dashboard puts the terminal into raw mode, in which Ctrl-C is a key like any other and nobody listens to it. Its
@@ -238,14 +258,14 @@ impl TrainingProgressLogger for PlainRenderer {
         if let Some(loss) = means.get("Loss").copied() {
             means.insert("Perplexity".into(), loss.exp());
         }
-        eprintln!(
+        notice::say(format_args!(
             "update {:>6}/{}  epoch {}  {}  {} left",
             progress.update,
             progress.total,
             progress.epoch,
             self.line(&means),
             duration(progress.seconds_left())
-        );
+        ));
         drop(progress);
         self.train.clear();
     }
@@ -253,7 +273,7 @@ impl TrainingProgressLogger for PlainRenderer {
     fn end_split(&mut self) {
         if self.is_valid && !self.is_silent {
             let update = self.progress.lock().expect("no thread panics with the lock").update;
-            eprintln!("  valid {update:>6}  {}", self.line(&self.valid));
+            notice::say(format_args!("  valid {update:>6}  {}", self.line(&self.valid)));
         }
         self.is_valid = false;
     }

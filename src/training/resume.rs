@@ -1,15 +1,17 @@
 //! Beginning a run folder, and what may change when it is continued.
 
 use super::TrainOptions;
+use super::checkpoint::{self, TrainingState};
 use super::dataset::Corpus;
-use super::format::FORMAT_VERSION;
+use super::format::{FORMAT_VERSION, seal};
 use super::run::{Environment, Run};
 use crate::backend::Adapter;
 use crate::config::{Config, differences};
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
+use crate::files;
+use crate::models::weights::Weights;
 use std::io::Write;
-use std::path::Path;
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
 const CHANGEABLE: [&str; 18] = [
@@ -32,6 +34,36 @@ const CHANGEABLE: [&str; 18] = [
     "training.keep_checkpoints",
     "training.log_every",
 ];
+
+/// The config of a run that can go on; nothing where training is to begin.
+///
+/// What ended before its first checkpoint begins anew, with whatever config: nothing is lost. So does what was to be fine-tuned
+/// and has only the parameters that it starts from.
+pub(super) fn begun(run: &Run, is_given_start: bool) -> Result<Option<Config>> {
+    for folder in [run.path(), &run.join("checkpoints")] {
+        files::remove_temporary(folder);
+    }
+    let there = checkpoint::list(&run.join("checkpoints"));
+    let is_trained = there.iter().any(|(update, _)| *update > 0);
+    match (Run::has_begun(run.path()), is_trained) {
+        (true, true) if is_given_start => {
+            let message = "has begun already; --init-from is for a new run, give another --run";
+            Err(Error::file(run.path(), message))
+        }
+        (false, true) => {
+            let message =
+                "has checkpoints but no config.toml, so it is no whole run; put the file back, or give another --run";
+            Err(Error::file(run.path(), message))
+        }
+        (true, _) if !there.is_empty() && !is_given_start => run.config().map(Some),
+        _ => {
+            for (_, folder) in there {
+                std::fs::remove_dir_all(&folder).map_err(Error::io(&folder))?;
+            }
+            Ok(None)
+        }
+    }
+}
 
 /// Refuses a config that would make another experiment of a run that has begun.
 pub(super) fn check_config(old: &Config, new: &Config) -> Result<()> {
@@ -83,11 +115,22 @@ pub(super) fn environment(
     }
 }
 
-/// Writes what a run needs before its first update; `config.toml` last, since it says that the run has begun.
-pub(super) fn begin(run: &Run, config: &Config, tokenizers: &Tokenizers, environment: &Environment) -> Result<()> {
+/// Writes what a run needs before its first update, the parameters `start` of another run included; `config.toml` last, since
+/// it says that the run has begun.
+pub(super) fn begin(
+    run: &Run,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    environment: &Environment,
+    start: Option<&Weights>,
+) -> Result<()> {
     tokenizers.save(run.join("tokenizer.json"))?;
     write_environment(run, environment)?;
-    write(&run.join("config.toml"), &config.to_toml())
+    if let Some(start) = start {
+        let state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
+        checkpoint::save(&run.checkpoint(&checkpoint::name_of(0)), start, None, &state)?;
+    }
+    write_config(run, config)
 }
 
 /// Notes in the log what differs from the last time, and takes the new values over.
@@ -105,20 +148,18 @@ pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment
             ),
         )?;
     }
-    write_environment(run, environment)?;
-    write(&run.join("config.toml"), &config.to_toml())
+    // The config first: the environment says of which format it is.
+    write_config(run, config)?;
+    write_environment(run, environment)
+}
+
+fn write_config(run: &Run, config: &Config) -> Result<()> {
+    files::replace(&run.join("config.toml"), seal(&config.to_toml()).as_bytes())
 }
 
 fn write_environment(run: &Run, environment: &Environment) -> Result<()> {
     let text = serde_json::to_string_pretty(environment).expect("the environment is plain data");
-    write(&run.join("environment.json"), &text)
-}
-
-/// Replaces a small file in one step.
-fn write(path: &Path, text: &str) -> Result<()> {
-    let temporary = path.with_extension("new");
-    std::fs::write(&temporary, text).map_err(Error::io(&temporary))?;
-    std::fs::rename(&temporary, path).map_err(Error::io(path))
+    files::replace(&run.join("environment.json"), text.as_bytes())
 }
 
 /// Adds a line to `log.txt`.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! run/
-//!   config.toml        resolved, every field          tokenizer.json    environment.json
+//!   config.toml        resolved, every field; its SHA-256 in the first line
+//!   tokenizer.json     environment.json
 //!   checkpoints/NNNNNN/   model, optimizer, state; manifest with sha256
 //!   best, last         text files naming a checkpoint
 //!   metrics.jsonl      one line for each update and each validation
@@ -10,6 +11,7 @@
 //! ```
 
 use super::checkpoint::{self, Checkpoint, Parameters};
+use super::{format, pointer};
 use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::Tokenizers;
@@ -18,6 +20,9 @@ use crate::models::{Model, Vocabularies, weights};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+
+/// How often a checkpoint is looked for in a run that changes.
+const MAX_ATTEMPTS: usize = 100;
 
 /// A run folder that exists.
 #[derive(Clone, Debug)]
@@ -81,6 +86,11 @@ impl Run {
         path.join("config.toml").is_file()
     }
 
+    /// Whether there is anything to go on from.
+    pub fn has_checkpoints(&self) -> bool {
+        !checkpoint::list(&self.join("checkpoints")).is_empty()
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -100,21 +110,16 @@ impl Run {
     ///
     /// # Errors
     /// If another process is training there.
-    pub fn lock(&self) -> Result<RunLock> {
-        let path = self.join("lock");
-        let file = File::create(&path).map_err(Error::io(&path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(RunLock(file)),
-            Err(fs::TryLockError::WouldBlock) => {
-                Err(Error::file(&self.path, "is in use by another `lookback train`; wait for it or give another --run"))
-            }
-            Err(fs::TryLockError::Error(error)) => Err(Error::io(&path)(error)),
-        }
+    pub fn lock(&self) -> Result<Lock> {
+        Lock::of(&self.path, "is in use by another `lookback train`; wait for it or give another --run")
     }
 
     /// The resolved config.
+    ///
+    /// # Errors
+    /// If it is not what was written.
     pub fn config(&self) -> Result<Config> {
-        Config::read(&self.join("config.toml"), &[], super::format::upgrade_config)
+        self.read_config(&[])
     }
 
     /// The resolved config with `key.path=value` overrides, its values checked.
@@ -122,8 +127,23 @@ impl Run {
     /// # Errors
     /// As [`Config::load`].
     pub fn config_with(&self, overrides: &[String]) -> Result<Config> {
-        let config = Config::read(&self.join("config.toml"), overrides, super::format::upgrade_config)?;
+        let config = self.read_config(overrides)?;
         config.validate()?;
+        Ok(config)
+    }
+
+    fn read_config(&self, overrides: &[String]) -> Result<Config> {
+        let path = self.join("config.toml");
+        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let is_sealed = format::check_seal(&text).map_err(|fault| Error::file(&path, fault))?;
+        if !is_sealed && self.environment().is_ok_and(|environment| environment.format_version >= format::SEALED) {
+            let message = "has lost its first line, which says what the others are; put the file back";
+            return Err(Error::file(&path, message));
+        }
+        let (config, missing) = Config::read(&path, &text, overrides, format::upgrade_config)?;
+        if !is_sealed {
+            format::check_whole(&missing).map_err(|fault| Error::file(&path, fault))?;
+        }
         Ok(config)
     }
 
@@ -139,15 +159,18 @@ impl Run {
         serde_json::from_str(&text).map_err(|error| Error::file(&path, format!("is damaged: {error}")))
     }
 
-    /// The name in a pointer file: `best` or `last`.
-    pub fn pointer(&self, name: &str) -> Option<String> {
-        let text = fs::read_to_string(self.join(name)).ok()?;
-        Some(text.trim().to_string()).filter(|text| !text.is_empty())
+    /// The checkpoint that a pointer file names: `best` or `last`.
+    ///
+    /// # Errors
+    /// If there is such a file, and it names none.
+    pub fn pointer(&self, name: &str) -> Result<Option<String>> {
+        pointer::read(&self.join(name), &self.join("checkpoints"))
     }
 
-    /// The newest checkpoint that is whole, with its folder; `warn` is told of damaged ones.
-    pub fn newest_checkpoint(&self, mut warn: impl FnMut(String)) -> Option<(PathBuf, Checkpoint)> {
-        for (_, folder) in checkpoint::list(&self.path.join("checkpoints")).into_iter().rev() {
+    /// The newest checkpoint that is whole and was made before update `before`, with its folder; `warn` is told of damaged ones.
+    pub fn newest_checkpoint(&self, before: u64, mut warn: impl FnMut(String)) -> Option<(PathBuf, Checkpoint)> {
+        let there = checkpoint::list(&self.path.join("checkpoints"));
+        for (_, folder) in there.into_iter().rev().filter(|(update, _)| *update < before) {
             match checkpoint::load(&folder) {
                 Ok(checkpoint) => return Some((folder, checkpoint)),
                 Err(error) => warn(format!("{error}; trying the checkpoint before it")),
@@ -161,40 +184,95 @@ impl Run {
         self.join(checkpoint::MODEL).is_file()
     }
 
-    /// The parameters for use, with the name of their checkpoint: those of an exported model, of the best checkpoint, or of the
-    /// newest whole one if none is marked. Nothing of the optimizer is read.
+    /// The parameters for use, with the name of their checkpoint: those of an exported model, or of the checkpoint `asked`, else
+    /// of the best, else of the newest. Nothing of the optimizer is read.
     ///
     /// # Errors
-    /// If there are none, or they are damaged and there are no others.
-    pub fn parameters(&self, mut warn: impl FnMut(String)) -> Result<(String, Parameters)> {
+    /// If there are none, or they are damaged: others would give other answers, so that the user has to choose them.
+    pub fn parameters(&self, asked: Option<&str>, warn: impl FnOnce(String)) -> Result<(String, Parameters)> {
         if self.is_exported() {
-            let parameters = checkpoint::load_parameters(&self.path, &mut warn)?;
+            if let Some(name) = asked {
+                return Err(Error::file(&self.path, format!("is an exported model, which has no checkpoint {name}")));
+            }
+            let parameters = checkpoint::load_parameters(&self.path, warn)?;
             return Ok((checkpoint::name_of(parameters.updates), parameters));
         }
-        if let Some(name) = self.pointer("best") {
-            match checkpoint::load_parameters(&self.checkpoint(&name), &mut warn) {
-                Ok(parameters) => return Ok((name, parameters)),
-                Err(error) => warn(format!("{error}; using the newest whole checkpoint instead of the best")),
+        if let Some(name) = asked.filter(|name| !self.checkpoints().iter().any(|known| known == name)) {
+            return Err(Error::file(&self.path, format!("has no checkpoint {name}; {}", self.what_there_is())));
+        }
+        let attempt = || {
+            let name = asked.map_or_else(|| self.checkpoint_for_use(), |name| Ok(name.to_string()))?;
+            let mut warning = None;
+            let parameters = checkpoint::load_parameters(&self.checkpoint(&name), |text| warning = Some(text))?;
+            Ok((name, parameters, warning))
+        };
+        // Where somebody trains, the best of just now may have been replaced and removed in the meantime.
+        let marks = || ["best", "last"].map(|name| fs::read(self.join(name)).ok());
+        for _ in 0..MAX_ATTEMPTS {
+            let before = marks();
+            match attempt() {
+                Ok((name, parameters, warning)) => {
+                    if let Some(warning) = warning {
+                        warn(warning);
+                    }
+                    return Ok((name, parameters));
+                }
+                Err(error) if marks() == before => return Err(self.with_choice(error)),
+                Err(_) => {}
             }
         }
-        for (update, folder) in checkpoint::list(&self.path.join("checkpoints")).into_iter().rev() {
-            match checkpoint::load_parameters(&folder, &mut warn) {
-                Ok(parameters) => return Ok((checkpoint::name_of(update), parameters)),
-                Err(error) => warn(format!("{error}; trying the checkpoint before it")),
+        Err(Error::file(&self.path, "changes all the time; wait until training there is over"))
+    }
+
+    /// The best checkpoint, or the newest where none is marked.
+    fn checkpoint_for_use(&self) -> Result<String> {
+        if let Some(best) = self.pointer("best")? {
+            return Ok(best);
+        }
+        let Some((update, folder)) = checkpoint::list(&self.join("checkpoints")).pop() else {
+            let message = "has no checkpoint, and no model.safetensors of an exported model; train it first";
+            return Err(Error::file(&self.path, message));
+        };
+        match checkpoint::state(&folder)?.best_checkpoint {
+            None => Ok(checkpoint::name_of(update)),
+            Some(best) => {
+                Err(Error::file(self.join("best"), format!("is not there, but {best} was the best checkpoint")))
             }
         }
-        let message = "has no whole checkpoint, and no model.safetensors of an exported model; train it first";
-        Err(Error::file(&self.path, message))
+    }
+
+    /// The names of all checkpoints that are there, averaged ones after the others.
+    fn checkpoints(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.join("checkpoints")).into_iter().flatten().flatten();
+        let names =
+            entries.filter(|entry| entry.path().is_dir()).filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| !name.contains('.')).collect();
+        names.sort();
+        names
+    }
+
+    fn what_there_is(&self) -> String {
+        match self.checkpoints()[..] {
+            [] => "there are none".into(),
+            ref names => format!("there are {}", names.join(", ")),
+        }
+    }
+
+    fn with_choice(&self, error: Error) -> Error {
+        if self.checkpoints().is_empty() {
+            return error;
+        }
+        Error::message(format!("{error}; --checkpoint NAME takes the one that you name: {}", self.what_there_is()))
     }
 
     /// The model for use, with its tokenizers and config.
     ///
     /// # Errors
     /// As [`Self::parameters`]; also if parameters, tokenizers and config do not belong together.
-    pub fn load_model(&self, adapter: &Adapter, warn: impl FnMut(String)) -> Result<LoadedModel> {
+    pub fn load_model(&self, adapter: &Adapter, asked: Option<&str>, warn: impl FnOnce(String)) -> Result<LoadedModel> {
         let config = self.config()?;
         let tokenizers = self.tokenizers()?;
-        let (checkpoint, parameters) = self.parameters(warn)?;
+        let (checkpoint, parameters) = self.parameters(asked, warn)?;
         let model = config.model.blank(vocabularies(&tokenizers), &adapter.device)?;
         let model = weights::apply(model, &parameters.weights, &parameters.file)?;
         let Parameters { updates, is_int8, .. } = parameters;
@@ -202,11 +280,27 @@ impl Run {
     }
 }
 
-/// A run folder that nobody else trains in.
+/// A folder that nobody else writes into.
 #[derive(Debug)]
-pub struct RunLock(File);
+pub struct Lock(File);
 
-impl Drop for RunLock {
+impl Lock {
+    /// Keeps others from locking `folder` until the returned value is dropped; `fault` is what they are told.
+    ///
+    /// # Errors
+    /// If somebody else has locked it.
+    pub fn of(folder: &Path, fault: &str) -> Result<Self> {
+        let path = folder.join("lock");
+        let file = File::create(&path).map_err(Error::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self(file)),
+            Err(fs::TryLockError::WouldBlock) => Err(Error::file(folder, fault)),
+            Err(fs::TryLockError::Error(error)) => Err(Error::io(&path)(error)),
+        }
+    }
+}
+
+impl Drop for Lock {
     fn drop(&mut self) {
         // Closing the file is not enough: a process that is just being started may still have a copy of it.
         let _ = self.0.unlock();

@@ -4,9 +4,11 @@ use super::checkpoint::{self, TrainingState};
 use super::learner::{MAX_BAD_UPDATES, Trainer};
 use super::optimizer::Adam;
 use super::run::Run;
-use super::{record, resume};
+use super::{pointer, record, resume};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::models::weights;
+use crate::notice;
 use burn::module::Module;
 
 /// Rollbacks after which training gives up.
@@ -18,7 +20,7 @@ impl Trainer {
         let name = checkpoint::name_of(self.state.update);
         let folder = self.run.checkpoint(&name);
         self.state.seconds = self.seconds();
-        if folder.exists() && !is_validated {
+        if self.saved == Some(self.state.update) && !is_validated {
             return Ok(());
         }
         if is_validated {
@@ -28,6 +30,7 @@ impl Trainer {
             self.state.validated.drain(..excess);
         }
         checkpoint::save(&folder, &weights::collect(&self.model().valid()), Some(&self.adam), &self.state)?;
+        self.saved = Some(self.state.update);
         write_pointers(&self.run, &self.state)?;
         self.remove_old();
         Ok(())
@@ -57,7 +60,7 @@ impl Trainer {
         for name in &self.state.validated {
             match checkpoint::load(&self.run.checkpoint(name)) {
                 Ok(checkpoint) => sets.push(checkpoint.model),
-                Err(error) => eprintln!("warning: {error}; averaging without it"),
+                Err(error) => notice::warn(format_args!("{error}; averaging without it")),
             }
         }
         if sets.len() < 2 {
@@ -77,18 +80,25 @@ impl Trainer {
             stats.score.unwrap_or(0.0)
         );
         resume::log(&self.run, &line)?;
-        eprintln!("{line}");
+        notice::say(line);
         if is_better {
             checkpoint::save(&folder, &mean, None, &self.state)?;
-            checkpoint::write_pointer(&self.run.join("best"), &name)?;
+            pointer::write(&self.run.join("best"), &folder)?;
         }
         Ok(())
     }
 
-    /// Goes back to the newest whole checkpoint with half the learning rate.
+    /// Goes back to the newest whole checkpoint with half the learning rate; to the one before it where that has been tried, since
+    /// what makes training diverge may be in it.
     pub(super) fn roll_back(&mut self, plan: &[Vec<usize>]) -> Result<()> {
         let rollbacks = self.state.rollbacks + 1;
-        let checkpoint = self.run.newest_checkpoint(|_| ());
+        // What is newer than the last that was saved belongs to a course that has been left.
+        let checkpoint = self.saved.and_then(|saved| {
+            let newest = || self.run.newest_checkpoint(saved + 1, |_| ());
+            let is_tried = self.went_back_to == Some(saved);
+            let earlier = is_tried.then(|| self.run.newest_checkpoint(saved, |_| ())).flatten();
+            earlier.or_else(newest)
+        });
         let Some((folder, checkpoint)) = checkpoint.filter(|_| rollbacks <= MAX_ROLLBACKS) else {
             // At position 0 the epoch that `plan` is of has just ended.
             let indices = self.state.position.checked_sub(1).map_or(plan.last(), |last| plan.get(last));
@@ -102,7 +112,7 @@ impl Trainer {
                 })
                 .collect();
             let path = self.run.join("diverged-batch.tsv");
-            std::fs::write(&path, lines.join("\n") + "\n").map_err(Error::io(&path))?;
+            files::replace(&path, (lines.join("\n") + "\n").as_bytes())?;
             return Err(Error::message(format!(
                 "training diverged: {MAX_BAD_UPDATES} gradients in a row were not finite after update {} and {} rollbacks; \
                  the last batch is in {}; lower training.learning_rate or raise training.warmup_updates",
@@ -117,25 +127,25 @@ impl Trainer {
         );
         resume::log(&self.run, &message)?;
         let model = self.model().valid();
-        let model = weights::apply(model, &checkpoint.model, &folder.join("model.safetensors"))?;
+        let model = weights::apply(model, &checkpoint.model, &folder.join(checkpoint::MODEL))?;
         self.set_model(model.train());
         // What came from another run has no optimizer's state yet.
         self.adam = Adam::new(self.config.training.optimizer.clone());
-        if let Some((moments, updates)) = checkpoint.optimizer {
-            self.adam.restore(moments, updates, &self.device);
-        }
+        checkpoint.restore(&mut self.adam, &folder, &self.device)?;
         // The checkpoint knows nothing of what has happened since: a second rollback to it halves the rate once more.
         let TrainingState { skipped, rate_factor, .. } = self.state;
         self.state = TrainingState { skipped, rate_factor: 0.5 * rate_factor, rollbacks, ..checkpoint.state };
+        self.went_back_to = Some(self.state.update);
+        self.saved = self.went_back_to;
         record::cut(&self.run, self.state.update)
     }
 }
 
 /// Lets `last` and `best` name what `state` says.
 pub(super) fn write_pointers(run: &Run, state: &TrainingState) -> Result<()> {
-    checkpoint::write_pointer(&run.join("last"), &checkpoint::name_of(state.update))?;
+    pointer::write(&run.join("last"), &run.checkpoint(&checkpoint::name_of(state.update)))?;
     match &state.best_checkpoint {
-        Some(best) => checkpoint::write_pointer(&run.join("best"), best),
+        Some(best) => pointer::write(&run.join("best"), &run.checkpoint(best)),
         None => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 use super::learner::{Outcome, Stop, Trainer};
 use super::metrics::Scalar;
 use super::renderer::Dashboard;
+use super::run::Run;
 use crate::error::{Error, Result};
 use crate::models::Model;
 use burn::data::dataloader::{DataLoader, DataLoaderIterator};
@@ -91,6 +92,40 @@ impl MetricLogger for Nothing {
     fn log_epoch_summary(&mut self, _summary: EpochSummary) {}
 }
 
+/// Standard error goes into `log.txt` while this lives, as the terminal belongs to the dashboard. Besides, the dashboard writes to
+/// standard error while it unwinds, and would end the process where its terminal has been closed.
+struct StandardError {
+    #[cfg(unix)]
+    before: Option<std::os::fd::OwnedFd>,
+}
+
+impl StandardError {
+    #[cfg(unix)]
+    fn into_log(run: &Run) -> Self {
+        let redirect = || -> std::io::Result<_> {
+            let log = std::fs::OpenOptions::new().create(true).append(true).open(run.join("log.txt"))?;
+            let before = rustix::io::dup(std::io::stderr())?;
+            rustix::stdio::dup2_stderr(log)?;
+            Ok(before)
+        };
+        Self { before: redirect().ok() }
+    }
+
+    #[cfg(not(unix))]
+    fn into_log(_run: &Run) -> Self {
+        Self {}
+    }
+}
+
+impl Drop for StandardError {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(before) = self.before.take() {
+            let _ = rustix::stdio::dup2_stderr(before);
+        }
+    }
+}
+
 /// Runs the loop under burn-train's dashboard.
 pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> {
     let interrupter = Interrupter::new();
@@ -120,8 +155,10 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     supervised = supervised.metric_valid_numeric(score);
     // burn's learner wants an optimizer of burn's; this one is never used.
     let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init();
+    let shown = dashboard.is_tui().then(|| StandardError::into_log(&run));
     let result = supervised.launch(Learner::new(model, idle, 0.0));
     drop(result);
+    drop(shown);
     let stop = outcome
         .lock()
         .expect("the strategy is done")

@@ -9,7 +9,7 @@ mod inspect;
 mod translate;
 
 use crate::training::{
-    BAHDANAU, TRANSFORMER, assert_same_end, assert_says, finish, lookback, read, succeed, write_tiny,
+    BAHDANAU, TRANSFORMER, assert_same_end, assert_says, finish, lookback, named, read, succeed, write_tiny,
 };
 use std::io::{Read, Write};
 use std::path::Path;
@@ -246,8 +246,7 @@ fn the_run_folder_has_the_files_that_are_promised() {
     {
         assert!(run.join(file).is_file(), "{file} is missing");
     }
-    let name = read(run.join("last"));
-    let checkpoint = run.join("checkpoints").join(name.trim());
+    let checkpoint = run.join("checkpoints").join(named(&run, "last"));
     for file in ["model.safetensors", "optimizer.safetensors", "state.json", "manifest.json"] {
         assert!(checkpoint.join(file).is_file(), "{file} is missing");
     }

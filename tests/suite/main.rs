@@ -13,6 +13,7 @@
 //! | `learning` | small models learn small tasks; about a minute |
 //! | `manifest` | the packages that the program names |
 //! | `models` | models against PyTorch, and the laws that every model keeps |
+//! | `reliability` | damage, full disks, closed terminals, hostile text, two of everything |
 //! | `report` | attention maps, alignments, states: numbers by hand, drawings, pages |
 //! | `scoring` | scores against sacreBLEU's and by hand |
 //! | `support` | golden values, closed-form weights, tolerances, backends: what several modules need |
@@ -31,6 +32,7 @@ mod layers;
 mod learning;
 mod manifest;
 mod models;
+mod reliability;
 mod report;
 mod scoring;
 mod support;

@@ -7,6 +7,7 @@ use crate::cli::{check_lengths, load, print, progress};
 use crate::data::{Split, TaskConfig, read_lines};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
+use crate::notice;
 use crate::report::alignment::{self, Gold};
 use crate::report::attention::collect::{self, Written};
 use crate::report::attention::measure::{HeadSummary, summarize};
@@ -69,6 +70,9 @@ pub(in crate::cli) struct InspectAttentionArgs {
     /// Where the tensors live.
     #[arg(long)]
     backend: Option<Backend>,
+    /// The checkpoint to take [default: the best].
+    #[arg(long, value_name = "NAME")]
+    checkpoint: Option<String>,
     /// Beam size of the model's own translations.
     #[arg(long, conflicts_with = "target")]
     beam: Option<usize>,
@@ -84,7 +88,7 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     if files.into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::message("standard input (-) can be read only once; give a file for the others"));
     }
-    let loaded = load(&args.run, args.backend)?;
+    let loaded = load(&args.run, args.backend, args.checkpoint.as_deref())?;
     let written = written(&args, &loaded)?;
     let gold = gold(&args, &loaded, &written)?;
     let bar = progress::bar(written.len() as u64, "looking");
@@ -118,7 +122,8 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
     let (sources, lines) = sources(args, loaded)?;
     let encoded: Vec<Vec<u32>> = sources.iter().map(|(_, text)| loaded.tokenizers.source().encode(text)).collect();
     let origin = args.input.as_deref().unwrap_or(&args.run);
-    check_lengths(loaded.model.limits().source, &encoded, |i, message| Error::line(origin, sources[i].0, message))?;
+    let limit = loaded.config.decoding.source_limit(loaded.model.limits().source);
+    check_lengths(limit, &encoded, |i, message| Error::line(origin, sources[i].0, message))?;
     if let Some(path) = &args.target {
         let targets = read_lines(path)?;
         if targets.len() != lines {
@@ -241,7 +246,7 @@ fn save(
     match ending {
         "svg" | "png" => {
             if sentences.len() > 1 {
-                eprintln!("drawing sentence {}; --sentence N draws another", sentences[0].number);
+                notice::say(format_args!("drawing sentence {}; --sentence N draws another", sentences[0].number));
             }
             let svg = picture::of(&sentences[0], selection)?;
             let bytes = if ending == "svg" { svg.into_bytes() } else { crate::report::png::png(&svg, 2.0)? };

@@ -7,6 +7,8 @@ mod states;
 mod tables;
 
 use crate::error::{Error, Result};
+use crate::files;
+use crate::notice;
 use clap::Subcommand;
 use std::path::Path;
 
@@ -39,8 +41,8 @@ fn extension<'a>(path: &Path, allowed: &[&'a str]) -> Result<&'a str> {
 
 /// Writes a result and says so.
 fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).map_err(Error::io(path))?;
-    eprintln!("wrote {} ({})", path.display(), size(bytes.len()));
+    files::replace(path, bytes)?;
+    notice::say(format_args!("wrote {} ({})", path.display(), size(bytes.len())));
     Ok(())
 }
 

@@ -7,6 +7,7 @@ use crate::data::read_lines;
 use crate::data::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
+use crate::notice;
 use crate::report::attention::files::quoted;
 use crate::report::page::escape;
 use crate::report::states::scatter::{Dot, scatter};
@@ -73,6 +74,9 @@ pub(in crate::cli) struct InspectStatesArgs {
     /// Where the tensors live.
     #[arg(long)]
     backend: Option<Backend>,
+    /// The checkpoint to take [default: the best].
+    #[arg(long, value_name = "NAME")]
+    checkpoint: Option<String>,
     /// One JSON object instead of text.
     #[arg(long)]
     json: bool,
@@ -80,7 +84,7 @@ pub(in crate::cli) struct InspectStatesArgs {
 
 pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
-    let loaded = load(&args.run, args.backend)?;
+    let loaded = load(&args.run, args.backend, args.checkpoint.as_deref())?;
     let words = words(&loaded, &args.words)?;
     let mut report = Report {
         sentences: 0,
@@ -97,7 +101,7 @@ pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
         let known = Known::new(loaded.tokenizers.source(), &sentences);
         let warning = known.warning(input, &args.run);
         if let Some(warning) = &warning {
-            eprintln!("warning: {warning}");
+            notice::warn(warning);
         }
         (report.words_read, report.unknown_words) = (known.n_words, known.n_unknown);
         let (states, kind) = collect(&loaded.model, &loaded.tokenizers, &sentences);
@@ -181,7 +185,8 @@ fn sentences(input: &Path, loaded: &LoadedModel) -> Result<Vec<Labelled>> {
         return Err(Error::file(input, message));
     }
     let ids: Vec<Vec<u32>> = sentences.iter().map(|s| loaded.tokenizers.source().encode(&s.text)).collect();
-    check_lengths(loaded.model.limits().source, &ids, |i, message| Error::line(input, sentences[i].number, message))?;
+    let limit = loaded.config.decoding.source_limit(loaded.model.limits().source);
+    check_lengths(limit, &ids, |i, message| Error::line(input, sentences[i].number, message))?;
     Ok(sentences)
 }
 

@@ -6,6 +6,7 @@ use crate::data::batch::{Batch, Example, Padded};
 use crate::data::tokenizer::{BOS, SPECIALS};
 use crate::error::Result;
 use crate::layers::Pass;
+use crate::memory::of_this_process;
 use crate::models::{Model, Seq2Seq, Vocabularies};
 use crate::pool::in_pool;
 use crate::report::comparison::CostKind;
@@ -64,7 +65,7 @@ pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measur
     };
     // Threads, allocator and caches of the first time are nobody's cost.
     run(4, &mut worker);
-    let base_bytes = memory("VmRSS:");
+    let base_bytes = of_this_process("VmRSS:");
     let mut seconds = f64::INFINITY;
     let start = Instant::now();
     for _ in 0..REPETITIONS {
@@ -75,7 +76,7 @@ pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measur
             break;
         }
     }
-    Ok(Measured { seconds, peak_bytes: memory("VmHWM:"), base_bytes, load: load() })
+    Ok(Measured { seconds, peak_bytes: of_this_process("VmHWM:"), base_bytes, load: load() })
 }
 
 struct Worker<'a> {
@@ -125,17 +126,4 @@ fn ids(length: usize, vocab_size: usize) -> Vec<u32> {
 /// The load of the machine, where the system tells.
 fn load() -> Option<f64> {
     std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
-}
-
-/// A line of this process's status, in bytes; only Linux tells.
-fn memory(line: &str) -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    of_status(&text, line)
-}
-
-/// A size in a text like that of `/proc/PID/status`, in bytes.
-pub fn of_status(text: &str, line: &str) -> Option<u64> {
-    let rest = text.lines().find_map(|text| text.strip_prefix(line))?;
-    let kibibytes: u64 = rest.split_whitespace().next()?.parse().ok()?;
-    Some(kibibytes << 10)
 }

@@ -1,14 +1,16 @@
 //! Seconds and memory by length. Every cell is measured in a process of its own, so that its peak of memory is its own and one
 //! that asks for too much can be ended without harm.
 
-use super::cell::{Measured, of_status};
+use super::cell::Measured;
 use super::theory;
 use crate::backend::Backend;
 use crate::compare::plan::Entrant;
 use crate::compare::progress::{Progress, check_signal};
-use crate::compare::store::{Store, write};
+use crate::compare::store::Store;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::files;
+use crate::memory::of_status;
 use crate::models::{ModelConfig, Vocabularies};
 use crate::report::comparison::{Cost, CostKind};
 use serde::{Deserialize, Serialize};
@@ -57,7 +59,7 @@ impl Bench<'_> {
     /// If a process cannot be started, or a signal comes.
     pub fn costs(&self, entrant: &Entrant, progress: &mut Progress, work: f64) -> Result<Vec<Cost>> {
         let path = self.store.file(&format!("{}.cost.toml", entrant.name));
-        write(&path, &self.config(entrant)?.to_toml())?;
+        files::replace(&path, self.config(entrant)?.to_toml().as_bytes())?;
         let mut rows = Vec::new();
         let model = &entrant.config.model;
         let kinds = [CostKind::Update, CostKind::Decode];

@@ -8,6 +8,7 @@ use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
+use crate::memory::Budget;
 
 /// The longest line that is read, in bytes: 1 MiB. A longer one is a file without line ends, not a sentence.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
@@ -16,11 +17,14 @@ pub const MAX_LINE_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 ///
-/// When the file cannot be read, is not UTF-8 or has a line above [`MAX_LINE_BYTES`].
+/// When the file cannot be read, is not UTF-8, has a line above [`MAX_LINE_BYTES`] or does not fit into memory.
 pub fn read_lines(path: impl AsRef<Path>) -> Result<Vec<String>> {
     let mut lines = Vec::new();
-    for_each_line(path.as_ref(), |_, line| {
-        lines.push(line.trim().to_owned());
+    let mut budget = Budget::new();
+    for_each_line(path.as_ref(), |number, line| {
+        let line = line.trim();
+        budget.take(size_of::<String>() + line.len()).map_err(|fault| Error::line(path.as_ref(), number, fault))?;
+        lines.push(line.to_owned());
         Ok(())
     })?;
     Ok(lines)

@@ -17,6 +17,7 @@ pub use lines::{MAX_LINE_BYTES, for_each_line, read_lines, sha256_of_file};
 
 use super::{Pair, Sentence};
 use crate::error::{Error, Result};
+use crate::memory::Budget;
 
 /// Where the sentence pairs of one split are: either `source` and `target`, or `tsv`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -145,7 +146,9 @@ fn read_parallel(source: &Path, target: &Path) -> Result<Vec<Pair>> {
 
 fn read_tsv(path: &Path, ignore_extra_columns: bool) -> Result<Vec<Pair>> {
     let mut pairs = Vec::new();
+    let mut budget = Budget::new();
     lines::for_each_line(path, |number, line| {
+        budget.take(size_of::<Pair>() + line.len()).map_err(|fault| Error::line(path, number, fault))?;
         // Trimming the whole line first would swallow the TAB beside an empty column.
         let columns: Vec<&str> = line.split('\t').map(str::trim).collect();
         match columns[..] {

@@ -17,6 +17,7 @@ pub use datasets::{DATASETS, Dataset, RemoteFile};
 
 use super::corpus::{sha256_hex, sha256_of_file};
 use crate::error::{Error, Result};
+use crate::files;
 
 /// How often a download is taken up again after the connection broke.
 const MAX_RETRIES: usize = 4;
@@ -229,10 +230,13 @@ impl Download<'_> {
             );
             return Err(Error::file(self.path, message));
         }
-        if let Some(bytes) = unpacked {
-            fs::write(part, bytes).map_err(Error::io(part))?;
+        match unpacked {
+            None => fs::rename(part, self.path).map_err(Error::io(self.path)),
+            Some(bytes) => {
+                files::replace(self.path, &bytes)?;
+                fs::remove_file(part).map_err(Error::io(part))
+            }
         }
-        fs::rename(part, self.path).map_err(Error::io(self.path))
     }
 }
 

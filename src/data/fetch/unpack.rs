@@ -1,15 +1,14 @@
 //! From fetched files to readable ones: one file out of a zip archive, and the TSVs of data sets with another format.
 
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::DeflateDecoder;
 
 use super::datasets::{Dataset, Derived};
-use super::part_of;
 use crate::data::{Pair, Split, SplitFiles, read_lines, read_pairs};
 use crate::error::{Error, Result};
+use crate::files;
 
 /// The contents of the file called `name` (in whatever folder) in a zip archive; `None` when the archive is damaged,
 /// has no such file, or the file is longer than `bytes`.
@@ -103,8 +102,6 @@ fn write_split(pairs: &[Pair], split: Split, per_mille: u64, dir: &Path) -> Resu
 
 fn write_tsv<'a>(pairs: impl Iterator<Item = &'a Pair>, path: PathBuf) -> Result<PathBuf> {
     let text: String = pairs.map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect();
-    let part = part_of(&path);
-    fs::write(&part, text).map_err(Error::io(&part))?;
-    fs::rename(&part, &path).map_err(Error::io(&path))?;
+    files::replace(&path, text.as_bytes())?;
     Ok(path)
 }

@@ -20,6 +20,7 @@ pub use config::{CharConfig, SidesConfig, SubwordConfig, TokenizerConfig, Tokeni
 
 use super::Pair;
 use crate::error::{Error, Result};
+use crate::files;
 
 /// Fills up short rows of a batch; never part of a text.
 pub const PAD: u32 = 0;
@@ -167,7 +168,7 @@ impl Tokenizers {
     ///
     /// When the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        std::fs::write(&path, self.saved.to_json()).map_err(Error::io(&path))
+        files::replace(path.as_ref(), self.saved.to_json().as_bytes())
     }
 
     /// Reads what [`Self::save`] wrote.

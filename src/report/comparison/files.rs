@@ -6,6 +6,7 @@ use super::data::Comparison;
 use super::html::{map_svg, page};
 use super::tables::tables;
 use crate::error::{Error, Result};
+use crate::files::replace;
 use crate::report::png::png;
 use crate::report::svg::Svg;
 use std::fs;
@@ -28,28 +29,28 @@ pub fn write(comparison: &Comparison, out: &Path) -> Result<PathBuf> {
     for folder in [&report, &pictures, &data] {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
     }
-    put(&out.join("results.json"), json(comparison).as_bytes())?;
+    replace(&out.join("results.json"), json(comparison).as_bytes())?;
     for chart in charts(comparison) {
         let svg = chart.svg();
-        put(&pictures.join(format!("{}.svg", chart.id)), svg.as_bytes())?;
-        put(&pictures.join(format!("{}.png", chart.id)), &png(&svg, SCALE)?)?;
+        replace(&pictures.join(format!("{}.svg", chart.id)), svg.as_bytes())?;
+        replace(&pictures.join(format!("{}.png", chart.id)), &png(&svg, SCALE)?)?;
     }
     let overview = overview(comparison);
-    put(&report.join("overview.svg"), overview.as_bytes())?;
-    put(&report.join("overview.png"), &png(&overview, OVERVIEW_SCALE)?)?;
+    replace(&report.join("overview.svg"), overview.as_bytes())?;
+    replace(&report.join("overview.png"), &png(&overview, OVERVIEW_SCALE)?)?;
     for (i, sentence) in comparison.alignments.iter().enumerate() {
         for map in &sentence.maps {
             let name = format!("alignment-{}-{}", i + 1, plain(&map.contestant));
             let svg = map_svg(map);
-            put(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
-            put(&pictures.join(format!("{name}.png")), &png(&svg, SCALE)?)?;
+            replace(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
+            replace(&pictures.join(format!("{name}.png")), &png(&svg, SCALE)?)?;
         }
     }
     for table in tables(comparison) {
-        put(&data.join(format!("{}.csv", table.id)), table.csv().as_bytes())?;
+        replace(&data.join(format!("{}.csv", table.id)), table.csv().as_bytes())?;
     }
     let page_path = report.join("index.html");
-    put(&page_path, page(comparison).render().as_bytes())?;
+    replace(&page_path, page(comparison).render().as_bytes())?;
     Ok(page_path)
 }
 
@@ -73,10 +74,6 @@ pub fn overview(comparison: &Comparison) -> String {
 /// `results.json`.
 pub fn json(comparison: &Comparison) -> String {
     serde_json::to_string_pretty(comparison).expect("a comparison is plain data") + "\n"
-}
-
-fn put(path: &Path, bytes: &[u8]) -> Result<()> {
-    fs::write(path, bytes).map_err(Error::io(path))
 }
 
 /// A name that any file system takes.

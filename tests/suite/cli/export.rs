@@ -1,7 +1,7 @@
 //! `export run`, and what inference takes.
 
 use super::{pipe, trained};
-use crate::training::{TRANSFORMER, assert_says, copy_folder, fail, finish, read, succeed, write_tiny};
+use crate::training::{TRANSFORMER, assert_says, copy_folder, fail, finish, named, read, succeed, write_tiny};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -92,8 +92,7 @@ fn an_exported_model_is_checked_and_never_overwritten_or_trained_on() {
 fn a_run_translates_without_the_optimizer_and_without_its_other_files() {
     let dir = TempDir::new().unwrap();
     let expected = pipe(&["translate", "--run", "run"], LINES);
-    let best = read(trained().join("run/best"));
-    let checkpoint = Path::new("checkpoints").join(best.trim());
+    let checkpoint = Path::new("checkpoints").join(named(&trained().join("run"), "best"));
     // Without the optimizer, or with one that is damaged, nothing is missing.
     let run = dir.path().join("without-optimizer");
     copy_folder(&trained().join("run"), &run);

@@ -1,7 +1,7 @@
 //! `lookback inspect`: maps and states of a small trained model, and what wrong requests get.
 
 use super::trained;
-use crate::training::{BAHDANAU, assert_says, copy_folder, finish, lookback, read, succeed, write_tiny};
+use crate::training::{BAHDANAU, assert_says, copy_folder, finish, lookback, read, sealed, succeed, write_tiny};
 use lookback::report::states::Labelled;
 use serde_json::Value;
 use std::path::Path;
@@ -103,7 +103,7 @@ fn a_run_that_samples_is_searched_all_the_same() {
     let dir = TempDir::new().unwrap();
     copy_folder(&trained().join("run"), &dir.path().join("run"));
     let config = dir.path().join("run/config.toml");
-    std::fs::write(&config, read(&config) + "\n[decoding.sampling]\ntemperature = 100.0\n").unwrap();
+    std::fs::write(&config, sealed(&(read(&config) + "\n[decoding.sampling]\ntemperature = 100.0\n"))).unwrap();
     let arguments = ["inspect", "attention", "--run", "run", "--sentences", "3", "--beam", "1", "--json"];
     assert_eq!(succeed(dir.path(), &arguments), succeed(trained(), &arguments));
 }

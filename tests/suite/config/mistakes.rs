@@ -170,7 +170,7 @@ fn a_missing_config_is_named() {
 }
 
 /// Values that break a rule: the key, the value, and a part of what is said.
-const RULES: [(&str, &str, &str); 33] = [
+const RULES: [(&str, &str, &str); 34] = [
     ("data.n_valid", "0", "must be at least 1, got 0"),
     ("data.task.n_symbols", "1", "must lie in 2..="),
     ("data.task.max_len", "0", "must be at least min_len"),
@@ -189,7 +189,7 @@ const RULES: [(&str, &str, &str); 33] = [
     ("training.learning_rate", "inf", "must be above 0 and finite, got inf"),
     ("training.max_minutes", "inf", "must be above 0 and finite, got inf"),
     ("training.clip_norm", "inf", "must be at least 0 and finite, got inf"),
-    ("training.optimizer.epsilon", "inf", "must be above 0 and finite, got inf"),
+    ("training.optimizer.epsilon", "inf", "must be above 0 and finite, also as a 32-bit number, got inf"),
     ("training.optimizer.weight_decay", "inf", "must be at least 0 and finite, got inf"),
     ("decoding.length_penalty", "inf", "must be finite, got inf"),
     ("decoding.sampling.temperature", "inf", "must be above 0 and finite, got inf"),
@@ -198,7 +198,8 @@ const RULES: [(&str, &str, &str); 33] = [
     ("training.clip_norm", "nan", "must be at least 0 and finite, got NaN"),
     ("training.final_fraction", "1.5", "must be between 0 and 1, got 1.5"),
     ("training.optimizer.beta_2", "1.0", "must be at least 0 and below 1, got 1"),
-    ("training.optimizer.epsilon", "0.0", "must be above 0 and finite, got 0"),
+    ("training.optimizer.epsilon", "0.0", "must be above 0 and finite, also as a 32-bit number, got 0"),
+    ("training.optimizer.epsilon", "1e-50", "must be above 0 and finite, also as a 32-bit number, got 0.000"),
     ("training.keep_checkpoints", "0", "must be at least 1, got 0"),
     ("decoding.n_best", "2", "must be at most decoding.beam_size, got 2 and 1"),
     ("decoding.max_len_factor", "-1.0", "must be a finite number of at least 0, got -1"),

@@ -115,7 +115,7 @@ fn a_restored_optimizer_goes_on_as_if_it_had_never_stopped() {
         assert_eq!(state["weight.second"].shape, [3, 5]);
         // Flex lies in this process's memory, so that a state restored there is one of the host.
         let mut restored = Adam::new(CONFIG);
-        restored.restore(state, adam.updates(), &flex());
+        restored.restore(state, adam.updates(), &collect(&resumed), &flex()).unwrap();
         for t in 4..=6 {
             let ours = gradients(&expected, t, is_host);
             expected = adam.step(expected, ours, 0.5, RATE);

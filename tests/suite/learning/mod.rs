@@ -90,7 +90,7 @@ fn learn(mut config: Config, task: TaskConfig, updates: u64) -> LoadedModel {
     config.training.max_updates = updates;
     train_in(dir.path(), &config).unwrap();
     let adapter = config.backend.open().unwrap();
-    Run::open(dir.path()).unwrap().load_model(&adapter, |warning| panic!("{warning}")).unwrap()
+    Run::open(dir.path()).unwrap().load_model(&adapter, None, |warning| panic!("{warning}")).unwrap()
 }
 
 fn config(model: &str) -> Config {

@@ -66,7 +66,7 @@ fn every_damage_is_noticed_named_and_answered_with_the_checkpoint_before() {
         damage(&path.join("checkpoints/000012"));
         let mut warnings = Vec::new();
         let (folder, checkpoint) =
-            Run::open(&path).unwrap().newest_checkpoint(|warning| warnings.push(warning)).unwrap();
+            Run::open(&path).unwrap().newest_checkpoint(u64::MAX, |warning| warnings.push(warning)).unwrap();
         assert_eq!((folder, checkpoint.state.update), (path.join("checkpoints/000011"), 11), "{file} {fault}");
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert_says(&warnings[0], &["checkpoints/000012", file, fault, "trying the checkpoint before it"]);
@@ -94,15 +94,24 @@ fn the_program_warns_of_a_damaged_checkpoint_and_goes_on_from_the_one_before() {
 }
 
 #[test]
-fn a_damaged_best_checkpoint_is_replaced_by_the_newest_whole_one_with_a_warning() {
+fn a_damaged_best_checkpoint_is_refused_and_others_are_there_for_those_who_name_them() {
     let (dir, run) = finished();
-    let best = read(run.join("best")).trim().to_string();
+    let best = named(&run, "best");
     edit(run.join("checkpoints").join(&best).join("model.safetensors"));
     fs::write(dir.path().join("in"), "a b\n").unwrap();
-    let finished = finish(dir.path(), &["translate", "--run", "run", "--input", "in"]);
-    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
-    assert_eq!(finished.stdout.lines().count(), 1);
-    assert_says(&finished.stderr, &["warning: run/checkpoints/", &best, "using the newest whole checkpoint"]);
+    let message = fail(dir.path(), &["translate", "--run", "run", "--input", "in"]);
+    assert_says(&message, &[&best, "is not what was saved", "--checkpoint NAME", "000003, "]);
+    let of_another = succeed(dir.path(), &["translate", "--run", "run", "--input", "in", "--checkpoint", "000003"]);
+    assert_eq!(of_another.lines().count(), 1);
+    let message = fail(dir.path(), &["translate", "--run", "run", "--input", "in", "--checkpoint", "nine"]);
+    assert_says(&message, &["run: has no checkpoint nine; there are 000001, 000002"]);
+    // An optimizer is nothing to inference.
+    let (dir, run) = finished();
+    fs::write(dir.path().join("in"), "a b\n").unwrap();
+    let before = succeed(dir.path(), &["translate", "--run", "run", "--input", "in", "--json"]);
+    edit(run.join("checkpoints").join(named(&run, "best")).join("optimizer.safetensors"));
+    let found = finish(dir.path(), &["translate", "--run", "run", "--input", "in", "--json"]);
+    assert_eq!((found.stdout, found.stderr.as_str()), (before, ""));
 }
 
 #[test]
@@ -118,7 +127,7 @@ fn a_run_whose_checkpoints_are_all_damaged_is_an_error_and_not_a_new_beginning()
     assert_eq!(metrics(&run), before, "nothing is begun anew");
     fs::write(dir.path().join("in"), "a b\n").unwrap();
     let message = fail(dir.path(), &["translate", "--run", "run", "--input", "in"]);
-    assert_says(&message, &["run: has no whole checkpoint"]);
+    assert_says(&message, &["run/checkpoints/", "is not what was saved", "--checkpoint NAME"]);
 }
 
 #[test]
@@ -130,9 +139,9 @@ fn a_damaged_checkpoint_does_not_crowd_out_the_whole_ones_after_a_fall_back() {
     // Too short for any update: what is saved is where it stands, at 11.
     config.training.max_minutes = Some(1e-9);
     assert_eq!(train_in(&run, &config).unwrap().stop, Stop::Minutes);
-    let (_, checkpoint) = Run::open(&run).unwrap().newest_checkpoint(|warning| panic!("{warning}")).unwrap();
+    let (_, checkpoint) = Run::open(&run).unwrap().newest_checkpoint(u64::MAX, |warning| panic!("{warning}")).unwrap();
     assert_eq!(checkpoint.state.update, 11);
-    assert_eq!(read(run.join("last")), "000011\n");
+    assert_eq!(named(&run, "last"), "000011");
 }
 
 #[test]
@@ -147,42 +156,22 @@ fn numbers_that_are_not_finite_are_not_saved() {
 }
 
 #[test]
-fn a_failed_save_leaves_the_checkpoint_before_and_the_run_goes_on_from_it() {
-    let (_dir, whole) = finished();
-    let dir = TempDir::new().unwrap();
-    let run = dir.path().join("run");
-    let mut config = tiny(BAHDANAU);
-    config.training.max_updates = 4;
-    train_in(&run, &config).unwrap();
-    // A file where the folder of the sixth checkpoint would be written.
-    fs::write(run.join("checkpoints/.000006.tmp"), "in the way").unwrap();
-    let config = tiny(BAHDANAU);
-    let message = train_in(&run, &config).unwrap_err().to_string();
-    assert_says(&message, &["checkpoints/.000006.tmp"]);
-    let (_, checkpoint) = Run::open(&run).unwrap().newest_checkpoint(|warning| panic!("{warning}")).unwrap();
-    assert_eq!((checkpoint.state.update, read(run.join("last")).trim()), (5, "000005"));
-    fs::remove_file(run.join("checkpoints/.000006.tmp")).unwrap();
-    train_in(&run, &config).unwrap();
-    assert_same_end(&whole, &run, "after a failed save");
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_disk_that_is_full_in_the_middle_of_a_file_leaves_the_checkpoint_before() {
-    let dir = TempDir::new().unwrap();
+#[cfg(unix)]
+fn a_disk_that_is_full_in_the_middle_of_a_file_leaves_the_checkpoint_before_and_the_run_goes_on() {
+    let (dir, whole) = finished();
     write_tiny(dir.path(), BAHDANAU);
-    let train = "train tiny.toml --run run --dashboard none --set training.save_every=2";
-    // Half the size of a model, in the shell's blocks of 512 bytes; the signal that comes with it is turned into an error.
-    let shell = format!(
-        "{} {train} --set training.max_updates=2 && trap '' XFSZ && ulimit -f 8 && exec {0} {train}",
-        env!("CARGO_BIN_EXE_lookback")
-    );
-    let finished: Finished = Command::new("sh").args(["-c", &shell]).current_dir(dir.path()).output().unwrap().into();
+    let train = ["train", "tiny.toml", "--run", "full", "--dashboard", "none"];
+    succeed(dir.path(), &[&train[..], &["--set", "training.max_updates=4"]].concat());
+    // Half the size of a model.
+    let finished = finish_on_full_disk(dir.path(), 8, &train);
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    assert_says(finished.fault(), &["run/checkpoints/.000004.tmp/model.safetensors: File too large"]);
-    let run = dir.path().join("run");
-    let (_, checkpoint) = Run::open(&run).unwrap().newest_checkpoint(|warning| panic!("{warning}")).unwrap();
-    assert_eq!((checkpoint.state.update, read(run.join("last")).trim()), (2, "000002"));
+    assert_says(finished.fault(), &["full/checkpoints/.000005.", "model.safetensors: File too large"]);
+    let run = dir.path().join("full");
+    assert_eq!(checkpoints(&run), ["000001", "000002", "000003", "000004"], "nothing half-written is left");
+    let (_, checkpoint) = Run::open(&run).unwrap().newest_checkpoint(u64::MAX, |warning| panic!("{warning}")).unwrap();
+    assert_eq!((checkpoint.state.update, named(&run, "last")), (4, "000004".into()));
+    succeed(dir.path(), &train);
+    assert_same_end(&whole, &run, "after a failed save");
 }
 
 #[test]
@@ -192,8 +181,8 @@ fn last_is_the_newest_and_best_has_the_least_validation_loss() {
     let updates = numbers(&run, "valid", "update");
     let best = losses.iter().zip(&updates).min_by(|a, b| a.0.total_cmp(b.0)).unwrap().1;
     assert_eq!(updates, [4.0, 8.0, 12.0]);
-    assert_eq!(read(run.join("best")), format!("{best:06}\n"));
-    assert_eq!(read(run.join("last")), "000012\n");
+    assert_eq!(named(&run, "best"), format!("{best:06}"));
+    assert_eq!(named(&run, "last"), "000012");
 }
 
 #[test]
@@ -216,7 +205,7 @@ fn as_many_checkpoints_are_kept_as_asked_for_and_the_best_besides() {
     config.training.learning_rate = 1e-9;
     config.training.criterion = lookback::training::Criterion::Score;
     train_in(&run, &config).unwrap();
-    assert_eq!(read(run.join("best")), "000004\n", "{:?}", numbers(&run, "valid", "score"));
+    assert_eq!(named(&run, "best"), "000004", "{:?}", numbers(&run, "valid", "score"));
     assert_eq!(checkpoints(&run), ["000004", "000011", "000012"]);
 }
 
@@ -233,7 +222,7 @@ fn the_average_of_checkpoints_is_their_mean_and_becomes_the_best_where_it_is_bet
     config.training.max_updates = 40;
     train_in(&run, &config).unwrap();
     assert_says(&read(run.join("log.txt")), &["mean of 3 checkpoints: loss ", "better than any of them"]);
-    assert_eq!(read(run.join("best")), "averaged-000040\n");
+    assert_eq!(named(&run, "best"), "averaged-000040");
     let model = |name: &str| load(&run.join("checkpoints").join(name)).unwrap().model;
     let parts = ["000036", "000038", "000040"].map(model);
     let mean = model("averaged-000040");
@@ -247,7 +236,7 @@ fn the_average_of_checkpoints_is_their_mean_and_becomes_the_best_where_it_is_bet
     }
     let losses = numbers(&run, "valid", "loss");
     let adapter = config.backend.open().unwrap();
-    let loaded = Run::open(&run).unwrap().load_model(&adapter, |warning| panic!("{warning}")).unwrap();
+    let loaded = Run::open(&run).unwrap().load_model(&adapter, None, |warning| panic!("{warning}")).unwrap();
     assert_eq!(loaded.checkpoint, "averaged-000040");
     let pairs = config.data.task.as_ref().unwrap().generate(lookback::data::Split::Valid, 7, config.seed).unwrap();
     let examples = lookback::training::dataset::encode(&pairs, &loaded.tokenizers);

@@ -140,7 +140,7 @@ fn wait_for_lines(run: &Path, n: usize, child: &mut Child) {
     }
 }
 
-fn signal_saves_and_says_how_to_go_on(signal: &str, from: Option<&str>) {
+fn signal_saves_and_says_how_to_go_on(signal: &str, code: i32, from: Option<&str>) {
     let dir = TempDir::new().unwrap();
     write_tiny(dir.path(), BAHDANAU);
     let run = dir.path().join("a run");
@@ -154,11 +154,11 @@ fn signal_saves_and_says_how_to_go_on(signal: &str, from: Option<&str>) {
     let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     let finished = Finished::from(child.wait_with_output().unwrap());
-    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert_eq!(finished.code, Some(code), "{}", finished.stderr);
     let message = finished.fault();
     let command = message.strip_prefix("interrupted and saved; to go on: lookback ").expect(message);
     assert!(!command.contains("--init-from"), "a run that has begun refuses it: {command}");
-    let update: u64 = read(run.join("last")).trim().parse().unwrap();
+    let update: u64 = named(&run, "last").parse().unwrap();
     let made = metrics(&run).last().unwrap()["update"].as_u64().unwrap();
     assert_eq!(update, made, "the update in progress is finished and saved");
     // As a shell would run it, and a little further.
@@ -172,13 +172,19 @@ fn signal_saves_and_says_how_to_go_on(signal: &str, from: Option<&str>) {
 #[test]
 #[cfg(unix)]
 fn ctrl_c_saves_exits_with_130_and_says_how_to_go_on() {
-    signal_saves_and_says_how_to_go_on("INT", None);
+    signal_saves_and_says_how_to_go_on("INT", 130, None);
 }
 
 #[test]
 #[cfg(unix)]
-fn sigterm_does_the_same_and_the_command_to_go_on_leaves_init_from_out() {
-    signal_saves_and_says_how_to_go_on("TERM", Some("first"));
+fn sigterm_exits_with_143_and_the_command_to_go_on_leaves_init_from_out() {
+    signal_saves_and_says_how_to_go_on("TERM", 143, Some("first"));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_terminal_that_is_closed_is_a_reason_to_save() {
+    signal_saves_and_says_how_to_go_on("HUP", 129, None);
 }
 
 #[test]

@@ -159,8 +159,7 @@ fn a_new_run_starts_from_the_parameters_of_another_with_the_same_tokenizer() {
     let at = |name: &str| dir.path().join(name);
     let mut config = tiny(BAHDANAU);
     train_in(&at("first"), &config).unwrap();
-    let best = read(at("first/best"));
-    let theirs = load(&at("first/checkpoints").join(best.trim())).unwrap().model;
+    let theirs = load(&at("first/checkpoints").join(named(&at("first"), "best"))).unwrap().model;
     config.seed = 77;
     config.training.max_updates = 1;
     train_from(&at("second"), &config, Some(&at("first"))).unwrap();
@@ -169,12 +168,31 @@ fn a_new_run_starts_from_the_parameters_of_another_with_the_same_tokenizer() {
     assert_ne!(load(&at("second/checkpoints/000001")).unwrap().model, theirs);
 
     // A process that dies before its first checkpoint; going on needs no --init-from.
-    fs::create_dir_all(at("third/checkpoints")).unwrap();
-    fs::write(at("third/checkpoints/.000001.tmp"), "in the way").unwrap();
-    train_from(&at("third"), &config, Some(&at("first"))).unwrap_err();
-    fs::remove_file(at("third/checkpoints/.000001.tmp")).unwrap();
-    train_in(&at("third"), &config).unwrap();
+    write_tiny(dir.path(), BAHDANAU);
+    let train =
+        |run: &'static str| ["train", "tiny.toml", "--run", run, "--set", "seed=77", "--set", "training.max_updates=1"];
+    let from_first = |run| [&train(run)[..], &["--init-from", "first"]].concat();
+    // More than the parameters take, less than the optimizer.
+    let finished = finish_on_full_disk(dir.path(), 60, &from_first("third"));
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_says(finished.fault(), &["third/checkpoints/.000001.", "optimizer.safetensors: File too large"]);
+    copy_folder(&at("third"), &at("fourth"));
+    copy_folder(&at("third"), &at("fifth"));
+    succeed(dir.path(), &train("third"));
     assert_same_end(&at("second"), &at("third"), "with and without an end before the first checkpoint");
+    // The same command again begins again, as nothing was learnt yet.
+    succeed(dir.path(), &from_first("fourth"));
+    assert_same_end(&at("second"), &at("fourth"), "with --init-from twice");
+    // Killed before the config was there: what lies in `checkpoints` is nobody's.
+    fs::remove_file(at("fifth/config.toml")).unwrap();
+    succeed(dir.path(), &train("fifth"));
+    assert_ne!(
+        load(&at("fifth/checkpoints/000001")).unwrap().model,
+        load(&at("second/checkpoints/000001")).unwrap().model
+    );
+    let fresh = succeed(dir.path(), &train("sixth"));
+    assert_eq!(fresh.lines().next(), succeed(dir.path(), &train("sixth")).lines().next());
+    assert_same_end(&at("sixth"), &at("fifth"), "a new run");
 }
 
 #[test]

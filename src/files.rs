@@ -1,0 +1,118 @@
+//! Files and folders that are either whole or not there.
+//!
+//! Everything that the program writes goes through here: into a temporary name beside its place, synced, and renamed. A full
+//! disk, a kill or a crash leaves what was there before, and no half of what was to come.
+
+use crate::error::{Error, Result};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What temporary names end with; they begin with a dot.
+const TEMPORARY: &str = ".tmp";
+
+/// Writes `bytes` to `path` in one step. What is no regular file, such as a pipe or a terminal, is written to as it is.
+///
+/// # Errors
+/// If the system refuses; then `path` is as it was.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let there = path.metadata().ok();
+    if there.as_ref().is_some_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return fs::write(path, bytes).map_err(Error::io(path));
+    }
+    // A link goes on pointing where it does.
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let (folder, prefix) = beside(&place)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(TEMPORARY);
+    // A new file is made as any other, not for its owner alone; one that is there keeps what it has.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(&folder).map_err(Error::io(path))?;
+    if let Some(metadata) = there {
+        let _ = file.as_file().set_permissions(metadata.permissions());
+    }
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).map_err(Error::io(path))?;
+    file.persist(&place).map_err(|error| Error::io(path)(error.error))?;
+    sync(&folder);
+    Ok(())
+}
+
+/// Makes the folder `path` with these files, in this order, in one step. A folder that is there is removed when its successor
+/// stands.
+///
+/// # Errors
+/// If the system refuses; then `path` is as it was.
+pub fn replace_folder(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<()> {
+    let (parent, prefix) = beside(path)?;
+    fs::create_dir_all(&parent).map_err(Error::io(&parent))?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(TEMPORARY);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+    let made = builder.tempdir_in(&parent).map_err(Error::io(path))?;
+    for (name, bytes) in files {
+        let path = made.path().join(name);
+        let written = File::create(&path).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+        written.map_err(Error::io(&path))?;
+    }
+    sync(made.path());
+    if path.exists() {
+        // What was there before has the temporary name now, and goes with it.
+        exchange(made.path(), path).map_err(Error::io(path))?;
+    } else {
+        fs::rename(made.path(), path).map_err(Error::io(path))?;
+        let _ = made.keep();
+    }
+    sync(&parent);
+    Ok(())
+}
+
+/// Lets two folders change their names, in one step where the system can.
+fn exchange(left: &Path, right: &Path) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        if renameat_with(CWD, left, CWD, right, RenameFlags::EXCHANGE).is_ok() {
+            return Ok(());
+        }
+    }
+    let aside = left.with_extension("old");
+    fs::rename(right, &aside)?;
+    fs::rename(left, right)?;
+    fs::rename(&aside, left)
+}
+
+/// Makes a rename durable where folders can be synced; elsewhere there is nothing to do.
+fn sync(folder: &Path) {
+    if let Ok(folder) = File::open(folder) {
+        let _ = folder.sync_all();
+    }
+}
+
+/// Removes what a process that was killed left under temporary names in `folder`. Nobody else may be writing there.
+pub fn remove_temporary(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(TEMPORARY) {
+            // What cannot be removed costs space, nothing else.
+            let path = entry.path();
+            let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+        }
+    }
+}
+
+/// Whether two paths name one regular file that is there.
+pub fn are_same(left: &Path, right: &Path) -> bool {
+    left.is_file() && matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
+}
+
+/// The folder that `path` lies in, and what temporary names beside it begin with.
+fn beside(path: &Path) -> Result<(PathBuf, String)> {
+    let name = path.file_name().ok_or_else(|| Error::file(path, "has no name; give one that can be made"))?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Long names leave no room for more.
+    let name: String = name.to_string_lossy().chars().take(32).collect();
+    Ok((folder.to_path_buf(), format!(".{name}.")))
+}
