@@ -91,3 +91,4 @@ pub mod random;
 pub mod report;
 pub mod scoring;
 pub mod training;
+pub mod trust;

@@ -43,7 +43,7 @@ impl Case {
                 Ok((model.init(vocabularies, 1, &adapter.device)?, source, target))
             }
             Self::Trained { run, text } => {
-                let loaded = Run::open(&run)?.load_model(adapter, |warning| eprintln!("{warning}"))?;
+                let loaded = Run::open(&run)?.load_model(adapter, None, |warning| eprintln!("{warning}"))?;
                 let source = text.iter().map(|text| loaded.tokenizers.source().encode(text)).collect();
                 Ok((loaded.model, source, Vec::new()))
             }

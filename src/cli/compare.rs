@@ -117,6 +117,7 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         runs: args.runs,
         out: args.out.unwrap_or_else(|| PathBuf::from("runs/compare")),
         backend: args.backend,
+        check: super::CHECK.get().copied().unwrap_or_default(),
         seeds: args.seeds.unwrap_or(if is_built_in { 3 } else { 1 }) as usize,
         budget: args.budget,
         trials: args.tune.unwrap_or(0) as usize,

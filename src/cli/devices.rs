@@ -2,135 +2,160 @@
 
 use super::print;
 use crate::backend::{Adapter, Backend};
-use crate::data::batch::{Batch, Example};
 use crate::error::{Error, Result};
-use crate::layers::attention::AttentionConfig;
-use crate::layers::norm::NormKind;
-use crate::layers::position::PositionConfig;
-use crate::layers::recurrent::CellKind;
-use crate::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
-use crate::training::optimizer::GradientSet;
-use crate::training::{UpdatePart, gradients};
-use burn::module::Module;
+use crate::trust::child;
+use crate::trust::work::{self, Depth, Difference};
 use clap::Args;
-
-/// Differences of this size, relative to the largest value, come from the order of sums.
-const TOLERANCE: f64 = 1e-3;
+use serde_json::{Value, json};
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Each backend is checked in a process of its own, so that a driver that ends it is a row of the table.
+
+Examples:
+  lookback devices
+  lookback devices --check
+  lookback devices --check --backend wgpu --json"
+)]
 pub(super) struct DevicesArgs {
-    /// Run one forward and backward pass of every model on every backend and print the largest difference from flex.
+    /// Run forward, backward and one update of every model on every backend and print the largest difference from flex.
     #[arg(long)]
     check: bool,
+    /// This backend alone.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct CheckBackendArgs {
+    /// The backend.
+    backend: Backend,
+    /// Every model, not two.
+    #[arg(long)]
+    all: bool,
+}
+
+/// The work of the child process: a line for each model.
+pub(super) fn check_backend(args: CheckBackendArgs) -> Result<()> {
+    let adapter = args.backend.open()?;
+    let depth = if args.all { Depth::All } else { Depth::Quick };
+    work::compare(&adapter, &Backend::Flex.open()?, depth, |difference| {
+        print(&(serde_json::to_string(difference).expect("plain data") + "\n"))
+    })
 }
 
 pub(super) fn run(args: DevicesArgs) -> Result<()> {
-    for backend in &Backend::ALL[1..] {
-        if !backend.is_compiled() {
-            print(&format!("{:<8}  not in this build; build with --features {backend}\n", backend.name()))?;
-            continue;
+    let backends: Vec<Backend> = match args.backend {
+        None => Backend::ALL[1..].to_vec(),
+        Some(Backend::Auto) => vec![Backend::Auto.open()?.backend],
+        Some(backend) => vec![backend],
+    };
+    let mut rows = Vec::new();
+    for backend in &backends {
+        rows.push(row(*backend));
+    }
+    let auto = Backend::Auto.open();
+    if !args.json {
+        for (backend, row) in backends.iter().zip(&rows) {
+            print(&lines(*backend, row))?;
         }
-        let adapters = backend.adapters();
-        if adapters.is_empty() {
-            print(&format!("{:<8}  no adapter on this machine\n", backend.name()))?;
-        }
-        for adapter in adapters {
-            let software = if adapter.is_software { "  (emulated by the CPU)" } else { "" };
-            let own = adapter.own_name().map(|name| format!(": {name}")).unwrap_or_default();
-            print(&format!("{:<8}  {}{own}{software}\n", backend.name(), adapter.name))?;
+        match &auto {
+            Ok(adapter) => print(&format!("auto      is {} here\n", adapter.backend))?,
+            Err(error) => print(&format!("auto      {error}\n"))?,
         }
     }
-    match Backend::Auto.open() {
-        Ok(adapter) => print(&format!("auto      is {} here\n", adapter.backend))?,
-        Err(error) => print(&format!("auto      {error}\n"))?,
-    }
-    if args.check { check() } else { Ok(()) }
-}
-
-/// Compares loss and gradients of every model on every backend with flex's.
-fn check() -> Result<()> {
-    let reference = Backend::Flex.open()?;
-    print("\nlargest difference from flex, relative to the largest value of each gradient:\n")?;
-    let mut failed = false;
-    for (name, config) in models() {
-        let expected = measure(&config, &reference)?;
-        for backend in &Backend::ALL[1..] {
-            let Some(adapter) = backend.adapters().into_iter().next().filter(|_| *backend != Backend::Flex) else {
-                continue;
-            };
-            let found = measure(&config, &adapter)?;
-            let loss = (found.0 - expected.0).abs() / expected.0.abs();
-            let mut worst = (loss, "loss");
-            for (path, values) in &expected.1 {
-                let theirs = &found.1.iter().find(|(p, _)| p == path).expect("the same model").1;
-                let scale = values.iter().fold(0f64, |max, v| max.max(v.abs() as f64)).max(1e-6);
-                let gap = values.iter().zip(theirs).fold(0f64, |max, (a, b)| max.max((a - b).abs() as f64));
-                if gap / scale > worst.0 {
-                    worst = (gap / scale, path);
-                }
-            }
-            let verdict = if worst.0 <= TOLERANCE { "agrees" } else { "DISAGREES" };
-            failed |= worst.0 > TOLERANCE;
-            print(&format!("{name:<12}  {:<8}  {:.1e} at {}  {verdict}\n", backend.name(), worst.0, worst.1))?;
-        }
+    let checks = if args.check { check(&backends, args.json)? } else { Vec::new() };
+    let failed = checks.iter().any(|check| check["verdict"] != "agrees");
+    if args.json {
+        let object = json!({ "backends": rows, "auto": auto.ok().map(|adapter| adapter.backend), "checks": checks });
+        print(&format!("{object}\n"))?;
     }
     if failed {
-        return Err(Error::message("a backend computes something else than flex; do not train on it"));
+        return Err(Error::message("a backend computes something else than flex, or nothing; do not train on it"));
     }
     Ok(())
 }
 
-fn models() -> Vec<(&'static str, ModelConfig)> {
-    let rnn = RnnConfig { d_embedding: 8, d_hidden: 12, dropout_rate: 0.0, ..RnnConfig::default() };
-    let transformer = TransformerConfig {
-        d_model: 16,
-        d_feed_forward: 32,
-        n_encoder_layers: 2,
-        n_decoder_layers: 2,
-        dropout_rate: 0.0,
-        ..TransformerConfig::default()
-    };
-    let bahdanau = RnnConfig { attention: AttentionConfig::bahdanau(12), ..rnn.clone() };
-    let luong = RnnConfig { attention: AttentionConfig::luong(), cell: CellKind::Lstm, ..rnn.clone() };
-    // Every scheme that does something else in attention, on one side or the other.
-    let t5_rotary = TransformerConfig {
-        positions: PositionConfig::T5 { n_buckets: 6, max_distance: 5 },
-        decoder_positions: Some(PositionConfig::Rotary { base: 10_000.0 }),
-        norm: NormKind::Rms,
-        n_key_value_heads: Some(2),
-        ..transformer.clone()
-    };
-    let alibi_shaw = TransformerConfig {
-        positions: PositionConfig::Alibi {},
-        decoder_positions: Some(PositionConfig::Shaw { max_distance: 2 }),
-        ..transformer.clone()
-    };
-    vec![
-        ("rnn", ModelConfig::Rnn(rnn)),
-        ("bahdanau", ModelConfig::Rnn(bahdanau)),
-        ("luong", ModelConfig::Rnn(luong)),
-        ("transformer", ModelConfig::Transformer(transformer)),
-        ("t5, rotary", ModelConfig::Transformer(t5_rotary)),
-        ("alibi, shaw", ModelConfig::Transformer(alibi_shaw)),
-    ]
+/// What there is of a backend.
+fn row(backend: Backend) -> Value {
+    let facts = backend.facts();
+    let mut adapters: Vec<Value> = Vec::new();
+    for adapter in backend.adapters() {
+        let Adapter { name, is_software, .. } = &adapter;
+        let (device, driver) = if backend.is_host() { Default::default() } else { adapter.driver() };
+        let found = json!({ "name": name, "device": device, "driver": driver, "software": is_software });
+        // Some drivers list one adapter several times.
+        let same = |other: &Value| ["device", "driver", "software"].iter().all(|key| other[*key] == found[*key]);
+        if !adapters.iter().any(same) {
+            adapters.push(found);
+        }
+    }
+    json!({
+        "backend": backend, "compiled": backend.is_compiled(), "feature": facts.feature, "builds_with": facts.builds_with,
+        "runs_with": facts.runs_with, "adapters": adapters,
+    })
 }
 
-type Gradients = Vec<(String, Vec<f32>)>;
+fn lines(backend: Backend, row: &Value) -> String {
+    let name = backend.name();
+    if !backend.is_compiled() {
+        let needs = match backend.facts().builds_with {
+            "nothing" => String::new(),
+            needs => format!(" (needs {needs})"),
+        };
+        return format!("{name:<8}  not in this build; build with --features {name}{needs}\n");
+    }
+    let adapters = row["adapters"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if adapters.is_empty() {
+        return format!("{name:<8}  no adapter on this machine (needs {})\n", backend.facts().runs_with);
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
+    let line = |adapter: &Value| {
+        let parts = [text(&adapter["device"]), text(&adapter["driver"])].map(|part| match part.as_str() {
+            "" => String::new(),
+            part => format!(": {part}"),
+        });
+        let software = if adapter["software"] == true { "  (emulated by the CPU)" } else { "" };
+        format!(
+            "{name:<8}  {}{}{}{software}\n",
+            text(&adapter["name"]),
+            parts[0],
+            parts[1].replacen(": ", ", driver ", 1)
+        )
+    };
+    adapters.iter().map(line).collect()
+}
 
-fn measure(config: &ModelConfig, adapter: &Adapter) -> Result<(f64, Gradients)> {
-    let vocabularies = Vocabularies { source: 17, target: 19, shared: false };
-    let model: Model = config.init(vocabularies, 1, &adapter.device)?.train();
-    let examples = [
-        Example { source: vec![4, 9, 13, 6, 11], target: vec![5, 8, 7] },
-        Example { source: vec![7, 5], target: vec![18, 4, 6, 10, 12] },
-    ];
-    let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), &adapter.device.clone().autodiff());
-    let n_total = batch.n_target_tokens();
-    let part =
-        UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0), is_fused: true, replacement_rate: 0.0 };
-    let (grads, sums) = gradients(&model, &part);
-    let set = GradientSet::new(&model, grads, adapter.backend.is_host());
-    let paths = crate::models::weights::collect(&model.valid());
-    let gradients = paths.into_keys().filter_map(|path| set.get(&path).map(|values| (path, values))).collect();
-    Ok((sums.smoothed, gradients))
+/// Compares every model on every backend with flex, each backend in a process of its own.
+fn check(backends: &[Backend], is_silent: bool) -> Result<Vec<Value>> {
+    let say = |text: String| if is_silent { Ok(()) } else { print(&text) };
+    say("\nlargest difference from flex, relative to the largest value of the same tensor:\n".into())?;
+    let mut found = Vec::new();
+    for backend in backends {
+        if *backend == Backend::Flex || backend.adapters().is_empty() {
+            continue;
+        }
+        let name = backend.name();
+        match child::run(*backend, Depth::All) {
+            Ok(differences) => {
+                for difference in differences {
+                    let verdict = if difference.agrees() { "agrees" } else { "DISAGREES" };
+                    let Difference { model, difference, at } = difference;
+                    say(format!("{model:<12}  {name:<8}  {difference:.1e} at {at}  {verdict}\n"))?;
+                    let verdict = verdict.to_lowercase();
+                    found.push(json!({
+                        "backend": backend, "model": model, "difference": difference, "at": at, "verdict": verdict,
+                    }));
+                }
+            }
+            Err(fault) => {
+                say(format!("{:<12}  {name:<8}  {fault}  FAILED\n", "-"))?;
+                found.push(json!({ "backend": backend, "verdict": "failed", "fault": fault }));
+            }
+        }
+    }
+    Ok(found)
 }

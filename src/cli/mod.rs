@@ -16,15 +16,17 @@ mod train;
 mod translate;
 mod unknown;
 
-use crate::backend::Backend;
+use crate::backend::{Adapter, Backend};
 use crate::decoding::MAX_SOURCE_LEN;
 use crate::error::{Error, Result};
 use crate::models::{Ensemble, LengthLimit, Model};
 use crate::notice;
 use crate::training::{LoadedModel, Run};
+use crate::trust::{self, Check};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Train, measure, explain and run attention models, from the RNN encoder-decoder to the Transformer.
 #[derive(Parser, Debug)]
@@ -40,6 +42,12 @@ pub struct Cli {
     /// Threads of the CPU backends [default: one for each core].
     #[arg(long, global = true, value_name = "N", display_order = 900, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// Check the GPU's driver against flex once more, also where it was found to agree before.
+    #[arg(long, global = true, display_order = 901)]
+    recheck: bool,
+    /// Take the GPU's driver as it is, unchecked.
+    #[arg(long, global = true, display_order = 902, conflicts_with = "recheck")]
+    no_check: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -70,11 +78,22 @@ enum Command {
     Export(export::ExportCommand),
     /// List the backends and devices, and check that they agree.
     Devices(devices::DevicesArgs),
+    /// Compare a backend with flex, for the process that started this one.
+    #[command(hide = true, name = trust::child::COMMAND)]
+    CheckBackend(devices::CheckBackendArgs),
     /// Show, check and document configs.
     #[command(subcommand)]
     Config(config::ConfigCommand),
     /// Print shell completions.
     Completions(completions::CompletionsArgs),
+}
+
+/// Whether drivers are checked, as the command line says.
+static CHECK: OnceLock<Check> = OnceLock::new();
+
+/// Opens a backend whose driver can be trusted.
+fn open(backend: Backend) -> Result<Adapter> {
+    trust::open(backend, CHECK.get().copied().unwrap_or_default())
 }
 
 impl Cli {
@@ -84,6 +103,11 @@ impl Cli {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
             pool.build_global().map_err(|error| Error::message(format!("--threads {threads}: {error}")))?;
         }
+        CHECK.get_or_init(|| match (self.recheck, self.no_check) {
+            (true, _) => Check::Again,
+            (_, true) => Check::Never,
+            _ => Check::Once,
+        });
         match self.command {
             Command::Data(command) => data::run(command),
             Command::Train(args) => train::run(args),
@@ -95,6 +119,7 @@ impl Cli {
             Command::Inspect(command) => inspect::run(command),
             Command::Export(command) => export::run(command),
             Command::Devices(args) => devices::run(args),
+            Command::CheckBackend(args) => devices::check_backend(args),
             Command::Config(command) => config::run(command),
             Command::Completions(args) => completions::run(args),
         }
@@ -116,7 +141,7 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
     for path in runs {
         let run = Run::open(path)?;
         if adapter.is_none() {
-            adapter = Some(backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?.open()?);
+            adapter = Some(open(backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?)?);
         }
         let adapter = adapter.as_ref().expect("it was opened for the first");
         let model = run.load_model(adapter, checkpoint, notice::warn)?;

@@ -1,6 +1,6 @@
 //! `lookback train`.
 
-use super::{evaluate, print};
+use super::{evaluate, open, print};
 use crate::backend::Backend;
 use crate::config::{Config, QUICK_START};
 use crate::data::Split;
@@ -45,7 +45,7 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     let mut config = Config::load(args.config.as_deref(), &args.set)?;
     config.backend = args.backend.unwrap_or(config.backend);
     let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
-    let adapter = config.backend.open()?;
+    let adapter = open(config.backend)?;
     let options = TrainOptions {
         run: run.clone(),
         dashboard: args.dashboard,

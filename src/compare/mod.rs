@@ -28,6 +28,7 @@ use crate::models::Vocabularies;
 use crate::report::comparison::{Comparison, Trial};
 use crate::training::run::Lock;
 use crate::training::signal;
+use crate::trust;
 use measure::theory::forward_flops;
 use plan::Entrant;
 use progress::Progress;
@@ -56,7 +57,7 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     let _listening = signal::listen();
     plan::check_folder(&options.out)?;
     let mut entrants = plan::entrants(options)?;
-    let adapter = options.backend.unwrap_or(entrants[0].config.backend).open()?;
+    let adapter = trust::open(options.backend.unwrap_or(entrants[0].config.backend), options.check)?;
     let test = test_set::test_set(&entrants, options)?;
     std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
     let _lock = Lock::of(&options.out, "is in use by another `lookback compare`; wait for it or give another --out")?;

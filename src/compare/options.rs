@@ -2,6 +2,7 @@
 
 use super::sweep::Sweep;
 use crate::backend::Backend;
+use crate::trust::Check;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -20,6 +21,8 @@ pub struct Options {
     pub out: PathBuf,
     /// Where the tensors live; without it, as the first config says.
     pub backend: Option<Backend>,
+    /// Whether the backend's driver is checked before it is trusted.
+    pub check: Check,
     /// How many seeds each config is trained with.
     pub seeds: usize,
     /// What every model may spend; without it, as the configs say.

@@ -86,11 +86,6 @@ impl Run {
         path.join("config.toml").is_file()
     }
 
-    /// Whether there is anything to go on from.
-    pub fn has_checkpoints(&self) -> bool {
-        !checkpoint::list(&self.join("checkpoints")).is_empty()
-    }
-
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path

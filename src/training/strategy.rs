@@ -156,9 +156,21 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     // burn's learner wants an optimizer of burn's; this one is never used.
     let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init();
     let shown = dashboard.is_tui().then(|| StandardError::into_log(&run));
-    let result = supervised.launch(Learner::new(model, idle, 0.0));
-    drop(result);
+    // A user who kills training from the dashboard makes its threads panic, and this one with them.
+    let launch = std::panic::AssertUnwindSafe(|| drop(supervised.launch(Learner::new(model, idle, 0.0))));
+    let ended = match shown.is_some() {
+        true => std::panic::catch_unwind(launch).is_ok(),
+        false => {
+            launch();
+            true
+        }
+    };
     drop(shown);
+    if !ended {
+        let message = "training was killed from the dashboard, or its dashboard failed: log.txt says which; the same command goes \
+                       on from the last checkpoint";
+        return Err(Error::file(run.path(), message));
+    }
     let stop = outcome
         .lock()
         .expect("the strategy is done")

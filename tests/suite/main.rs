@@ -18,6 +18,7 @@
 //! | `scoring` | scores against sacreBLEU's and by hand |
 //! | `support` | golden values, closed-form weights, tolerances, backends: what several modules need |
 //! | `training` | exact resume, checkpoints, run folders, why training ends |
+//! | `trust` | drivers are checked before they are trusted |
 #![recursion_limit = "256"]
 
 mod backends;
@@ -37,3 +38,4 @@ mod report;
 mod scoring;
 mod support;
 mod training;
+mod trust;

@@ -120,7 +120,7 @@ fn a_million_blank_lines_are_a_million_blank_lines() {
 #[test]
 fn a_line_or_a_word_of_a_hundred_thousand_letters_is_answered_at_once() {
     fs::write(trained().join("word"), "x".repeat(100_000) + "\n").unwrap();
-    fs::write(trained().join("line"), "a ".repeat(100_000) + "\n").unwrap();
+    fs::write(trained().join("line"), "a ".repeat(100_000) + "\na\n").unwrap();
     let start = std::time::Instant::now();
     let finished = finish(trained(), &["translate", "--run", "run", "--input", "word"]);
     assert_eq!((finished.code, finished.stdout.lines().count()), (Some(0), 1));

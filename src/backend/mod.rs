@@ -1,8 +1,14 @@
-//! Backends by name. The only file that names backend features.
+//! Backends by name. The only folder that names backend features.
+
+mod adapter;
+mod facts;
+
+pub use adapter::Adapter;
+pub use facts::Facts;
 
 use crate::error::{Error, Result};
-#[cfg(feature = "wgpu")]
-use burn::backend::{CubeDevice, DispatchDevice, WgpuDeviceKind};
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+use adapter::gpus;
 use burn::tensor::Device;
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 use burn::tensor::DeviceType;
@@ -102,12 +108,24 @@ impl Backend {
     /// # Errors
     /// If it was not compiled in, or has no adapter; the message lists what there is.
     pub fn open(self) -> Result<Adapter> {
+        Ok(self.candidates()?.remove(0))
+    }
+
+    /// The adapters that [`Backend::open`] would take, best first: for [`Backend::Auto`] one of each backend, GPUs that the CPU
+    /// emulates left out.
+    ///
+    /// # Errors
+    /// As [`Backend::open`]; there is at least one.
+    pub fn candidates(self) -> Result<Vec<Adapter>> {
         if self == Self::Auto {
-            let gpus = [Self::Cuda, Self::Metal, Self::Vulkan, Self::Wgpu].into_iter().flat_map(Self::adapters);
-            let cpus = [Self::Flex, Self::Ndarray].into_iter().flat_map(Self::adapters);
-            return gpus.filter(|adapter| !adapter.is_software).chain(cpus).next().ok_or_else(|| {
-                Error::message("no backend of this build can be used here; build with the feature \"flex\"")
-            });
+            let first = |backend: Self| backend.adapters().into_iter().find(|adapter| !adapter.is_software);
+            let order = [Self::Cuda, Self::Metal, Self::Vulkan, Self::Wgpu, Self::Flex, Self::Ndarray];
+            let found: Vec<Adapter> = order.into_iter().filter_map(first).collect();
+            if found.is_empty() {
+                let message = "no backend of this build can be used here; build with the feature \"flex\"";
+                return Err(Error::message(message));
+            }
+            return Ok(found);
         }
         if !self.is_compiled() {
             let compiled: Vec<_> = Self::ALL.iter().filter(|backend| backend.is_compiled()).map(|b| b.name()).collect();
@@ -116,14 +134,16 @@ impl Backend {
                 compiled.join(", ")
             )));
         }
-        self.adapters().into_iter().next().ok_or_else(|| {
+        let first: Vec<Adapter> = self.adapters().into_iter().take(1).collect();
+        if first.is_empty() {
             let usable: Vec<_> =
                 Self::ALL[1..].iter().filter(|backend| !backend.adapters().is_empty()).map(|b| b.name()).collect();
-            Error::message(format!(
+            return Err(Error::message(format!(
                 "backend \"{self}\" finds no adapter on this machine; usable here: {}",
                 usable.join(", ")
-            ))
-        })
+            )));
+        }
+        Ok(first)
     }
 }
 
@@ -144,37 +164,6 @@ impl FromStr for Backend {
     }
 }
 
-/// A device that can be used.
-#[derive(Clone, Debug)]
-pub struct Adapter {
-    /// The backend that reaches it.
-    pub backend: Backend,
-    /// What the backend calls it.
-    pub name: String,
-    /// Whether it is a GPU emulated by the CPU: right, and slow.
-    pub is_software: bool,
-    /// Tensors are made here.
-    pub device: Device,
-}
-
-impl Adapter {
-    /// The name that the device gives itself, where it has one. This opens the device.
-    pub fn own_name(&self) -> Option<String> {
-        #[cfg(any(feature = "wgpu", feature = "cuda"))]
-        if !self.backend.is_host() {
-            return self.device.identity().map(|identity| identity.name);
-        }
-        None
-    }
-
-    #[cfg(any(feature = "flex", feature = "ndarray"))]
-    fn cpu(backend: Backend, device: Device) -> Self {
-        let threads = rayon::current_num_threads();
-        let s = if threads == 1 { "" } else { "s" };
-        Self { backend, name: format!("CPU, {threads} thread{s}"), is_software: false, device }
-    }
-}
-
 /// Whether the tensors of `device` lie in the memory of this process, so that reading and writing them costs nothing.
 pub fn is_host(device: &Device) -> bool {
     #[allow(deprecated)]
@@ -186,27 +175,4 @@ pub fn is_host(device: &Device) -> bool {
     ];
     // Equality of devices does not look at autodiff.
     hosts.contains(device)
-}
-
-/// The GPUs of a device type, real ones first.
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-fn gpus(backend: Backend, device_type: DeviceType) -> Vec<Adapter> {
-    let devices = Device::enumerate(device_type).into_vec();
-    let mut adapters: Vec<_> = devices.into_iter().map(|device| gpu(backend, device)).collect();
-    adapters.sort_by_key(|adapter| adapter.is_software);
-    adapters
-}
-
-/// A GPU, called after what sets the adapters of a machine apart.
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-fn gpu(backend: Backend, device: Device) -> Adapter {
-    let (name, is_software) = match device.as_dispatch() {
-        #[cfg(feature = "wgpu")]
-        DispatchDevice::Cube(CubeDevice::Wgpu(burn_wgpu::WgpuDevice { kind, .. })) => {
-            // wgpu calls an adapter that the CPU emulates a `Cpu`; nothing else says it.
-            (format!("{kind:?}"), *kind == WgpuDeviceKind::Cpu)
-        }
-        other => (format!("{other:?}"), false),
-    };
-    Adapter { backend, name, is_software, device }
 }

@@ -1,0 +1,94 @@
+//! Devices that can be used, with their drivers.
+
+use super::Backend;
+#[cfg(feature = "wgpu")]
+use burn::backend::{CubeDevice, DispatchDevice, WgpuDeviceKind};
+use burn::tensor::Device;
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+use burn::tensor::DeviceType;
+#[cfg(feature = "wgpu")]
+use std::sync::OnceLock;
+
+/// A device that can be used.
+#[derive(Clone, Debug)]
+pub struct Adapter {
+    /// The backend that reaches it.
+    pub backend: Backend,
+    /// What the backend calls it.
+    pub name: String,
+    /// Whether it is a GPU emulated by the CPU: right, and slow.
+    pub is_software: bool,
+    /// Tensors are made here.
+    pub device: Device,
+}
+
+impl Adapter {
+    /// What the device calls itself, and its driver with the version. Neither opens the device.
+    pub fn driver(&self) -> (String, String) {
+        #[cfg(feature = "wgpu")]
+        if matches!(self.backend, Backend::Wgpu | Backend::Vulkan | Backend::Metal) {
+            // Adapters of one kind are told apart by their place among them, here as there.
+            let kind = |info: &wgpu::AdapterInfo| (info.device_type == wgpu::DeviceType::Cpu) == self.is_software;
+            if let Some(info) = wgpu_adapters().iter().find(|info| kind(info)) {
+                return (info.name.clone(), format!("{} {}", info.driver, info.driver_info).trim().to_string());
+            }
+        }
+        let version = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+        (self.name.clone(), version.lines().next().unwrap_or_default().trim().to_string())
+    }
+
+    /// The name that the device gives itself, where it has one. This opens the device.
+    pub fn own_name(&self) -> Option<String> {
+        #[cfg(any(feature = "wgpu", feature = "cuda"))]
+        if !self.backend.is_host() {
+            return self.device.identity().map(|identity| identity.name);
+        }
+        None
+    }
+
+    #[cfg(any(feature = "flex", feature = "ndarray"))]
+    pub(super) fn cpu(backend: Backend, device: Device) -> Self {
+        let threads = rayon::current_num_threads();
+        let s = if threads == 1 { "" } else { "s" };
+        Self { backend, name: format!("CPU, {threads} thread{s}"), is_software: false, device }
+    }
+}
+
+/// What wgpu finds on this machine, asked once.
+#[cfg(feature = "wgpu")]
+fn wgpu_adapters() -> &'static [wgpu::AdapterInfo] {
+    use std::task::{Context, Poll, Waker};
+    static FOUND: OnceLock<Vec<wgpu::AdapterInfo>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let adapters = std::pin::pin!(instance.enumerate_adapters(wgpu::Backends::PRIMARY));
+        // Outside a browser the answer is there at once.
+        match adapters.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(adapters) => adapters.iter().map(wgpu::Adapter::get_info).collect(),
+            Poll::Pending => Vec::new(),
+        }
+    })
+}
+
+/// The GPUs of a device type, real ones first.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+pub(super) fn gpus(backend: Backend, device_type: DeviceType) -> Vec<Adapter> {
+    let devices = Device::enumerate(device_type).into_vec();
+    let mut adapters: Vec<_> = devices.into_iter().map(|device| gpu(backend, device)).collect();
+    adapters.sort_by_key(|adapter| adapter.is_software);
+    adapters
+}
+
+/// A GPU, called after what sets the adapters of a machine apart.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn gpu(backend: Backend, device: Device) -> Adapter {
+    let (name, is_software) = match device.as_dispatch() {
+        #[cfg(feature = "wgpu")]
+        DispatchDevice::Cube(CubeDevice::Wgpu(burn_wgpu::WgpuDevice { kind, .. })) => {
+            // wgpu calls an adapter that the CPU emulates a `Cpu`; nothing else says it.
+            (format!("{kind:?}"), *kind == WgpuDeviceKind::Cpu)
+        }
+        other => (format!("{other:?}"), false),
+    };
+    Adapter { backend, name, is_software, device }
+}

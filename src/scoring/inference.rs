@@ -1,0 +1,175 @@
+//! What may be said about a score and about the difference of two: sentences and seeds are both samples.
+//!
+//! Another set of test sentences would give another score, and so would another seed. A statement about a model, rather than about
+//! the runs at hand, has to reckon with both: the variance of a mean over seeds is the sum of
+//!
+//! - that over sentences, by resampling them (Koehn 2004), with one degree of freedom less than there are sentences, and
+//! - that over seeds, s^2 / n, with n - 1 degrees of freedom, for each model.
+//!
+//! Its degrees of freedom follow Welch and Satterthwaite, and intervals and tests use Student's t. What depends on sentences and seeds
+//! together is counted in both parts, so that statements are rather too careful than too bold; a simulation in the tests shows by
+//! how much. A single seed says nothing about others: then the second part is missing, and the statement is about these runs.
+//!
+//! # References
+//! - Welch, "The Generalization of 'Student's' Problem when Several Different Population Variances are Involved", 1947
+//! - Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", 1927
+//! - Agresti and Min, "Simple Improved Confidence Intervals for Comparing Matched Proportions", 2005
+//! - Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The part of repetitions in which an interval holds what it is an interval of.
+pub const CONFIDENCE: f64 = 0.95;
+/// The most false claims of a difference that a family of tests may make: one in twenty families.
+pub const LEVEL: f64 = 0.05;
+/// Fewer sentences than these say nothing about others: whatever they show, a coin could have shown.
+pub const LEAST_SENTENCES: usize = 6;
+
+/// A part of a variance, and how well it is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// The variance of the estimate that comes from here.
+    pub variance: f64,
+    /// Degrees of freedom, at least 1.
+    pub freedom: f64,
+}
+
+impl Part {
+    /// That of `n` sentences, by the variance over resamples.
+    pub fn of_sentences(variance: f64, n: usize) -> Self {
+        Self { variance, freedom: n.saturating_sub(1).max(1) as f64 }
+    }
+
+    /// That of the mean over seeds; nothing for a single one, which has no spread.
+    pub fn of_seeds(scores: &[f64]) -> Option<Self> {
+        let n = scores.len();
+        (n > 1).then(|| Self { variance: variance(scores) / n as f64, freedom: (n - 1) as f64 })
+    }
+}
+
+/// The variance of a sample (n - 1); 0 for fewer than two values.
+pub fn variance(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)
+}
+
+/// The sum of all parts, its degrees of freedom after Welch and Satterthwaite.
+fn total(parts: &[Part]) -> Part {
+    let variance: f64 = parts.iter().map(|part| part.variance).sum();
+    let spread: f64 = parts.iter().map(|part| part.variance.powi(2) / part.freedom).sum();
+    // Without any variance the least that is known is taken for all.
+    let least = parts.iter().map(|part| part.freedom).fold(f64::INFINITY, f64::min);
+    let freedom = if spread > 0.0 { variance.powi(2) / spread } else { least };
+    Part { variance, freedom: freedom.max(1.0) }
+}
+
+fn student(freedom: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are at least 1")
+}
+
+/// The factor of the standard error at the ends of an interval.
+fn quantile(freedom: f64) -> f64 {
+    student(freedom).inverse_cdf(0.5 + 0.5 * CONFIDENCE)
+}
+
+/// An interval around a score without bounds, such as BLEU.
+pub fn interval(estimate: f64, parts: &[Part]) -> [f64; 2] {
+    let Part { variance, freedom } = total(parts);
+    let half = quantile(freedom) * variance.sqrt();
+    [estimate - half, estimate + half]
+}
+
+/// An interval around a fraction of 1 over `n` sentences: Wilson's, with as many sentences as would have this variance. It has a
+/// width where all are right, too: 100 of 100 may be 97 of 100 next time.
+pub fn interval_of_fraction(fraction: f64, n: usize, parts: &[Part]) -> [f64; 2] {
+    let Part { variance, freedom } = total(parts);
+    let own = fraction * (1.0 - fraction);
+    let n = if own > 0.0 && variance > 0.0 { own / variance } else { n.max(1) as f64 };
+    let t = quantile(freedom);
+    let scale = 1.0 + t * t / n;
+    let centre = (fraction + t * t / (2.0 * n)) / scale;
+    let half = t * (own / n + t * t / (4.0 * n * n)).sqrt() / scale;
+    [(centre - half).max(0.0), (centre + half).min(1.0)]
+}
+
+/// A difference between two scores of the same sentences.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contrast {
+    /// The one score minus the other.
+    pub estimate: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// The probability of a difference as large as this, in either direction, where there is none; nothing where there are too few
+    /// sentences to say.
+    pub p_value: Option<f64>,
+}
+
+/// The difference of two scores of the same `n` sentences, the first part of whose variance is that over sentences. Fractions are
+/// shrunk towards no difference by two sentences that speak against each other (Agresti and Min): else a handful of equal outcomes
+/// would have no variance at all.
+pub fn contrast(difference: f64, is_fraction: bool, n: usize, parts: &[Part]) -> Contrast {
+    let mut parts = parts.to_vec();
+    let mut centre = difference;
+    if is_fraction && let Some(sentences) = parts.first_mut() {
+        let (n, more) = (n as f64, n as f64 + 2.0);
+        centre = difference * n / more;
+        sentences.variance = sentences.variance * (n / more).powi(2) + 1.0 / more.powi(2);
+    }
+    let Part { variance, freedom } = total(&parts);
+    let error = variance.sqrt();
+    let half = quantile(freedom) * error;
+    let p_value = match error {
+        _ if n < LEAST_SENTENCES => None,
+        0.0 if centre == 0.0 => Some(1.0),
+        0.0 => Some(0.0),
+        _ => Some(2.0 * student(freedom).sf((centre / error).abs())),
+    };
+    Contrast { estimate: difference, low: centre - half, high: centre + half, p_value }
+}
+
+/// Holm's correction: p-values that may be compared with [`LEVEL`] whatever their number, in the same order. What has none is no
+/// test.
+pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut order: Vec<(usize, f64)> = p_values.iter().enumerate().filter_map(|(i, p)| Some((i, (*p)?))).collect();
+    order.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let n = order.len();
+    let mut corrected = vec![None; p_values.len()];
+    let mut least: f64 = 0.0;
+    for (rank, (i, p)) in order.into_iter().enumerate() {
+        least = least.max((p * (n - rank) as f64).min(1.0));
+        corrected[i] = Some(least);
+    }
+    corrected
+}
+
+/// What a difference comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// There is one.
+    Different,
+    /// There may be one, but it is within the margin.
+    Equivalent,
+    /// It could be either.
+    #[default]
+    Undecided,
+}
+
+impl Verdict {
+    /// From a corrected p-value and the interval; `margin` is how large a difference may be that does not matter.
+    pub fn new(contrast: &Contrast, corrected: Option<f64>, margin: f64) -> Self {
+        match corrected {
+            None => Self::Undecided,
+            Some(p) if p < LEVEL => Self::Different,
+            Some(_) if contrast.low > -margin && contrast.high < margin => Self::Equivalent,
+            Some(_) => Self::Undecided,
+        }
+    }
+}

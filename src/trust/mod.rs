@@ -1,0 +1,77 @@
+//! A backend is checked before it is trusted.
+//!
+//! A driver may end the process at the first kernel, or compute something else than was asked for, and training would not notice.
+//! So the first time that this machine meets an adapter with its driver, a child process ([`child`]) computes forward, backward
+//! and one update of two small models there and on flex ([`work`]). What agrees is remembered ([`record`]) and never checked
+//! again; what does not is refused, with what was seen.
+
+pub mod child;
+mod record;
+pub mod work;
+
+use crate::backend::{Adapter, Backend};
+use crate::error::{Error, Result};
+use crate::notice;
+use record::Identity;
+use std::time::Instant;
+
+/// Whether adapters are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Check {
+    /// The first time.
+    #[default]
+    Once,
+    /// Also where it was done before.
+    Again,
+    /// Never.
+    Never,
+}
+
+/// Opens a backend whose adapter can be trusted; [`Backend::Auto`] becomes the first that can.
+///
+/// # Errors
+/// If there is no adapter, or what it computes is not what flex computes.
+pub fn open(backend: Backend, check: Check) -> Result<Adapter> {
+    let candidates = backend.candidates()?;
+    let n = candidates.len();
+    for (i, adapter) in candidates.into_iter().enumerate() {
+        match trust(&adapter, check) {
+            Ok(()) => return Ok(adapter),
+            Err(error) if backend == Backend::Auto && i + 1 < n => {
+                notice::warn(format_args!("{error}; taking another"))
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    unreachable!("there is a candidate, or an error")
+}
+
+/// Refuses an adapter that cannot be trusted.
+fn trust(adapter: &Adapter, check: Check) -> Result<()> {
+    // These are the reference, and its predecessor of the same authors; both are tested as a part of this program.
+    if check == Check::Never || adapter.backend.is_host() {
+        return Ok(());
+    }
+    let identity = Identity::of(adapter);
+    if check == Check::Once && record::knows(&identity) {
+        return Ok(());
+    }
+    notice::say(format_args!("check    {identity} against flex, once for this driver and program"));
+    let start = Instant::now();
+    let seen = child::run(adapter.backend, work::Depth::Quick);
+    let fault = match seen {
+        Ok(differences) => match work::worst(&differences) {
+            worst if worst.agrees() => {
+                record::add(&identity);
+                let seconds = start.elapsed().as_secs_f64();
+                notice::say(format_args!("check    agrees to {:.0e} after {seconds:.1} s", worst.difference));
+                return Ok(());
+            }
+            worst => worst.to_string(),
+        },
+        Err(fault) => fault,
+    };
+    Err(Error::message(format!(
+        "{identity} cannot be trusted: {fault}; take another --backend or another driver (--no-check takes it as it is)"
+    )))
+}

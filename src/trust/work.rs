@@ -1,0 +1,164 @@
+//! What is computed on a backend and on flex, and how far the two are apart.
+
+use crate::backend::Adapter;
+use crate::data::batch::{Batch, Example};
+use crate::error::Result;
+use crate::layers::attention::AttentionConfig;
+use crate::layers::norm::NormKind;
+use crate::layers::position::PositionConfig;
+use crate::layers::recurrent::CellKind;
+use crate::models::weights::{Weights, collect};
+use crate::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use crate::training::optimizer::{Adam, AdamConfig, GradientSet};
+use crate::training::{UpdatePart, gradients};
+use burn::module::Module;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Differences of this size, relative to the largest value, come from the order of sums.
+const TOLERANCE: f64 = 1e-3;
+
+/// How much is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Depth {
+    /// A Transformer and a recurrent model with attention.
+    Quick,
+    /// Every family, with every scheme that computes something else.
+    All,
+}
+
+/// How far a backend is from flex with one model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Difference {
+    /// The model.
+    pub model: String,
+    /// The largest difference, relative to the largest value of the same tensor.
+    pub difference: f64,
+    /// Where it is: the loss, or the gradient or the update of a parameter.
+    pub at: String,
+}
+
+impl Difference {
+    /// Whether the order of sums explains it.
+    pub fn agrees(&self) -> bool {
+        self.difference <= TOLERANCE
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { model, difference, at } = self;
+        if *difference < f64::MAX {
+            let digits = if *difference < 1.0 { 4 } else { 0 };
+            write!(
+                f,
+                "{at} of a small model ({model}) differs from flex by {difference:.digits$} times its largest value"
+            )
+        } else {
+            write!(f, "{at} of a small model ({model}) is not finite")
+        }
+    }
+}
+
+/// The one that is furthest from flex.
+pub fn worst(differences: &[Difference]) -> &Difference {
+    let order = |d: &&Difference| if d.difference.is_nan() { f64::INFINITY } else { d.difference };
+    differences.iter().max_by(|a, b| order(a).total_cmp(&order(b))).expect("at least one model is compared")
+}
+
+/// Compares a backend with a reference, model by model.
+///
+/// # Errors
+/// If a model cannot be made.
+pub fn compare(
+    adapter: &Adapter,
+    reference: &Adapter,
+    depth: Depth,
+    mut show: impl FnMut(&Difference) -> Result<()>,
+) -> Result<()> {
+    for (name, config) in models(depth) {
+        let expected = measure(&config, reference)?;
+        let found = measure(&config, adapter)?;
+        let mut worst = Difference { model: name.into(), difference: -1.0, at: String::new() };
+        for ((at, values), (_, theirs)) in expected.iter().zip(&found) {
+            let scale = values.iter().fold(0f64, |max, v| max.max(v.abs() as f64)).max(1e-6);
+            // A value that is no number is as far away as can be.
+            let gap = values.iter().zip(theirs).map(|(a, b)| (a - b).abs() as f64);
+            let gap = gap.fold(0f64, |max, gap| if gap.is_finite() { max.max(gap) } else { f64::MAX });
+            // JSON has no infinity.
+            let difference = (gap / scale).min(f64::MAX);
+            if difference > worst.difference {
+                worst = Difference { difference, at: at.clone(), ..worst };
+            }
+        }
+        show(&worst)?;
+    }
+    Ok(())
+}
+
+fn models(depth: Depth) -> Vec<(&'static str, ModelConfig)> {
+    let rnn = RnnConfig { d_embedding: 8, d_hidden: 12, dropout_rate: 0.0, ..RnnConfig::default() };
+    let transformer = TransformerConfig {
+        d_model: 16,
+        d_feed_forward: 32,
+        n_encoder_layers: 2,
+        n_decoder_layers: 2,
+        dropout_rate: 0.0,
+        ..TransformerConfig::default()
+    };
+    let bahdanau = RnnConfig { attention: AttentionConfig::bahdanau(12), ..rnn.clone() };
+    if depth == Depth::Quick {
+        return vec![("transformer", ModelConfig::Transformer(transformer)), ("bahdanau", ModelConfig::Rnn(bahdanau))];
+    }
+    let luong = RnnConfig { attention: AttentionConfig::luong(), cell: CellKind::Lstm, ..rnn.clone() };
+    // Every scheme that does something else in attention, on one side or the other.
+    let t5_rotary = TransformerConfig {
+        positions: PositionConfig::T5 { n_buckets: 6, max_distance: 5 },
+        decoder_positions: Some(PositionConfig::Rotary { base: 10_000.0 }),
+        norm: NormKind::Rms,
+        n_key_value_heads: Some(2),
+        ..transformer.clone()
+    };
+    let alibi_shaw = TransformerConfig {
+        positions: PositionConfig::Alibi {},
+        decoder_positions: Some(PositionConfig::Shaw { max_distance: 2 }),
+        ..transformer.clone()
+    };
+    vec![
+        ("rnn", ModelConfig::Rnn(rnn)),
+        ("bahdanau", ModelConfig::Rnn(bahdanau)),
+        ("luong", ModelConfig::Rnn(luong)),
+        ("transformer", ModelConfig::Transformer(transformer)),
+        ("t5, rotary", ModelConfig::Transformer(t5_rotary)),
+        ("alibi, shaw", ModelConfig::Transformer(alibi_shaw)),
+    ]
+}
+
+/// Numbers with what they are, in a fixed order: the loss, the gradient of every parameter, and how an update moves it.
+fn measure(config: &ModelConfig, adapter: &Adapter) -> Result<Vec<(String, Vec<f32>)>> {
+    let vocabularies = Vocabularies { source: 17, target: 19, shared: false };
+    let model: Model = config.init(vocabularies, 1, &adapter.device)?.train();
+    let examples = [
+        Example { source: vec![4, 9, 13, 6, 11], target: vec![5, 8, 7] },
+        Example { source: vec![7, 5], target: vec![18, 4, 6, 10, 12] },
+    ];
+    let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), &adapter.device.clone().autodiff());
+    let n_total = batch.n_target_tokens();
+    let part =
+        UpdatePart { batch, n_total, smoothing: 0.1, seed: 1, place: (0, 0), is_fused: true, replacement_rate: 0.0 };
+    let (grads, sums) = gradients(&model, &part);
+    let set = GradientSet::new(&model, grads, adapter.backend.is_host());
+    let before: Weights = collect(&model.valid());
+    let mut found = vec![("the loss".to_string(), vec![sums.smoothed as f32])];
+    for path in before.keys() {
+        found.extend(set.get(path).map(|values| (format!("the gradient of {path}"), values)));
+    }
+    // With so large an epsilon the update is smooth in the gradient; else Adam would make much of the noise of small ones.
+    let mut adam = Adam::new(AdamConfig { epsilon: 1.0, ..AdamConfig::default() });
+    let after = collect(&adam.step(model, set, 1.0, 1.0).valid());
+    for (path, weight) in before {
+        let moved = after[&path].values.iter().zip(&weight.values).map(|(after, before)| after - before).collect();
+        found.push((format!("the update of {path}"), moved));
+    }
+    Ok(found)
+}
