@@ -2,9 +2,9 @@
 
 use super::describe::{decoding_words, family, model_words, task_name};
 use super::measure::alignments::{Looked, aligned, look};
+use super::measure::claims;
 use super::measure::cost::{Bench, note_of_load, note_of_shared};
 use super::measure::quality::{Scored, metrics, quality};
-use super::measure::significance::{LEVEL, significance};
 use super::measure::threshold::thresholds;
 use super::measure::translations::{Translation, translations};
 use super::measure::{curves, faults, growth, positions, theory};
@@ -21,6 +21,7 @@ use crate::models::Vocabularies;
 use crate::notice;
 use crate::report::comparison::{Comparison, Contestant, Cost, CostKind, Curve, FORMAT, Resampling, Task};
 use crate::scoring::Bootstrap;
+use crate::scoring::{CONFIDENCE, LEVEL};
 use crate::training::{LoadedModel, Run, run};
 use burn::module::Module;
 
@@ -70,6 +71,7 @@ pub(super) fn assemble(
             cell_seconds: options.cell_seconds,
             vocabularies: found.vocabularies,
             backend: adapter.backend,
+            device: adapter.name.clone(),
         };
         let share = work * TIMING * entrant.runs.len() as f64;
         let key = (bench.config(entrant)?, found.vocabularies);
@@ -125,7 +127,12 @@ pub(super) fn assemble(
             test_sha256: test.sha256.clone(),
         },
         decoding: decoding_words(&decoding),
-        resampling: Resampling { n_samples: BOOTSTRAP.n_samples, seed: BOOTSTRAP.seed, confidence: 0.95, level: LEVEL },
+        resampling: Resampling {
+            n_samples: BOOTSTRAP.n_samples,
+            seed: BOOTSTRAP.seed,
+            confidence: CONFIDENCE,
+            level: LEVEL,
+        },
         growth: growth::growth(&costs, &timed, theory),
         crossings: growth::crossings(&costs, &timed),
         contestants,
@@ -134,7 +141,7 @@ pub(super) fn assemble(
         notes: test.notes.iter().cloned().chain(note_of_shared(&costs)).chain(note_of_load(&costs)).collect(),
         trials: trials.clone(),
         groups: test.groups.iter().map(|(group, _)| group.clone()).collect(),
-        significance: significance(&scored, test, &metrics, &BOOTSTRAP)?,
+        claims: claims::claims(&scored, test, &metrics, &BOOTSTRAP)?,
         costs,
         ..Comparison::default()
     };

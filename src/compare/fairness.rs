@@ -52,6 +52,12 @@ pub fn compare(
         })
     });
     put("vocabulary", vocabularies.collect());
+    let starts = entrants.iter().map(|entrant| {
+        let environment = Run::open(&entrant.runs[0].folder).and_then(|run| run.environment());
+        let start = environment.ok().and_then(|environment| environment.init_from);
+        start.map_or("random parameters".into(), |run| format!("parameters of {run}"))
+    });
+    put("start of training", starts.collect());
     put("seeds", contestants.iter().map(|c| list(&c.seeds)).collect());
     put("order of the batches", entrants.iter().map(batches).collect());
     put("updates made", contestants.iter().map(|c| list(&c.updates)).collect());
@@ -94,7 +100,11 @@ fn batches(entrant: &Entrant) -> String {
             })
         })
         .collect();
-    format!("{} tokens, data {}", config.training.batch_tokens * config.training.accumulation, hashes.join(", "))
+    let tokenizer = Run::open(&entrant.runs[0].folder).and_then(|run| run.tokenizers());
+    let tokenizer = tokenizer.map_or("unknown".into(), |tokenizers| tokenizers.fingerprint()[..8].to_string());
+    let seeds = list(&entrant.runs.iter().map(|run| run.seed).collect::<Vec<_>>());
+    let n_tokens = config.training.batch_tokens * config.training.accumulation;
+    format!("{n_tokens} tokens, data {}, tokenizer {tokenizer}, seed {seeds}", hashes.join(", "))
 }
 
 fn list<T: std::fmt::Display>(values: &[T]) -> String {

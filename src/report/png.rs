@@ -4,7 +4,7 @@ mod codec;
 
 use crate::error::{Error, Result};
 use std::sync::Arc;
-use tiny_skia::{FillRule, Paint, Path, Pixmap, PixmapPaint, Shader, Stroke, Transform};
+use tiny_skia::{FillRule, Paint, Path, Pixmap, PixmapPaint, Shader, Stroke, StrokeDash, Transform};
 use usvg::{Group, ImageKind, Node, Options, Tree, fontdb};
 
 /// The most pixels of a picture: 400 MB while it is drawn.
@@ -79,7 +79,8 @@ fn draw_path(path: &usvg::Path, place: Transform, pixels: &mut Pixmap) {
         }
     }
     if let Some(stroke) = path.stroke() {
-        let style = Stroke { width: stroke.width().get(), ..Stroke::default() };
+        let dash = stroke.dasharray().and_then(|dashes| StrokeDash::new(dashes.to_vec(), stroke.dashoffset()));
+        let style = Stroke { width: stroke.width().get(), dash, ..Stroke::default() };
         if let Some(paint) = paint(stroke.paint(), stroke.opacity()) {
             pixels.stroke_path(outline, &paint, &style, place, None);
         }

@@ -13,7 +13,7 @@
 //! # References
 //! - Welch, "The Generalization of 'Student's' Problem when Several Different Population Variances are Involved", 1947
 //! - Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", 1927
-//! - Agresti and Min, "Simple Improved Confidence Intervals for Comparing Matched Proportions", 2005
+//! - Bonett and Price, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on Paired Data", 2012
 //! - Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979
 
 use serde::{Deserialize, Serialize};
@@ -69,12 +69,24 @@ fn total(parts: &[Part]) -> Part {
 }
 
 fn student(freedom: f64) -> StudentsT {
-    StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are at least 1")
+    // Beyond this it is the normal distribution to all digits that are shown.
+    StudentsT::new(0.0, 1.0, freedom.min(1e6)).expect("degrees of freedom are at least 1")
 }
 
-/// The factor of the standard error at the ends of an interval.
+/// The factor of the standard error at the ends of an interval. By halving: the crate's own search does not end for many degrees
+/// of freedom.
 fn quantile(freedom: f64) -> f64 {
-    student(freedom).inverse_cdf(0.5 + 0.5 * CONFIDENCE)
+    let student = student(freedom);
+    let (mut low, mut high) = (0.0, 100.0);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if student.cdf(middle) < 0.5 + 0.5 * CONFIDENCE {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
 }
 
 /// An interval around a score without bounds, such as BLEU.
@@ -94,7 +106,10 @@ pub fn interval_of_fraction(fraction: f64, n: usize, parts: &[Part]) -> [f64; 2]
     let scale = 1.0 + t * t / n;
     let centre = (fraction + t * t / (2.0 * n)) / scale;
     let half = t * (own / n + t * t / (4.0 * n * n)).sqrt() / scale;
-    [(centre - half).max(0.0), (centre + half).min(1.0)]
+    // All or none is within, whatever rounding makes of it.
+    let low = if fraction <= 0.0 { 0.0 } else { (centre - half).max(0.0) };
+    let high = if fraction >= 1.0 { 1.0 } else { (centre + half).min(1.0) };
+    [low, high]
 }
 
 /// A difference between two scores of the same sentences.
@@ -112,7 +127,7 @@ pub struct Contrast {
 }
 
 /// The difference of two scores of the same `n` sentences, the first part of whose variance is that over sentences. Fractions are
-/// shrunk towards no difference by two sentences that speak against each other (Agresti and Min): else a handful of equal outcomes
+/// shrunk towards no difference by two sentences that speak against each other (Bonett and Price): else a handful of equal outcomes
 /// would have no variance at all.
 pub fn contrast(difference: f64, is_fraction: bool, n: usize, parts: &[Part]) -> Contrast {
     let mut parts = parts.to_vec();
@@ -120,7 +135,7 @@ pub fn contrast(difference: f64, is_fraction: bool, n: usize, parts: &[Part]) ->
     if is_fraction && let Some(sentences) = parts.first_mut() {
         let (n, more) = (n as f64, n as f64 + 2.0);
         centre = difference * n / more;
-        sentences.variance = sentences.variance * (n / more).powi(2) + 1.0 / more.powi(2);
+        sentences.variance = sentences.variance * (n / more).powi(2) + 2.0 / more.powi(2);
     }
     let Part { variance, freedom } = total(&parts);
     let error = variance.sqrt();

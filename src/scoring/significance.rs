@@ -102,6 +102,14 @@ impl Bootstrap {
         })
     }
 
+    /// The variance of a score over resamples: `score` gets the places of the chosen sentences, `n` of them.
+    ///
+    /// # Errors
+    /// Where there are no sentences or no resamples.
+    pub fn variance(&self, n: usize, score: impl Fn(&[usize]) -> f64 + Sync) -> Result<f64> {
+        Ok(super::variance(&self.resample(n, score)?))
+    }
+
     /// `score` of every resample of `n_sentences` indices.
     fn resample<T: Send>(&self, n_sentences: usize, score: impl Fn(&[usize]) -> T + Sync) -> Result<Vec<T>> {
         if n_sentences == 0 || self.n_samples == 0 {

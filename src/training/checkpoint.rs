@@ -4,13 +4,12 @@
 //! nothing without; [`files`] lets it appear in one step.
 
 use super::format::{FORMAT_VERSION, upgrade_weights};
+use super::manifest::{MANIFEST, Manifest, hash, read};
 use super::optimizer::Adam;
 use crate::error::{Error, Result};
-use crate::files;
 use crate::models::weights::{self, Weight, Weights};
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,19 +45,6 @@ pub struct TrainingState {
     /// known where minutes decide. Runs of format 2 have none written down.
     #[serde(default)]
     pub horizon: Option<u64>,
-}
-
-/// What stands in `manifest.json`.
-#[derive(Serialize, Deserialize)]
-struct Manifest {
-    format_version: u32,
-    /// Updates made, in an exported model; a checkpoint has them in its state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    updates: Option<u64>,
-    sha256: BTreeMap<String, String>,
-    /// The SHA-256 of files of the run that a checkpoint belongs to; before format 4 there were none.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    run: BTreeMap<String, String>,
 }
 
 /// A checkpoint read back.
@@ -109,18 +95,7 @@ pub fn save(folder: &Path, model: &Weights, optimizer: Option<&Adam>, state: &Tr
         files.push((OPTIMIZER_NUMBERS, updates.to_string().into_bytes()));
     }
     files.push((STATE, serde_json::to_vec_pretty(state).expect("the state is plain data")));
-    write_folder(
-        folder,
-        files,
-        Manifest { format_version: FORMAT_VERSION, updates: None, sha256: BTreeMap::new(), run },
-    )
-}
-
-/// Writes `files` and, last, their manifest.
-fn write_folder(folder: &Path, mut files: Vec<(&str, Vec<u8>)>, mut manifest: Manifest) -> Result<()> {
-    manifest.sha256 = files.iter().map(|(name, bytes)| (name.to_string(), hash(bytes))).collect();
-    files.push((MANIFEST, serde_json::to_vec_pretty(&manifest).expect("the manifest is plain data")));
-    files::replace_folder(folder, &files)
+    Manifest::new(None, run).write(folder, files)
 }
 
 /// The parameters of a model, for its use.
@@ -145,19 +120,10 @@ struct Folder<'a> {
 impl<'a> Folder<'a> {
     /// Reads the manifest. A folder without one is read unchecked, unless it `must_have` one.
     fn open(path: &'a Path, must_have: bool) -> Result<Self> {
-        let file = path.join(MANIFEST);
-        if !must_have && !file.exists() {
+        if !must_have && !path.join(MANIFEST).exists() {
             return Ok(Self { path, manifest: None });
         }
-        let manifest: Manifest = serde_json::from_slice(&read(&file)?)
-            .map_err(|error| Error::file(&file, format!("is damaged: {error}")))?;
-        if manifest.format_version > FORMAT_VERSION {
-            let message = format!(
-                "has format {}, written by a newer version; this one reads {FORMAT_VERSION}",
-                manifest.format_version
-            );
-            return Err(Error::file(&file, message));
-        }
+        let manifest = Manifest::read(path)?;
         let folder = Self { path, manifest: Some(manifest) };
         folder.check_run()?;
         Ok(folder)
@@ -283,21 +249,13 @@ pub fn export(
     let about = HashMap::from([("format".to_string(), format.to_string())]);
     let mut files = vec![(MODEL, weights::to_safetensors(&parameters.weights, scales, about)?)];
     files.extend(besides.iter().cloned());
-    let manifest = Manifest {
-        format_version: FORMAT_VERSION,
-        updates: Some(parameters.updates),
-        sha256: BTreeMap::new(),
-        run: BTreeMap::new(),
-    };
-    write_folder(folder, files, manifest)
+    Manifest::new(Some(parameters.updates), BTreeMap::new()).write(folder, files)
 }
 
 /// Files of a run that its checkpoints belong to. Its config has a checksum of its own, since some of its keys may change.
 const OF_RUN: [&str; 1] = ["tokenizer.json"];
 /// Files of an exported model that inference reads besides its parameters.
 const EXPORTED_BESIDES: [&str; 2] = ["config.toml", "tokenizer.json"];
-/// The file with the SHA-256 of all others.
-pub(super) const MANIFEST: &str = "manifest.json";
 /// The file of the parameters.
 pub const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
@@ -342,14 +300,4 @@ pub fn set_aside(damaged: impl IntoIterator<Item = (u64, PathBuf)>) -> Result<()
 /// The run whose checkpoint lies in `folder`.
 fn run_of(folder: &Path) -> &Path {
     folder.parent().and_then(Path::parent).unwrap_or(folder)
-}
-
-/// The bytes of a file.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(Error::io(path))
-}
-
-/// The SHA-256 of some bytes, in hexadecimal.
-pub(super) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,9 +5,9 @@
 //! | 1 | |
 //! | 2 | attention of recurrent models is a score, a window and a placement: `d_attention` moved into `score`, and the parameters with it |
 //! | 3 | a run keeps the end of its learning rate's schedule; pairs are held out only for splits without files of their own |
-//! | 4 | a run's config begins with its checksum; checkpoints have that of their tokenizer, `best` and `last` that of their checkpoint |
+//! | 4 | a run's config and manifests have a checksum of their own; checkpoints have that of their tokenizer, `best` and `last` that of their checkpoint |
 
-use super::checkpoint::hash;
+use super::manifest::hash;
 use crate::models::weights::Weights;
 
 /// What the first line of a run's config begins with; the SHA-256 of all other lines follows.
@@ -17,7 +17,7 @@ const SEAL_END: &str = " of all other lines, as lookback wrote them; to change a
 /// The version that this program writes; it reads all before it.
 pub const FORMAT_VERSION: u32 = 4;
 
-/// Since when a run's config begins with its checksum.
+/// Since when configs and manifests have a checksum of their own.
 pub(super) const SEALED: u32 = 4;
 
 /// A run's config with its checksum before it.

@@ -12,6 +12,7 @@ pub mod format;
 mod horizon;
 mod learner;
 pub mod loss;
+mod manifest;
 mod metrics;
 pub mod optimizer;
 mod pointer;

@@ -112,6 +112,7 @@ pub(super) fn environment(
         command: options.command.clone(),
         data_sha256: corpus.sha256.clone(),
         n_parameters,
+        init_from: options.init_from.as_ref().map(|run| run.display().to_string()),
     }
 }
 
@@ -150,7 +151,8 @@ pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment
     }
     // The config first: the environment says of which format it is.
     write_config(run, config)?;
-    write_environment(run, environment)
+    // Where it started from does not change any more.
+    write_environment(run, &Environment { init_from: old.init_from, ..environment.clone() })
 }
 
 fn write_config(run: &Run, config: &Config) -> Result<()> {

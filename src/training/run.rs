@@ -49,6 +49,9 @@ pub struct Environment {
     pub data_sha256: std::collections::BTreeMap<String, String>,
     /// The number of parameters.
     pub n_parameters: usize,
+    /// The run whose parameters were the start of this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_from: Option<String>,
 }
 
 impl Run {

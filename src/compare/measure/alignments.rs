@@ -47,7 +47,7 @@ pub fn chosen(test: &TestSet) -> Vec<(String, usize)> {
         found.push(("of middle length".into(), i));
     }
     if let Some(i) = seen().max_by_key(|i| (length(*i), usize::MAX - i)) {
-        found.push(("among the longest of training".into(), i));
+        found.push(("among the longest that training has seen the like of".into(), i));
     }
     let unseen = test.groups.iter().find(|(group, _)| {
         group.kind != GroupKind::All && !group.is_seen && group.to <= LONGEST_MAP && group.to >= test.trained_length

@@ -76,7 +76,10 @@ pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measur
             break;
         }
     }
-    Ok(Measured { seconds, peak_bytes: of_this_process("VmHWM:"), base_bytes, load: load() })
+    // What a GPU has in use, this process cannot tell, and its own memory is not the model's.
+    let of_host = |bytes: Option<u64>| bytes.filter(|_| adapter.backend.is_host());
+    let peak_bytes = of_host(of_this_process("VmHWM:"));
+    Ok(Measured { seconds, peak_bytes, base_bytes: of_host(base_bytes), load: load() })
 }
 
 struct Worker<'a> {

@@ -41,6 +41,8 @@ pub struct Bench<'a> {
     pub vocabularies: Vocabularies,
     /// Where tensors live.
     pub backend: Backend,
+    /// On which device.
+    pub device: String,
 }
 
 impl Bench<'_> {
@@ -109,7 +111,9 @@ impl Bench<'_> {
         // What a GPU takes does not depend on them.
         let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
         let config_text = self.config(entrant)?.to_toml();
-        let key = format!("{config_text} {v:?} {} {length} {} {threads}", kind.name(), self.cell_seconds);
+        // Another version of the program or another device takes another time.
+        let place = format!("{} {} {}", env!("CARGO_PKG_VERSION"), self.backend, self.device);
+        let key = format!("{config_text} {v:?} {} {length} {} {threads} {place}", kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}", entrant.name, kind.name());
         self.store.get(&name, &key, || {
             let program = std::env::current_exe().map_err(Error::io("the running program"))?;

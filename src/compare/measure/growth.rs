@@ -69,7 +69,12 @@ pub fn crossings(costs: &[Cost], contestants: &[String]) -> Vec<Crossing> {
     rows
 }
 
-/// The last length at which the lines through `one` and `other` cross, and whether the first is the dearer one beyond it.
+/// How much dearer a model has to be, at the longest length and, the other way round, at some shorter one: what is less comes and goes
+/// with whatever else the machine does.
+const CLEAR: f64 = 1.1;
+
+/// The last length at which the lines through `one` and `other` cross, and whether the first is the dearer one beyond it; nothing where
+/// one of them is not clearly dearer at the end, or the other before.
 pub fn last_crossing(one: &[(f64, f64)], other: &[(f64, f64)]) -> Option<(f64, bool)> {
     let shared: Vec<(f64, f64)> = one
         .iter()
@@ -82,5 +87,10 @@ pub fn last_crossing(one: &[(f64, f64)], other: &[(f64, f64)]) -> Option<(f64, b
         let [(x0, d0), (x1, d1)] = [pair[0], pair[1]];
         (d0 * d1 < 0.0).then(|| ((x0 + (x1 - x0) * d0 / (d0 - d1)).exp(), d1 > 0.0))
     };
-    shared.windows(2).rev().find_map(crossing)
+    let (place, is_first) = shared.windows(2).rev().find_map(crossing)?;
+    let sign = if is_first { 1.0 } else { -1.0 };
+    let clear = |(_, gap): &(f64, f64), sign: f64| sign * gap > CLEAR.ln();
+    let is_clear = shared.last().is_some_and(|last| clear(last, sign))
+        && shared.iter().any(|point| point.0 < place.ln() && clear(point, -sign));
+    is_clear.then_some((place, is_first))
 }

@@ -2,13 +2,13 @@
 
 pub mod alignments;
 pub mod cell;
+pub mod claims;
 pub mod cost;
 pub mod curves;
 pub mod faults;
 pub mod growth;
 pub mod positions;
 pub mod quality;
-pub mod significance;
 pub mod theory;
 pub mod threshold;
 pub mod translations;

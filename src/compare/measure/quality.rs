@@ -1,10 +1,12 @@
-//! Scores by group, with intervals over resampled sentences and the spread over seeds.
+//! Scores by group, with intervals over sentences and seeds.
 
 use super::translations::Translation;
 use crate::compare::test_set::TestSet;
 use crate::error::Result;
 use crate::report::comparison::{Quality, Score, key_of, metric_of};
-use crate::scoring::{Bleu, Bootstrap, Chrf, Metric, Scorer, SentenceStatistics, Summable};
+use crate::scoring::{
+    Bleu, Bootstrap, Chrf, Metric, Part, Scorer, SentenceStatistics, Summable, interval, interval_of_fraction,
+};
 use std::ops::AddAssign;
 
 /// The statistics of one sentence for each seed. A score of several seeds is the mean of their scores.
@@ -77,7 +79,7 @@ pub fn value(metric: &str, sum: &BySeed) -> f64 {
 }
 
 /// Percentages as fractions of 1.
-fn of_seed(metric: &str, sum: &SentenceStatistics) -> f64 {
+pub(super) fn of_seed(metric: &str, sum: &SentenceStatistics) -> f64 {
     let metric = metric_of(metric);
     let value = metric.of_statistics(sum);
     if metric.unit().is_some() { value / 100.0 } else { value }
@@ -94,10 +96,20 @@ pub fn quality(scored: &Scored, test: &TestSet, metrics: &[String], bootstrap: &
         let total = BySeed::total(&statistics);
         let mut scores = Vec::new();
         for metric in metrics {
-            let estimate = bootstrap.estimate(&statistics, |sum| value(metric, sum))?;
+            let n = indices.len();
+            let of_sentences = bootstrap
+                .variance(n, |chosen| value(metric, &BySeed::total(chosen.iter().map(|i| &statistics[*i]))))?;
+            let score = value(metric, &total);
             let by_seed: Vec<f64> = total.0.iter().map(|sum| of_seed(metric, sum)).collect();
             let seed_deviation = deviation(&by_seed);
-            let (score, low, high) = (estimate.score, estimate.low, estimate.high);
+            let parts: Vec<Part> =
+                std::iter::once(Part::of_sentences(of_sentences, n)).chain(Part::of_seeds(&by_seed)).collect();
+            // Error rates may exceed 1, and are no fractions then.
+            let is_fraction = metric_of(metric).unit().is_some() && (0.0..=1.0).contains(&score);
+            let [low, high] = match is_fraction {
+                true => interval_of_fraction(score, n, &parts),
+                false => interval(score, &parts),
+            };
             scores.push(Score { metric: metric.clone(), score, low, high, by_seed, seed_deviation });
         }
         rows.push(Quality { contestant: scored.name.clone(), group: group.id.clone(), scores });
@@ -107,10 +119,5 @@ pub fn quality(scored: &Scored, test: &TestSet, metrics: &[String], bootstrap: &
 
 /// The standard deviation of a sample; none for fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    Some((values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
+    (values.len() > 1).then(|| crate::scoring::variance(values).sqrt())
 }

@@ -69,7 +69,7 @@ fn quality(comparison: &Comparison) -> Vec<Chart> {
         Chart {
             id: format!("quality-{}", metric.replace('_', "-")),
             title: format!("{} by source length", capitalized(&noun(metric))),
-            caption: "Each point is a group of test sentences at its mean length; bands are 95 % intervals over resampled sentences."
+            caption: "Each point is a group of test sentences at its mean length; bands are 95 % intervals over sentences and seeds."
                 .into(),
             x: length_axis(comparison),
             y: match metric_of(metric) {

@@ -1,13 +1,13 @@
 //! What was compared, and how fairly.
 
 use super::measured::{
-    AlignedSentence, Cost, Crossing, Curve, Faults, Growth, PositionAccuracy, Quality, Significance, Threshold,
+    AlignedSentence, Claim, Cost, Crossing, Curve, Faults, Growth, PositionAccuracy, Quality, Threshold,
 };
 use crate::scoring::LengthUnit;
 use serde::{Deserialize, Serialize};
 
 /// The version of the layout of `results.json`.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Everything that a comparison found out: `results.json`.
 ///
@@ -50,8 +50,8 @@ pub struct Comparison {
     pub quality: Vec<Quality>,
     /// Up to which length each model is good.
     pub thresholds: Vec<Threshold>,
-    /// Every two models, by group.
-    pub significance: Vec<Significance>,
+    /// Every statement about a difference.
+    pub claims: Vec<Claim>,
     /// Which source positions are forgotten.
     pub positions: Vec<PositionAccuracy>,
     /// What goes wrong.
@@ -95,9 +95,9 @@ pub struct Resampling {
     pub n_samples: usize,
     /// Seed of the resamples.
     pub seed: u64,
-    /// The part of resamples inside an interval.
+    /// The part of repetitions in which an interval holds what it is an interval of.
     pub confidence: f64,
-    /// A difference is called significant if its one-sided p-value is below this.
+    /// Two models are called different if the corrected two-sided p-value is below this.
     pub level: f64,
 }
 

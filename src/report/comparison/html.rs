@@ -15,7 +15,7 @@ use std::fmt::Write;
 const SECTIONS: [(&str, &[&str], &str, &str); 5] = [
     (
         "quality",
-        &["quality", "significance"],
+        &["quality", "claims"],
         "Quality by source length",
         "The shaded part is longer than any sentence of training: what a model does there it was never shown.",
     ),
@@ -99,6 +99,20 @@ fn heading((id, title): (&str, &str)) -> String {
     format!("<h2 id=\"{id}\">{}</h2>\n", escape(title))
 }
 
+/// With how many seeds each model was trained.
+fn seeds(counts: &[(&str, usize)]) -> String {
+    let count = |n: usize| if n == 1 { "one seed".to_string() } else { format!("{n} seeds") };
+    let each = if counts.len() == 1 { "" } else { " each" };
+    let n = counts.iter().map(|(_, n)| *n).max().unwrap_or(1);
+    let mut text = if counts.iter().all(|(_, other)| *other == n) {
+        format!("{}{each}", count(n))
+    } else {
+        counts.iter().map(|(name, n)| format!("{} of {name}", count(*n))).collect::<Vec<_>>().join(", ")
+    };
+    text[..1].make_ascii_uppercase();
+    if n > 1 { format!("{text}; scores are means over the seeds. ") } else { format!("{text}. ") }
+}
+
 /// What the page is about, and its contents.
 fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
     let task = &comparison.task;
@@ -106,14 +120,7 @@ fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
         1 => "1 model".to_string(),
         n => format!("{n} models"),
     };
-    let seeds = match comparison.contestants.iter().map(|c| c.seeds.len()).max() {
-        Some(n) if n > 1 => {
-            let each = if comparison.contestants.len() == 1 { "" } else { " each" };
-            format!("{n} seeds{each}; scores are means over the seeds. ")
-        }
-        _ if comparison.contestants.len() == 1 => "One seed. ".into(),
-        _ => "One seed each. ".into(),
-    };
+    let seeds = seeds(&comparison.contestants.iter().map(|c| (c.name.as_str(), c.seeds.len())).collect::<Vec<_>>());
     let lead = format!(
         "{models}, {} training pairs of up to {} {}, {}. {seeds}Decoding: {}.",
         task.train_pairs,

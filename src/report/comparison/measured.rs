@@ -1,6 +1,6 @@
 //! The rows that measurements are written into.
 
-use crate::scoring::Estimate;
+use crate::scoring::Verdict;
 use serde::{Deserialize, Serialize};
 
 /// The scores of a contestant in a group of test sentences.
@@ -21,7 +21,7 @@ pub struct Score {
     pub metric: String,
     /// The mean over the seeds.
     pub score: f64,
-    /// The lower end of the 95 % interval over resampled sentences.
+    /// The lower end of the 95 % interval over sentences and seeds.
     pub low: f64,
     /// Its upper end.
     pub high: f64,
@@ -31,23 +31,57 @@ pub struct Score {
     pub seed_deviation: Option<f64>,
 }
 
-/// Two contestants on the same sentences.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Significance {
-    /// The one.
-    pub baseline: String,
-    /// The other.
-    pub system: String,
-    /// On which sentences.
+/// What a claim compares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimKind {
+    /// Two models on the same sentences: the second minus the first.
+    #[default]
+    Models,
+    /// One model on the shortest and the longest groups of sentences that training has seen: the longest minus the shortest.
+    Length,
+}
+
+/// A statement about a difference, with all that it rests on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// What is compared.
+    pub kind: ClaimKind,
+    /// The two: models, or groups of sentences.
+    pub operands: [String; 2],
+    /// On which sentences; for [`ClaimKind::Length`], of which model.
     pub group: String,
     /// By which score.
     pub metric: String,
-    /// The score of the system minus that of the baseline, with its 95 % interval.
-    pub difference: Estimate,
-    /// One-sided: the share of resamples in which the difference vanishes or changes its sign.
-    pub p_value: f64,
-    /// Whether that is below the level of the comparison.
-    pub is_significant: bool,
+    /// The second minus the first.
+    pub estimate: f64,
+    /// The lower end of its 95 % interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Sentences; the fewer of two groups.
+    pub n_sentences: usize,
+    /// Seeds of each.
+    pub n_seeds: [usize; 2],
+    /// Two-sided; none where there are too few sentences.
+    pub p_value: Option<f64>,
+    /// The same after the correction for all tests of the family.
+    pub p_corrected: Option<f64>,
+    /// The tests that were corrected together.
+    pub family: String,
+    /// How it was found.
+    pub method: String,
+    /// How large a difference may be that does not matter.
+    pub margin: f64,
+    /// What it comes to.
+    pub verdict: Verdict,
+}
+
+impl Claim {
+    /// Whether it speaks of the runs at hand and of no others: a single seed shows nothing of the spread over seeds.
+    pub fn is_of_runs(&self) -> bool {
+        self.n_seeds.iter().any(|n| *n < 2)
+    }
 }
 
 /// How often a token is right, by the place in the source of what it needs.

@@ -20,6 +20,6 @@ pub use data::{Comparison, Contestant, Difference, FORMAT, Fact, Group, GroupKin
 pub use score::{key_of, metric_of};
 
 pub use measured::{
-    AlignedSentence, Cost, CostKind, Crossing, Curve, CurvePoint, Faults, Growth, Map, PositionAccuracy, Quality,
-    Score, Significance, Threshold,
+    AlignedSentence, Claim, ClaimKind, Cost, CostKind, Crossing, Curve, CurvePoint, Faults, Growth, Map,
+    PositionAccuracy, Quality, Score, Threshold,
 };

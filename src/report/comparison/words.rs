@@ -2,10 +2,10 @@
 
 use super::charts::cost_name;
 use super::data::{Comparison, Group, GroupKind};
-use super::measured::{Crossing, Significance};
+use super::measured::{Claim, ClaimKind, Crossing};
 use super::scale::short;
 use super::score::{is_better, metric_of, noun, shown};
-use crate::scoring::Metric;
+use crate::scoring::{Metric, Verdict};
 
 /// The findings, most important first.
 pub fn findings(comparison: &Comparison) -> Vec<String> {
@@ -38,7 +38,7 @@ pub fn summary(comparison: &Comparison) -> String {
     text
 }
 
-/// The order on the whole test set, and which steps of it are more than luck.
+/// The order on the whole test set, and what is claimed of each step of it.
 fn overall(comparison: &Comparison) -> Option<String> {
     let metric = comparison.headline();
     let mut ranked: Vec<(&str, f64)> = comparison
@@ -55,28 +55,43 @@ fn overall(comparison: &Comparison) -> Option<String> {
     let scores: Vec<String> = ranked.iter().map(|(name, score)| format!("{name} {}", shown(metric, *score))).collect();
     let less = if metric_of(metric).lower_is_better() { ", less is better" } else { "" };
     let mut text = format!("On the whole test set ({}{less}): {}.", noun(metric), scores.join(", "));
-    for pair in ranked.windows(2) {
-        let row = test_between(comparison, pair[0].0, pair[1].0, "all", metric)?;
-        let verdict = if row.is_significant { "is significant" } else { "may be luck" };
-        text += &format!(" {} before {} {verdict} (p = {}).", pair[0].0, pair[1].0, probability(row.p_value));
+    let claims: Vec<&Claim> =
+        ranked.windows(2).filter_map(|pair| claim_between(comparison, pair[0].0, pair[1].0, metric)).collect();
+    for (pair, claim) in ranked.windows(2).zip(&claims) {
+        text += &format!(" {}.", verdict(claim, pair[0].0, pair[1].0));
+    }
+    if claims.iter().any(|claim| claim.is_of_runs()) {
+        text += " A single seed: this is said of these runs, and not of what other seeds would give.";
     }
     Some(text)
 }
 
-fn probability(p: f64) -> String {
-    if p < 0.001 { "0.001 or less".into() } else { format!("{p:.3}") }
+/// What is claimed of two models, the better one first.
+fn verdict(claim: &Claim, better: &str, worse: &str) -> String {
+    let margin = shown(&claim.metric, claim.margin);
+    match (claim.verdict, claim.p_corrected) {
+        (Verdict::Different, p) => format!("{better} is better than {worse} ({})", probability(p)),
+        (Verdict::Equivalent, _) => format!("{better} and {worse} are equal within {margin}"),
+        (Verdict::Undecided, None) => format!("{better} before {worse}: too few sentences to say"),
+        (Verdict::Undecided, p) => format!("{better} before {worse} may be luck ({})", probability(p)),
+    }
 }
 
-fn test_between<'a>(
-    comparison: &'a Comparison,
-    one: &str,
-    other: &str,
-    group: &str,
-    metric: &str,
-) -> Option<&'a Significance> {
-    let is_pair =
-        |row: &Significance| row.baseline == one && row.system == other || row.baseline == other && row.system == one;
-    comparison.significance.iter().find(|row| is_pair(row) && row.group == group && row.metric == metric)
+fn probability(p: Option<f64>) -> String {
+    match p {
+        Some(p) if p < 0.001 => "p < 0.001".into(),
+        Some(p) => format!("p = {p:.3}"),
+        None => "no p-value".into(),
+    }
+}
+
+fn claim_between<'a>(comparison: &'a Comparison, one: &str, other: &str, metric: &str) -> Option<&'a Claim> {
+    let is_pair = |claim: &Claim| {
+        let [first, second] = claim.operands.each_ref().map(String::as_str);
+        (first, second) == (one, other) || (first, second) == (other, one)
+    };
+    let of_models = comparison.claims.iter().filter(|claim| claim.kind == ClaimKind::Models && claim.group == "all");
+    of_models.into_iter().find(|claim| claim.metric == metric && is_pair(claim))
 }
 
 /// From the shortest to the longest bucket that training has seen.
@@ -89,16 +104,16 @@ fn with_length(comparison: &Comparison, name: &str) -> Option<String> {
     }
     let [short, long] = [first, last].map(|group| comparison.score(name, &group.id, metric));
     let (short, long) = (short?, long?);
-    // Only intervals that leave each other out are called a change.
-    let verb = if long.high >= short.low && long.low <= short.high {
-        "holds"
-    } else if is_better(metric, long.score, short.score) {
-        "gets better"
-    } else {
-        "gets worse"
+    let of_length = comparison.claims.iter().filter(|claim| claim.kind == ClaimKind::Length && claim.group == name);
+    let claim = of_length.into_iter().find(|claim| claim.metric == metric)?;
+    let verb = match claim.verdict {
+        Verdict::Different if is_better(metric, long.score, short.score) => "gets better with length",
+        Verdict::Different => "gets worse with length",
+        Verdict::Equivalent => "is as good at any length",
+        Verdict::Undecided => "may or may not depend on length",
     };
     Some(format!(
-        "{name} {verb} with length within what training has seen: {} at {} {}, {} at {}.",
+        "{name} {verb} within what training has seen: {} at {} {}, {} at {}.",
         shown(metric, short.score),
         first.label(),
         comparison.task.length_unit.name(),
@@ -146,7 +161,10 @@ fn thresholds(comparison: &Comparison) -> Vec<String> {
             (Some(above), None) => {
                 format!("{name} has {level} or more at every length tested, up to {above} {unit}.")
             }
-            (None, _) => format!("{name} has less than {level} at every length tested."),
+            (None, Some(below)) => {
+                format!("{name} has less than {level} at the shortest length tested already, {below} {unit}.")
+            }
+            (None, None) => format!("{name} was tested at no length."),
         }
     };
     comparison.thresholds.iter().map(of_row).collect()
@@ -170,7 +188,7 @@ fn forgotten(comparison: &Comparison, name: &str) -> Option<String> {
     let best = rows.iter().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
     if best.accuracy - worst.accuracy < 0.02 {
         return Some(format!(
-            "{name} forgets no part of the {}: {:.1} to {:.1} % of tokens are right in every tenth.",
+            "{name} is right equally often in every tenth of the {}: {:.1} to {:.1} % of tokens.",
             worst.of,
             100.0 * worst.accuracy,
             100.0 * best.accuracy

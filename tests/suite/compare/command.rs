@@ -70,7 +70,9 @@ fn two_configs_are_trained_measured_and_reported() {
     assert!(ids.starts_with(&["all"]) && ids.ends_with(&["length-5", "length-8", "length-10", "length-20"]), "{ids:?}");
     assert!(found.groups.iter().all(|group| group.is_seen == (group.from <= 5)));
     assert_eq!(found.quality.len(), 2 * found.groups.len());
-    assert_eq!(found.significance.len(), found.groups.len() * found.metrics.len());
+    // The two models in every group, and each with itself at the shortest and longest of training, by every score.
+    assert_eq!(found.claims.len(), (found.groups.len() + 2) * found.metrics.len());
+    assert!(found.claims.iter().all(|claim| claim.is_of_runs() && !claim.family.is_empty()), "one seed each");
     assert_eq!(found.costs.len(), 4, "two models, an update and a sentence of 16 tokens");
     assert!(found.costs.iter().all(|cost| cost.seconds.is_some_and(|seconds| seconds > 0.0)), "{:?}", found.costs);
     if cfg!(target_os = "linux") {
@@ -143,7 +145,7 @@ fn finished_runs_are_compared_and_seeds_of_one_experiment_are_one_model() {
     assert_says(&fail(dir.path(), &["compare", "--run", "t", "--run", "t"]), &["t: is given twice"]);
     succeed(dir.path(), &["compare", "--run", "rnn-5", "--max-cost-length", "0", "--out", "alone"]);
     let alone = results(&dir.path().join("alone"));
-    assert_eq!((alone.contestants.len(), alone.significance.len()), (1, 0), "one model has a report too");
+    assert_eq!((alone.contestants.len(), alone.claims.len()), (1, alone.metrics.len()), "one model has a report too");
     assert_eq!(alone.quality[0].scores[0].score, found.quality[0].scores[0].by_seed[0]);
     assert_says(&fail(dir.path(), &["compare", "--run", "t", "--run", "nowhere"]), &["nowhere: is no folder"]);
     crate::training::copy_folder(&dir.path().join("t"), &dir.path().join("copy"));

@@ -3,6 +3,7 @@
 //! `tests/golden/comparison.py` writes the golden values.
 
 mod arithmetic;
+mod claims;
 mod command;
 mod refusals;
 mod report;

@@ -3,10 +3,10 @@
 use lookback::report::comparison::tables::tables;
 use lookback::report::comparison::words::findings;
 use lookback::report::comparison::{
-    AlignedSentence, Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Group, GroupKind, Map,
-    Quality, Score, Significance, Task, charts, files, html,
+    AlignedSentence, Claim, ClaimKind, Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Group,
+    GroupKind, Map, Quality, Score, Task, charts, files, html,
 };
-use lookback::scoring::Estimate;
+use lookback::scoring::Verdict;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -44,6 +44,17 @@ pub(super) fn example() -> Comparison {
         };
         groups.iter().zip(values).map(row).collect::<Vec<_>>()
     };
+    let claim = |estimate: f64, verdict: Verdict| Claim {
+        metric: "sequence_accuracy".into(),
+        estimate,
+        low: estimate - 0.07,
+        high: estimate + 0.05,
+        n_sentences: 10,
+        n_seeds: [1, 1],
+        margin: 0.02,
+        verdict,
+        ..Claim::default()
+    };
     let cost = |name: &str, length: usize, seconds: Option<f64>| Cost {
         contestant: name.into(),
         kind: CostKind::Update,
@@ -61,15 +72,27 @@ pub(super) fn example() -> Comparison {
             .to_vec(),
         differences: vec![Difference { what: "parameters".into(), values: vec!["100".into(), "120".into()] }],
         quality: [quality(names[0], [0.8, 0.9, 0.4, 0.1]), quality(names[1], [0.75, 0.75, 0.75, 0.7])].concat(),
-        significance: vec![Significance {
-            baseline: names[0].into(),
-            system: names[1].into(),
-            group: "all".into(),
-            metric: "sequence_accuracy".into(),
-            difference: Estimate { score: -0.05, low: -0.1, high: 0.02 },
-            p_value: 0.1,
-            is_significant: false,
-        }],
+        claims: vec![
+            Claim {
+                operands: names.map(String::from),
+                group: "all".into(),
+                p_value: Some(0.05),
+                p_corrected: Some(0.1),
+                ..claim(-0.05, Verdict::Undecided)
+            },
+            Claim {
+                kind: ClaimKind::Length,
+                group: names[0].into(),
+                operands: ["1-5", "6-10"].map(String::from),
+                ..claim(-0.5, Verdict::Different)
+            },
+            Claim {
+                kind: ClaimKind::Length,
+                group: names[1].into(),
+                operands: ["1-5", "6-10"].map(String::from),
+                ..claim(0.0, Verdict::Equivalent)
+            },
+        ],
         costs: vec![cost(names[0], 16, Some(0.01)), cost(names[0], 32, None), cost(names[1], 16, Some(0.02))],
         curves: vec![Curve {
             contestant: names[0].into(),
@@ -99,6 +122,27 @@ fn the_numbers_of_the_page_and_the_tables_are_those_of_the_data() {
         assert!(line.ends_with(&format!("{},{},{}", score.score, score.low, score.high)), "{line}");
     }
     assert!(quality.csv().contains("\"other & \"\"co\"\"\""), "quotes are doubled");
+    // A reader sees percentages; the file has fractions, and says so.
+    assert!(quality.columns.iter().any(|column| column == "sequence accuracy (%)"), "{:?}", quality.columns);
+    let csv = quality.csv();
+    assert!(csv.lines().next().unwrap().contains("sequence accuracy (fraction)"), "{csv}");
+    for table in &tables {
+        assert!(!table.csv().lines().next().unwrap().contains('%'), "{}", table.csv());
+    }
+}
+
+#[test]
+fn the_page_says_with_how_many_seeds_each_model_was_trained() {
+    let says = |seeds: [usize; 2], part: &str| {
+        let mut comparison = example();
+        for (contestant, n) in comparison.contestants.iter_mut().zip(seeds) {
+            contestant.seeds = (1..=n as u64).collect();
+        }
+        assert!(html::page(&comparison).render().contains(part), "{part}");
+    };
+    says([1, 1], "One seed each. ");
+    says([3, 3], "3 seeds each; scores are means over the seeds. ");
+    says([3, 1], "3 seeds of one &lt;b&gt;, one seed of other &amp; &quot;co&quot;; scores are means");
 }
 
 #[test]
@@ -156,9 +200,9 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     let text = findings(&comparison).join("\n");
     for part in [
         "one <b> 80.0 %, other & \"co\" 75.0 %",
-        "may be luck",
+        "one <b> before other & \"co\" may be luck (p = 0.100). A single seed: this is said of these runs",
         "one <b> gets worse with length",
-        "other & \"co\" holds with length",
+        "other & \"co\" is as good at any length within what training has seen",
         "20 words (2.0 times the longest): one <b> 10.0 %, other & \"co\" 70.0 %",
     ] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
@@ -169,11 +213,24 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
         let value = 1.0 - score.score;
         (score.score, score.low, score.high) = (value, value * 0.9, value * 1.05);
     });
-    turned.significance[0].is_significant = true;
+    turned.claims[0].verdict = Verdict::Different;
+    turned.claims[0].p_corrected = Some(0.0001);
+    turned.claims[0].n_seeds = [3, 3];
+    turned.claims[2].verdict = Verdict::Undecided;
     let text = findings(&turned).join("\n");
-    for part in ["other & \"co\" 25.0 %, one <b> 20.0 %", "is significant", "one <b> gets better with length"] {
+    for part in [
+        "other & \"co\" 25.0 %, one <b> 20.0 %",
+        "other & \"co\" is better than one <b> (p < 0.001).",
+        "one <b> gets better with length",
+        "other & \"co\" may or may not depend on length",
+    ] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     }
+    assert!(!text.contains("single seed"), "{text}");
+    turned.claims[0].verdict = Verdict::Equivalent;
+    assert!(findings(&turned).join("\n").contains("are equal within 2.0 %"));
+    (turned.claims[0].verdict, turned.claims[0].p_corrected) = (Verdict::Undecided, None);
+    assert!(findings(&turned).join("\n").contains("too few sentences to say"));
 }
 
 #[test]
@@ -181,7 +238,7 @@ fn where_less_is_better_the_least_is_first_and_a_rise_is_worse() {
     let mut errors = example();
     errors.metrics = vec!["per".into()];
     errors.quality.iter_mut().for_each(|row| row.scores[0].metric = "per".into());
-    errors.significance[0].metric = "per".into();
+    errors.claims.iter_mut().for_each(|claim| claim.metric = "per".into());
     let text = findings(&errors).join("\n");
     for part in ["(PER, less is better): other & \"co\" 75.0 %, one <b> 80.0 %", "one <b> gets better with length"] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");

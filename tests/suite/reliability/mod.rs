@@ -1,7 +1,7 @@
 //! Whatever happens to the terminal, the disk, the process or the files: nothing is lost, and nothing is silently wrong.
 //!
-//! What runs with every other test is a sample. `LOOKBACK_CAMPAIGN=200` makes every campaign that many times as long; the
-//! figures are in `docs/reliability.md`.
+//! What runs with every other test is a sample. `LOOKBACK_CAMPAIGN=20` makes every campaign twenty times as long; the figures are
+//! in `docs/reliability.md`.
 
 mod damage;
 mod disk;
@@ -10,6 +10,6 @@ mod shared;
 mod terminals;
 
 /// How many times as long the campaigns are.
-fn campaign() -> usize {
+pub fn campaign() -> usize {
     std::env::var("LOOKBACK_CAMPAIGN").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }

@@ -97,6 +97,28 @@ fn a_png_has_the_size_of_its_svg_and_is_not_empty() {
     assert!(png(&svg, 1000.0).unwrap_err().to_string().contains("choose one map with --layer and --head"));
 }
 
+/// Series whose colours come round again are told apart by dashes, in pictures too.
+#[test]
+fn a_dashed_line_is_dashed_in_a_picture() {
+    let n_inked = |dashes: &str| {
+        let svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"110\" height=\"10\">\
+             <path d=\"M0 0H110V10H0Z\" fill=\"#fff\"/><path d=\"M0 5H110\" stroke=\"#000\" stroke-width=\"2\"{dashes}/></svg>"
+        );
+        let (width, _, rows) = decoded(&png(&svg, 1.0).unwrap());
+        // Each row begins with the filter's byte and holds the difference to the row above; the line is in rows 4 and 5.
+        let bytes = rows.len() / 10;
+        let mut row = vec![0u8; bytes - 1];
+        for line in rows.chunks(bytes).take(5) {
+            assert_eq!(line[0], 2, "the filter is Up");
+            row.iter_mut().zip(&line[1..]).for_each(|(above, difference)| *above = above.wrapping_add(*difference));
+        }
+        row.chunks(row.len() / width as usize).filter(|pixel| pixel[0] < 128).count()
+    };
+    assert_eq!(n_inked(""), 110);
+    assert_eq!(n_inked(" stroke-dasharray=\"7 4\""), 70);
+}
+
 #[test]
 fn a_grid_has_every_matrix_and_labels_only_where_they_fit() {
     let words = words(100);

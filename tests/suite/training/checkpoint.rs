@@ -28,7 +28,7 @@ fn poison(folder: &Path) {
     let manifest = folder.join("manifest.json");
     let text = read(&manifest);
     assert!(text.contains(&hash(&bytes)), "the manifest lists the model's SHA-256");
-    fs::write(manifest, text.replace(&hash(&bytes), &hash(&poisoned))).unwrap();
+    fs::write(manifest, rechecked(&text.replace(&hash(&bytes), &hash(&poisoned)))).unwrap();
     fs::write(path, poisoned).unwrap();
 }
 

@@ -66,9 +66,10 @@ fn an_older_run_keeps_the_end_that_it_planned_for() {
         let old = serde_json::to_string_pretty(&old).unwrap();
         std::fs::write(folder.join("state.json"), &old).unwrap();
         let manifest = read(folder.join("manifest.json")).replace(&sha256(&state), &sha256(&old));
-        std::fs::write(folder.join("manifest.json"), manifest).unwrap();
+        std::fs::write(folder.join("manifest.json"), rechecked(&manifest)).unwrap();
     }
-    let environment = read(run.join("environment.json")).replace("\"format_version\": 3", "\"format_version\": 2");
+    let environment = read(run.join("environment.json")).replace("\"format_version\": 4", "\"format_version\": 2");
+    assert!(environment.contains("\"format_version\": 2"), "{environment}");
     std::fs::write(run.join("environment.json"), environment).unwrap();
     config.training.max_updates = 16;
     let outcome = train_in(&run, &config).unwrap();

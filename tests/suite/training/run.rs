@@ -180,6 +180,9 @@ fn a_new_run_starts_from_the_parameters_of_another_with_the_same_tokenizer() {
     copy_folder(&at("third"), &at("fifth"));
     succeed(dir.path(), &train("third"));
     assert_same_end(&at("second"), &at("third"), "with and without an end before the first checkpoint");
+    // Where it began is known for good, which a comparison has to say.
+    let environment = Run::open(&at("third")).unwrap().environment().unwrap();
+    assert_eq!(environment.init_from.as_deref(), Some("first"));
     // The same command again begins again, as nothing was learnt yet.
     succeed(dir.path(), &from_first("fourth"));
     assert_same_end(&at("second"), &at("fourth"), "with --init-from twice");

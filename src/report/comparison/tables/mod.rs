@@ -6,6 +6,7 @@ mod faults;
 use super::data::Comparison;
 use super::scale::short;
 use super::score::{metric_label, percent};
+use crate::scoring::Verdict;
 
 /// A table.
 #[derive(Clone, Debug, Default)]
@@ -71,7 +72,9 @@ impl Table {
             if is_plain { text.to_string() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
         };
         let line = |fields: Vec<String>| fields.join(",") + "\n";
-        let mut text = line(self.columns.iter().map(|name| field(name)).collect());
+        // Numbers stand in full here, and fractions as what they are: only a reader sees percentages.
+        let of_number = |name: &String| field(&name.replace("(%)", "(fraction)").replace("(% of ", "(fraction of "));
+        let mut text = line(self.columns.iter().map(of_number).collect());
         for row in &self.rows {
             text += &line(row.iter().map(|c| c.value.map_or_else(|| field(&c.text), |v| v.to_string())).collect());
         }
@@ -86,7 +89,7 @@ pub fn tables(comparison: &Comparison) -> Vec<Table> {
         fairness(comparison),
         trials(comparison),
         quality(comparison),
-        significance(comparison),
+        claims(comparison),
         faults::positions(comparison),
         faults::faults(comparison),
         costs::costs(comparison),
@@ -180,7 +183,7 @@ fn quality(comparison: &Comparison) -> Table {
             columns.push("deviation over seeds".into());
         }
     }
-    let about = "Low and high are the ends of the 95 % interval over resampled sentences.";
+    let about = "Low and high are the ends of the 95 % interval over sentences and, where there are several, seeds; Wilson's for fractions.";
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new("quality", "Quality by source length", about, &columns);
     for row in &comparison.quality {
@@ -204,23 +207,51 @@ fn quality(comparison: &Comparison) -> Table {
     table
 }
 
-fn significance(comparison: &Comparison) -> Table {
-    let columns = ["group", "score", "model", "against", "difference", "low", "high", "p", "significant"];
-    let about = "Paired bootstrap over the test sentences. p is one-sided; a difference counts as significant below 0.025, which \
-                 is 5 % for both directions. p-values are not corrected for the number of comparisons.";
-    let mut table = Table::new("significance", "Is the difference more than luck?", about, &columns);
-    for row in &comparison.significance {
-        let shown = |value: f64| Cell::number(format!("{:+.1}", percent(&row.metric, value)), value);
+fn claims(comparison: &Comparison) -> Table {
+    let columns = [
+        "on",
+        "score",
+        "first",
+        "second",
+        "second minus first",
+        "low",
+        "high",
+        "sentences",
+        "seeds",
+        "p",
+        "p corrected",
+        "verdict",
+        "family",
+    ];
+    let about = "Every statement about a difference. Its variance is that over test sentences (by resampling) and that over seeds; \
+                 p is two-sided, by Student's t with Welch's degrees of freedom, and corrected by Holm for all tests of its \
+                 family. Different: the corrected p is below 0.05. Equivalent: the 95 % interval lies within 1 point of BLEU \
+                 or chrF, or 2 points of a percentage. Undecided: neither. With a single seed a statement is about these runs.";
+    let mut table = Table::new("claims", "What is different, what is equal, and what cannot be said", about, &columns);
+    for claim in &comparison.claims {
+        let shown = |value: f64| Cell::number(format!("{:+.1}", percent(&claim.metric, value)), value);
+        let p = |p: f64| Cell::number(format!("{p:.3}"), p);
+        let [first, second] = &claim.operands;
+        let [one, other] = claim.n_seeds;
+        let verdict = match claim.verdict {
+            Verdict::Different => "different",
+            Verdict::Equivalent => "equivalent",
+            Verdict::Undecided => "undecided",
+        };
         table.rows.push(vec![
-            Cell::text(&row.group),
-            Cell::text(metric_label(&row.metric)),
-            Cell::text(&row.system),
-            Cell::text(&row.baseline),
-            shown(row.difference.score),
-            shown(row.difference.low),
-            shown(row.difference.high),
-            Cell::number(format!("{:.3}", row.p_value), row.p_value),
-            Cell::text(if row.is_significant { "yes" } else { "no" }),
+            Cell::text(&claim.group),
+            Cell::text(metric_label(&claim.metric)),
+            Cell::text(first),
+            Cell::text(second),
+            shown(claim.estimate),
+            shown(claim.low),
+            shown(claim.high),
+            Cell::count(claim.n_sentences),
+            Cell::text(if one == other { one.to_string() } else { format!("{one} and {other}") }),
+            Cell::maybe(claim.p_value, p),
+            Cell::maybe(claim.p_corrected, p),
+            Cell::text(verdict),
+            Cell::text(&claim.family),
         ]);
     }
     table
