@@ -13,6 +13,7 @@
 //! # References
 //! - Welch, "The Generalization of 'Student's' Problem when Several Different Population Variances are Involved", 1947
 //! - Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", 1927
+//! - Newcombe, "Interval Estimation for the Difference Between Independent Proportions", 1998
 //! - Bonett and Price, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on Paired Data", 2012
 //! - Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979
 
@@ -96,19 +97,23 @@ pub fn interval(estimate: f64, parts: &[Part]) -> [f64; 2] {
     [estimate - half, estimate + half]
 }
 
-/// An interval around a fraction of 1 over `n` sentences: Wilson's, with as many sentences as would have this variance. It has a
-/// width where all are right, too: 100 of 100 may be 97 of 100 next time.
+/// An interval around a fraction of 1 over `n` sentences, the first part of whose variance is that over sentences. It is Wilson's for
+/// as many sentences as would have that variance, so that it has a width where all are right, too: 100 of 100 may be 97 of 100 next
+/// time. What seeds add is added as squares of distances (Newcombe 1998), with Student's factor for so many seeds.
 pub fn interval_of_fraction(fraction: f64, n: usize, parts: &[Part]) -> [f64; 2] {
-    let Part { variance, freedom } = total(parts);
+    let Some((sentences, seeds)) = parts.split_first() else { return [0.0, 1.0] };
     let own = fraction * (1.0 - fraction);
-    let n = if own > 0.0 && variance > 0.0 { own / variance } else { n.max(1) as f64 };
-    let t = quantile(freedom);
+    let is_spread = own > 0.0 && sentences.variance > 0.0;
+    let n = if is_spread { own / sentences.variance } else { n.max(1) as f64 };
+    let t = quantile(sentences.freedom);
     let scale = 1.0 + t * t / n;
     let centre = (fraction + t * t / (2.0 * n)) / scale;
     let half = t * (own / n + t * t / (4.0 * n * n)).sqrt() / scale;
+    let of_seeds: f64 = seeds.iter().map(|part| quantile(part.freedom).powi(2) * part.variance).sum();
+    let distance = |end: f64| ((fraction - end).powi(2) + of_seeds).sqrt();
     // All or none is within, whatever rounding makes of it.
-    let low = if fraction <= 0.0 { 0.0 } else { (centre - half).max(0.0) };
-    let high = if fraction >= 1.0 { 1.0 } else { (centre + half).min(1.0) };
+    let low = if fraction <= 0.0 { 0.0 } else { (fraction - distance(centre - half)).max(0.0) };
+    let high = if fraction >= 1.0 { 1.0 } else { (fraction + distance(centre + half)).min(1.0) };
     [low, high]
 }
 

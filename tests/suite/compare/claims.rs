@@ -74,6 +74,22 @@ fn an_interval_of_a_fraction_is_wilson_s() {
 }
 
 #[test]
+fn seeds_widen_an_interval_of_a_fraction_by_what_they_differ() {
+    let sentences = |fraction: f64| Part::of_sentences(fraction * (1.0 - fraction) / 100.0, 100);
+    let none = interval_of_fraction(0.0, 100, &[sentences(0.0)]);
+    // Three seeds of which each fails everywhere say no less than one.
+    let of_seeds = Part::of_seeds(&[0.0; 3]).unwrap();
+    assert_eq!(interval_of_fraction(0.0, 100, &[sentences(0.0), of_seeds]), none);
+    assert!(none[0] == 0.0 && (0.03..0.05).contains(&none[1]), "{none:?}");
+    // 94, 95 and 96 %: Student's factor for two degrees of freedom is 4.303, and the standard error 0.577 points.
+    let alone = interval_of_fraction(0.95, 100, &[sentences(0.95)]);
+    let wide = interval_of_fraction(0.95, 100, &[sentences(0.95), Part::of_seeds(&[0.94, 0.95, 0.96]).unwrap()]);
+    let more = 4.3027 * 0.01 / 3f64.sqrt();
+    assert_near(&[0.95 - wide[0]], &[((0.95 - alone[0]).powi(2) + more * more).sqrt()], 1e-5);
+    assert_near(&[wide[1] - 0.95], &[((alone[1] - 0.95).powi(2) + more * more).sqrt()], 1e-5);
+}
+
+#[test]
 fn corrected_p_values_are_holm_s() {
     for Holm { p_values, corrected } in golden().holm {
         let found = holm(&p_values.iter().copied().map(Some).collect::<Vec<_>>());
