@@ -1,7 +1,7 @@
 //! Checkpoints: folders that are either whole or not there.
 //!
 //! A checkpoint has a manifest with the SHA-256 of every file, and of those beside the checkpoints that its parameters mean
-//! nothing without; [`files`] lets it appear in one step.
+//! nothing without; it appears in one step.
 
 use super::format::{FORMAT_VERSION, upgrade_weights};
 use super::manifest::{MANIFEST, Manifest, hash, read};

@@ -2,7 +2,7 @@
 //!
 //! A driver may end the process at the first kernel, or compute something else than was asked for, and training would not notice.
 //! So the first time that this machine meets an adapter with its driver, a child process ([`child`]) computes forward, backward
-//! and one update of two small models there and on flex ([`work`]). What agrees is remembered ([`record`]) and never checked
+//! and one update of two small models there and on flex ([`work`]). What agrees is remembered and never checked
 //! again; what does not is refused, with what was seen.
 
 pub mod child;

@@ -110,7 +110,7 @@ fn with_length(comparison: &Comparison, name: &str) -> Option<String> {
         Verdict::Different if is_better(metric, long.score, short.score) => "gets better with length",
         Verdict::Different => "gets worse with length",
         Verdict::Equivalent => "is as good at any length",
-        Verdict::Undecided => "may or may not depend on length",
+        Verdict::Undecided => "shows no clear change with length",
     };
     Some(format!(
         "{name} {verb} within what training has seen: {} at {} {}, {} at {}.",
