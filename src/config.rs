@@ -236,7 +236,7 @@ impl Config {
         self.model.validate()?;
         self.training.validate()?;
         if self.training.scheduled_sampling != ScheduledSampling::default()
-            && matches!(self.model, ModelConfig::Transformer(_))
+            && !matches!(self.model, ModelConfig::Rnn(_))
         {
             let message = "is for recurrent decoders: a Transformer reads all target words at once and has no last word of its own";
             return Err(Error::config("training.scheduled_sampling", message));

@@ -28,6 +28,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[derive(Deserialize)]
 #[serde(untagged)]
+// One exists at a time.
+#[allow(clippy::large_enum_variant)]
 enum Case {
     Made { model: ModelConfig, vocabulary: usize, shared: bool, source: Vec<Vec<u32>>, target: Vec<Vec<u32>> },
     Trained { run: PathBuf, text: Vec<String> },

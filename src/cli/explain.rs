@@ -208,7 +208,7 @@ fn unknown_words(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
 
 /// What standard output can show: colours on a terminal unless `NO_COLOR` forbids them or `CLICOLOR_FORCE` asks for them
 /// anywhere.
-fn look() -> Look {
+pub(super) fn look() -> Look {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_terminal = std::io::stdout().is_terminal();
     let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

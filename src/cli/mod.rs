@@ -1,5 +1,6 @@
 //! The command line: one file for each command and its arguments, and what they share.
 
+mod attend;
 mod compare;
 mod completions;
 mod config;
@@ -65,6 +66,8 @@ enum Command {
     Evaluate(evaluate::EvaluateArgs),
     /// Walk through the decoding of a sentence, with the model's own numbers.
     Explain(explain::ExplainArgs),
+    /// Compute one attention by hand: query, keys, scores, weights, context.
+    Attend(attend::AttendArgs),
     /// Train, measure and compare models on long sequences, in one report.
     Compare(compare::CompareArgs),
     /// Measure one cell of a comparison's table of costs.
@@ -114,6 +117,7 @@ impl Cli {
             Command::Translate(args) => translate::run(args),
             Command::Evaluate(args) => evaluate::run(args),
             Command::Explain(args) => explain::run(args),
+            Command::Attend(args) => attend::run(args),
             Command::Compare(args) => compare::run(args),
             Command::CompareCell(args) => compare::cell(args),
             Command::Inspect(command) => inspect::run(command),

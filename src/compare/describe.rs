@@ -2,7 +2,8 @@
 
 use crate::config::DataConfig;
 use crate::decoding::DecodingConfig;
-use crate::models::ModelConfig;
+use crate::layers::mixer::Mixers;
+use crate::models::{ModelConfig, TransformerConfig};
 
 /// What is learnt.
 pub(super) fn task_name(data: &DataConfig) -> String {
@@ -41,7 +42,10 @@ pub(super) fn family(model: &ModelConfig) -> &'static str {
     match model {
         ModelConfig::Rnn(config) if config.attention.alignment().is_none() => "recurrent",
         ModelConfig::Rnn(_) => "recurrent with attention",
-        ModelConfig::Transformer(_) => "transformer",
+        ModelConfig::Transformer(config) if config.has_attention_alone() => "transformer",
+        ModelConfig::Transformer(_) => "transformer with recurrences",
+        ModelConfig::DecoderOnly(config) if config.has_attention_alone() => "decoder-only",
+        ModelConfig::DecoderOnly(_) => "decoder-only with recurrences",
     }
 }
 
@@ -61,13 +65,41 @@ pub(super) fn model_words(model: &ModelConfig) -> String {
             format!("{} x {} {}, {attention}", config.n_layers, config.d_hidden, cell.as_str().unwrap_or_default())
         }
         ModelConfig::Transformer(config) => format!(
-            "{} + {} layers of {}, {} heads, {} positions",
+            "{} + {} layers of {}{}, {} heads, {} positions",
             config.n_encoder_layers,
             config.n_decoder_layers,
             config.d_model,
+            mixers(config),
             config.n_heads,
             kind(&config.positions)
         ),
+        ModelConfig::DecoderOnly(config) => format!(
+            "decoder-only, {} layers of {}{} ({}), {} heads, {} positions",
+            config.n_layers,
+            config.d_model,
+            if config.share_layers { ", shared" } else { "" },
+            names(&config.mixer),
+            config.n_heads,
+            kind(&config.positions)
+        ),
+    }
+}
+
+/// The kinds of mixer, in turn.
+fn names(mixers: &Mixers) -> String {
+    mixers.all().iter().map(kind).collect::<Vec<_>>().join(", ")
+}
+
+/// What mixes, where it is not attention alone.
+fn mixers(config: &TransformerConfig) -> String {
+    let shared = if config.share_layers { ", shared" } else { "" };
+    if config.has_attention_alone() {
+        return shared.into();
+    }
+    let (encoder, decoder) = (names(config.encoder_mixers()), names(config.decoder_mixers()));
+    match encoder == decoder {
+        true => format!("{shared} ({encoder})"),
+        false => format!("{shared} ({encoder}; {decoder})"),
     }
 }
 

@@ -195,6 +195,10 @@ fn longest_of(task: &TaskConfig) -> Option<usize> {
     match task {
         TaskConfig::Copy(c) | TaskConfig::Reverse(c) | TaskConfig::Sort(c) => Some(c.max_len),
         TaskConfig::Recall(c) => Some(c.max_len),
+        TaskConfig::SelectiveCopy(c) => Some(c.max_len),
+        TaskConfig::Parity(c) => Some(c.max_len),
+        TaskConfig::Arithmetic(c) => Some(c.max_len),
+        TaskConfig::Depth(c) => Some(c.max_len),
         TaskConfig::Numbers(c) => Some(c.max_len),
         TaskConfig::Dates(_) => None,
     }

@@ -11,7 +11,6 @@ use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::{Split, random};
 use crate::error::Result;
-use crate::models::ModelConfig;
 use crate::notice;
 use crate::report::comparison::Trial;
 use crate::training::{Run, dataset, validate};
@@ -47,18 +46,12 @@ pub fn candidate(seed: u64, trial: usize) -> (f64, f64) {
 /// Sets both in a config.
 pub fn set(config: &mut Config, (rate, dropout): (f64, f64)) {
     config.training.learning_rate = rate;
-    match &mut config.model {
-        ModelConfig::Rnn(model) => model.dropout_rate = dropout,
-        ModelConfig::Transformer(model) => model.dropout_rate = dropout,
-    }
+    *config.model.dropout_rate_mut() = dropout;
 }
 
 /// Dropout of a model.
 pub fn dropout_of(config: &Config) -> f64 {
-    match &config.model {
-        ModelConfig::Rnn(model) => model.dropout_rate,
-        ModelConfig::Transformer(model) => model.dropout_rate,
-    }
+    config.model.dropout_rate()
 }
 
 /// Updates of a trial.

@@ -104,17 +104,27 @@ fn widened(model: &ModelConfig, steps: usize) -> ModelConfig {
             config.d_feed_forward = (config.d_feed_forward * width).div_ceil(config.d_model);
             config.d_model = width;
         }
+        ModelConfig::DecoderOnly(config) => {
+            let width = steps * 2 * config.n_heads;
+            config.d_feed_forward = (config.d_feed_forward * width).div_ceil(config.d_model);
+            config.d_model = width;
+        }
     }
     model
 }
 
-/// The model itself, and a Transformer with its inner width moved too, for widths whose steps are large.
+/// The model itself, and one with feed-forward networks with their inner width moved too, for widths whose steps are large.
 fn adjusted(model: &ModelConfig) -> Vec<ModelConfig> {
-    let ModelConfig::Transformer(config) = model else { return vec![model.clone()] };
-    let inner = |part: f64| {
-        let mut config = config.clone();
-        config.d_feed_forward = ((config.d_feed_forward as f64 * part).round() as usize).max(1);
-        ModelConfig::Transformer(config)
+    let moved = |part: f64| {
+        let mut model = model.clone();
+        let d_feed_forward = match &mut model {
+            ModelConfig::Rnn(_) => return None,
+            ModelConfig::Transformer(config) => &mut config.d_feed_forward,
+            ModelConfig::DecoderOnly(config) => &mut config.d_feed_forward,
+        };
+        *d_feed_forward = ((*d_feed_forward as f64 * part).round() as usize).max(1);
+        Some(model)
     };
-    [1.0, 0.9, 1.1, 0.8, 1.2, 0.7, 1.3, 0.5, 1.5].map(inner).to_vec()
+    let parts = [0.9, 1.1, 0.8, 1.2, 0.7, 1.3, 0.5, 1.5];
+    [model.clone()].into_iter().chain(parts.into_iter().filter_map(moved)).collect()
 }

@@ -96,4 +96,22 @@ impl Rng {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }
     }
+
+    /// `n` different numbers below `bound`, every selection and order equally likely (Floyd's algorithm, then a shuffle).
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn distinct(&mut self, n: usize, bound: usize) -> Vec<usize> {
+        assert!(n <= bound, "there are no {n} different numbers below {bound}");
+        let mut chosen = std::collections::BTreeSet::new();
+        for top in bound - n..bound {
+            let candidate = self.between(0, top);
+            if !chosen.insert(candidate) {
+                chosen.insert(top);
+            }
+        }
+        let mut chosen: Vec<usize> = chosen.into_iter().collect();
+        self.shuffle(&mut chosen);
+        chosen
+    }
 }

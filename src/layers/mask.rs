@@ -3,7 +3,7 @@
 //! Hiding a position adds [`HIDDEN`] to its score, so that its weight is exactly zero after the softmax. A row in which
 //! every position is hidden would become uniform; such rows are set to zero, weight and gradient.
 
-use burn::tensor::{Bool, Device, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use std::sync::{Arc, OnceLock};
 
 /// The score added to a hidden position: far below any real score, and finite, so that no row becomes NaN.
@@ -85,6 +85,39 @@ impl Mask {
         Self { causal: Some(Arc::new(causal)), ..Self::none() }
     }
 
+    /// The mask of the first positions of rows that begin in the columns `starts` and end in the same: what is before a row's
+    /// beginning is hidden, and the future too unless the row `sees_all` of itself. Places before the beginning see
+    /// themselves, so that none of them is without a number.
+    pub fn right_aligned(starts: &[usize], len: usize, sees_all: bool, device: &Device) -> Self {
+        let shape = [starts.len(), 1, len, len];
+        let is_hidden =
+            |start: usize, query: usize, key: usize| query != key && (key < start || !sees_all && key > query);
+        let rows = starts.iter().flat_map(|start| (0..len * len).map(move |i| is_hidden(*start, i / len, i % len)));
+        let hidden = Some(Hidden::new(rows.collect(), shape, device));
+        Self { hidden, ..Self::none() }
+    }
+
+    /// Hides the future, but not from the first `lengths` positions of each row what lies among them.
+    pub fn prefix(lengths: &[usize], len: usize, device: &Device) -> Self {
+        let is_hidden = |length: usize, query: usize, key: usize| key > query && key >= length;
+        let rows = lengths.iter().flat_map(|n| (0..len * len).map(move |i| is_hidden(*n, i / len, i % len)));
+        let hidden = Some(Hidden::new(rows.collect(), [lengths.len(), 1, len, len], device));
+        Self { hidden, ..Self::none() }
+    }
+
+    /// Hides the columns before the beginning of each row.
+    ///
+    /// # Shapes
+    /// - starts: `[rows]`
+    pub fn before(starts: &Tensor<1, Int>, key_len: usize) -> Self {
+        let [rows] = starts.dims();
+        let device = starts.device();
+        let columns = Tensor::<1, Int>::arange(0..key_len as i64, &device).unsqueeze::<2>();
+        let places = columns.lower(starts.clone().unsqueeze_dim::<2>(1)).reshape([rows, 1, 1, key_len]);
+        let bias = places.clone().float().mul_scalar(HIDDEN);
+        Self { hidden: Some(Hidden { places, bias }), ..Self::none() }
+    }
+
     fn any_hidden(&self) -> Option<&Hidden> {
         self.causal.as_ref().map(|causal| causal.hidden()).or(self.hidden.as_ref())
     }
@@ -132,7 +165,7 @@ impl Mask {
     }
 
     /// The mask of the sentences `rows`, in that order.
-    pub fn select(&self, rows: &Tensor<1, burn::tensor::Int>) -> Self {
+    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
         if self.is_causal() {
             return self.clone();
         }

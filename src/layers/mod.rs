@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`attention`] | Bahdanau 2015, Vaswani 2017, Shazeer 2019, Ainslie 2023 |
 //! | [`recurrent`] | Elman 1990, Hochreiter 1997, Cho 2014 |
+//! | [`mixer`] | Katharopoulos 2020, Kim 2019, Feng 2024, De 2024, Yang 2023 to 2025 |
 //! | [`position`] | Vaswani 2017, Gehring 2017, Shaw 2018, Raffel 2020, Su 2021, Press 2022 |
 //! | [`norm`] | Ba 2016, Zhang 2019 |
 //! | [`feed_forward`] | Vaswani 2017, Hendrycks 2016, Shazeer 2020 |
@@ -18,6 +19,7 @@ pub mod feed_forward;
 pub mod fused;
 pub mod init;
 pub mod mask;
+pub mod mixer;
 pub mod norm;
 pub mod pass;
 pub mod position;

@@ -188,6 +188,19 @@ impl<'a> Pass<'a> {
         trace.entries.push(TraceEntry { name, shape, values });
     }
 
+    /// How many entries the trace has, if there is one.
+    pub fn n_recorded(&self) -> usize {
+        self.trace.as_ref().map_or(0, |trace| trace.entries.len())
+    }
+
+    /// Puts what `change` makes of the entries since `from` in their place.
+    pub fn rework(&mut self, from: usize, change: impl FnOnce(Vec<TraceEntry>) -> Vec<TraceEntry>) {
+        if let Some(trace) = &mut self.trace {
+            let entries = trace.entries.split_off(from);
+            trace.entries.extend(change(entries));
+        }
+    }
+
     /// Sets elements to zero with probability `rate` and scales the others by `1 / (1 - rate)`, in training passes only.
     ///
     /// burn's `Dropout` draws its numbers on one thread from a generator whose state cannot be saved; this one uses all cores

@@ -1,8 +1,10 @@
-//! Encoder-decoder models behind one trait.
+//! Models that write a target for a source, behind one trait.
 //!
 //! [`Seq2Seq`] is the seam of the project: training, decoding, scoring and explaining know this trait and no model. Its law,
 //! tested for every model: stepping = forward, cached = uncached, batched = single.
 
+mod block;
+pub mod decoder_only;
 mod ensemble;
 mod int8;
 pub mod readout;
@@ -10,6 +12,7 @@ pub mod rnn;
 pub mod transformer;
 pub mod weights;
 
+pub use decoder_only::{DecoderOnlyConfig, DecoderOnlyModel};
 pub use ensemble::Ensemble;
 pub use int8::Int8Model;
 pub use readout::Scores;
@@ -100,6 +103,8 @@ pub enum ModelConfig {
     Rnn(RnnConfig),
     /// A Transformer.
     Transformer(TransformerConfig),
+    /// A stack of layers over source and target as one sequence.
+    DecoderOnly(DecoderOnlyConfig),
 }
 
 /// The sizes of the two vocabularies, and whether they are one.
@@ -130,6 +135,8 @@ pub enum Model {
     Rnn(RnnModel),
     /// A Transformer.
     Transformer(TransformerModel),
+    /// A stack of layers over source and target as one sequence.
+    DecoderOnly(DecoderOnlyModel),
 }
 
 impl ModelConfig {
@@ -138,6 +145,34 @@ impl ModelConfig {
         match self {
             Self::Rnn(config) => config.validate(),
             Self::Transformer(config) => config.validate(),
+            Self::DecoderOnly(config) => config.validate(),
+        }
+    }
+
+    /// Width of the vectors between layers.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Rnn(config) => config.d_hidden,
+            Self::Transformer(config) => config.d_model,
+            Self::DecoderOnly(config) => config.d_model,
+        }
+    }
+
+    /// The probability of dropping that stands for all others.
+    pub fn dropout_rate(&self) -> f64 {
+        match self {
+            Self::Rnn(config) => config.dropout_rate,
+            Self::Transformer(config) => config.dropout_rate,
+            Self::DecoderOnly(config) => config.dropout_rate,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn dropout_rate_mut(&mut self) -> &mut f64 {
+        match self {
+            Self::Rnn(config) => &mut config.dropout_rate,
+            Self::Transformer(config) => &mut config.dropout_rate,
+            Self::DecoderOnly(config) => &mut config.dropout_rate,
         }
     }
 
@@ -156,6 +191,7 @@ impl ModelConfig {
         Ok(match self {
             Self::Rnn(config) => Model::Rnn(config.init(vocabularies, init)?),
             Self::Transformer(config) => Model::Transformer(config.init(vocabularies, init)?),
+            Self::DecoderOnly(config) => Model::DecoderOnly(config.init(vocabularies, init)?),
         })
     }
 }
@@ -169,6 +205,8 @@ pub enum Memory {
     Rnn(rnn::RnnMemory),
     /// Of a Transformer.
     Transformer(transformer::TransformerMemory),
+    /// Of a decoder-only model.
+    DecoderOnly(decoder_only::DecoderOnlyMemory),
 }
 
 /// The state of [`Model`].
@@ -180,6 +218,8 @@ pub enum State {
     Rnn(rnn::RnnState),
     /// Of a Transformer.
     Transformer(transformer::TransformerState),
+    /// Of a decoder-only model.
+    DecoderOnly(decoder_only::DecoderOnlyState),
 }
 
 impl Rows for Memory {
@@ -187,6 +227,7 @@ impl Rows for Memory {
         match self {
             Self::Rnn(memory) => Self::Rnn(memory.select(rows)),
             Self::Transformer(memory) => Self::Transformer(memory.select(rows)),
+            Self::DecoderOnly(memory) => Self::DecoderOnly(memory.select(rows)),
         }
     }
 }
@@ -196,6 +237,7 @@ impl Rows for State {
         match self {
             Self::Rnn(state) => Self::Rnn(state.select(rows)),
             Self::Transformer(state) => Self::Transformer(state.select(rows)),
+            Self::DecoderOnly(state) => Self::DecoderOnly(state.select(rows)),
         }
     }
 }
@@ -208,6 +250,7 @@ impl Seq2Seq for Model {
         match self {
             Self::Rnn(model) => Memory::Rnn(model.encode(source, pass)),
             Self::Transformer(model) => Memory::Transformer(model.encode(source, pass)),
+            Self::DecoderOnly(model) => Memory::DecoderOnly(model.encode(source, pass)),
         }
     }
 
@@ -215,6 +258,7 @@ impl Seq2Seq for Model {
         match (self, memory) {
             (Self::Rnn(model), Memory::Rnn(memory)) => State::Rnn(model.start(memory, n_beams)),
             (Self::Transformer(model), Memory::Transformer(memory)) => State::Transformer(model.start(memory, n_beams)),
+            (Self::DecoderOnly(model), Memory::DecoderOnly(memory)) => State::DecoderOnly(model.start(memory, n_beams)),
             _ => unreachable!("a memory belongs to the model that made it"),
         }
     }
@@ -229,6 +273,10 @@ impl Seq2Seq for Model {
                 let (logits, state) = model.step(previous, state, memory, pass);
                 (logits, State::Transformer(state))
             }
+            (Self::DecoderOnly(model), State::DecoderOnly(state), Memory::DecoderOnly(memory)) => {
+                let (logits, state) = model.step(previous, state, memory, pass);
+                (logits, State::DecoderOnly(state))
+            }
             _ => unreachable!("a state belongs to the model that made it"),
         }
     }
@@ -237,6 +285,7 @@ impl Seq2Seq for Model {
         match self {
             Self::Rnn(model) => model.forward(source, target_input, pass),
             Self::Transformer(model) => model.forward(source, target_input, pass),
+            Self::DecoderOnly(model) => model.forward(source, target_input, pass),
         }
     }
 
@@ -244,6 +293,7 @@ impl Seq2Seq for Model {
         match self {
             Self::Rnn(model) => model.limits(),
             Self::Transformer(model) => model.limits(),
+            Self::DecoderOnly(model) => model.limits(),
         }
     }
 
@@ -251,6 +301,7 @@ impl Seq2Seq for Model {
         match self {
             Self::Rnn(model) => model.device(),
             Self::Transformer(model) => model.device(),
+            Self::DecoderOnly(model) => model.device(),
         }
     }
 }
@@ -261,6 +312,7 @@ impl Model {
         match self {
             Self::Rnn(model) => model.has_tied_output(),
             Self::Transformer(model) => model.has_tied_output(),
+            Self::DecoderOnly(model) => model.has_tied_output(),
         }
     }
 
@@ -269,6 +321,7 @@ impl Model {
         match self {
             Self::Rnn(model) => model.scores(&batch.source, &batch.target_input, pass),
             Self::Transformer(model) => model.scores(&batch.source, &batch.target_input, pass),
+            Self::DecoderOnly(model) => model.scores(&batch.source, &batch.target_input, pass),
         }
     }
 

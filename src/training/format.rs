@@ -37,11 +37,14 @@ pub(super) fn check_seal(text: &str) -> Result<bool, String> {
 }
 
 /// Keys that came after format 1, each with a default that does what versions before it did.
-const ADDED: [&str; 8] = [
+const ADDED: [&str; 11] = [
+    "data.task.asks_all",
     "data.several_references",
     "model.attention.window",
+    "model.mixer",
     "model.norm",
     "model.residual",
+    "model.share_layers",
     "training.fused",
     "training.scheduled_sampling",
     "decoding.early_stopping",

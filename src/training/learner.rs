@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::data::batch::{Batch, Example, plan_epoch};
 use crate::data::{Sentence, Tokenizers, UNK};
 use crate::error::{Error, Result};
-use crate::models::{Model, ModelConfig, weights};
+use crate::models::{Model, weights};
 use crate::notice;
 use crate::pool::in_pool;
 use burn::module::Module;
@@ -214,10 +214,7 @@ impl Trainer {
             // Until the speed of updates is known the end is far away.
             horizon: self.state.horizon.unwrap_or(u64::MAX),
             final_fraction: training.final_fraction,
-            d_model: match &self.config.model {
-                ModelConfig::Rnn(config) => config.d_hidden,
-                ModelConfig::Transformer(config) => config.d_model,
-            },
+            d_model: self.config.model.width(),
         }
     }
 

@@ -182,7 +182,7 @@ def grouped_shapes(d: int, d_key_value: int, is_cross: bool) -> dict:
     return packed | linear_shapes("output", d, d)
 
 
-def attend(p: dict, heads: tuple[int, int], x, memory, hidden, scheme=None, table=None, other=False) -> torch.Tensor:
+def attend(p: dict, heads: tuple[int, int], x, memory, hidden, scheme=None, table=None, other=False, causal=None) -> torch.Tensor:
     """Multi-head attention; `heads` are those of queries and of keys; `hidden` is [batch or 1, 1, query_len or 1, key_len].
 
     With `other`, by the second program."""
@@ -195,7 +195,7 @@ def attend(p: dict, heads: tuple[int, int], x, memory, hidden, scheme=None, tabl
         query, (key, value) = linear(x, p, "query"), linear(memory, p, "key_value").split(d_kv, dim=2)
     query, key, value = split(query, n_heads), split(key, n_kv), split(value, n_kv)
     kind = scheme["kind"] if scheme else "none"
-    causal = hidden.shape[2] > 1
+    causal = hidden.shape[2] > 1 if causal is None else causal
     if kind == "rotary":
         if other:
             query, key = (rotated_by_matrices(one, 0, scheme["base"]) for one in (query, key))

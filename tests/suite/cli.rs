@@ -1,5 +1,6 @@
 //! The program: results on standard output, everything else on standard error, exit codes, and what bad input gets.
 
+mod attend;
 mod bad_input;
 mod evaluate;
 mod explain;

@@ -177,17 +177,20 @@ impl Bench<'_> {
 /// One rate for all that is dropped: it takes as long whatever the rate is.
 fn unify_dropout(model: &mut ModelConfig) {
     let unified = |rate: f64| if rate > 0.0 { 0.1 } else { 0.0 };
-    match model {
-        ModelConfig::Rnn(config) => config.dropout_rate = unified(config.dropout_rate),
+    let rate = model.dropout_rate_mut();
+    *rate = unified(*rate);
+    let others = match model {
+        ModelConfig::Rnn(_) => return,
         ModelConfig::Transformer(config) => {
             config.embedding_dropout_rate = Some(unified(config.embedding_dropout_rate()));
-            for rate in
-                [&mut config.dropout_rate, &mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
-            {
-                *rate = unified(*rate);
-            }
+            [&mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
         }
-    }
+        ModelConfig::DecoderOnly(config) => {
+            config.embedding_dropout_rate = Some(unified(config.embedding_dropout_rate()));
+            [&mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
+        }
+    };
+    others.into_iter().for_each(|rate| *rate = unified(*rate));
 }
 
 /// What to say of contestants that were not measured themselves; nothing where all were.

@@ -72,9 +72,11 @@ pub fn needed(task: &TaskConfig, source: &[&str], n: usize, t: usize) -> Option<
         TaskConfig::Copy(_) => (n == source.len()).then_some(t),
         TaskConfig::Reverse(_) => (n == source.len()).then(|| n - 1 - t),
         TaskConfig::Recall(_) => {
-            let key = source.last()?;
-            let place = source[..source.len() - 1].iter().step_by(2).position(|word| word == key)?;
-            (n == 1).then_some(2 * place + 1)
+            let question = source.iter().position(|word| *word == "?")?;
+            let asked = &source[question + 1..];
+            let key = asked.get(t).filter(|_| n == asked.len())?;
+            let place = source[..question].iter().step_by(2).position(|word| word == key)?;
+            Some(2 * place + 1)
         }
         _ => None,
     }

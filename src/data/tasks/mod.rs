@@ -5,12 +5,16 @@
 //! seed and the lengths, so no validation or test source is ever trained on, also across two differently configured
 //! tasks.
 
+mod arithmetic;
 mod copy;
 mod dates;
+mod depth;
 mod french;
 mod numbers;
+mod parity;
 mod recall;
 mod reverse;
+mod selective_copy;
 mod sort;
 mod symbols;
 
@@ -19,10 +23,14 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use arithmetic::ArithmeticConfig;
 pub use dates::DatesConfig;
+pub use depth::DepthConfig;
 pub use french::{Spelling, french};
 pub use numbers::{NumbersConfig, english};
+pub use parity::ParityConfig;
 pub use recall::RecallConfig;
+pub use selective_copy::SelectiveCopyConfig;
 pub use symbols::SymbolsConfig;
 
 use super::{Pair, Split, random};
@@ -45,8 +53,16 @@ pub enum TaskConfig {
     Reverse(SymbolsConfig),
     /// Write the symbols of the source in ascending order: `c a b` gives `a b c`.
     Sort(SymbolsConfig),
-    /// Key-value pairs, then a key; answer its value: `a 3 c 7 ? c` gives `7`.
+    /// Key-value pairs, then one key or all of them; answer their values: `a 3 c 7 ? c` gives `7`.
     Recall(RecallConfig),
+    /// Write the symbols among the blanks: `. c . a . b` gives `c a b`.
+    SelectiveCopy(SelectiveCopyConfig),
+    /// Whether the number of ones is odd: `1 0 1 1` gives `odd`.
+    Parity(ParityConfig),
+    /// A sum modulo a small number: `3 + 4 * 2` gives `1`.
+    Arithmetic(ArithmeticConfig),
+    /// How many brackets are open after each: `( ( ) (` gives `1 2 1 2`.
+    Depth(DepthConfig),
     /// Dates as people write them into ISO 8601: `March 5th, 2024` gives `2024-03-05`.
     Dates(DatesConfig),
     /// English number words into French ones: `twenty-one` gives `vingt-et-un`.
@@ -55,11 +71,15 @@ pub enum TaskConfig {
 
 impl TaskConfig {
     /// Every task's name and one line about it, in the order in which they are listed.
-    pub const TASKS: [(&'static str, &'static str); 6] = [
+    pub const TASKS: [(&'static str, &'static str); 10] = [
         ("copy", "write the source again: `c a b` gives `c a b`"),
         ("reverse", "write the source backwards: `c a b` gives `b a c`"),
         ("sort", "write the symbols in ascending order: `c a b` gives `a b c`"),
         ("recall", "associative recall, answer the value of the asked key: `a 3 c 7 ? c` gives `7`"),
+        ("selective-copy", "write the symbols among the blanks: `. c . a . b` gives `c a b`"),
+        ("parity", "whether the number of ones is odd: `1 0 1 1` gives `odd`"),
+        ("arithmetic", "a sum modulo a small number: `3 + 4 * 2` gives `1`"),
+        ("depth", "how many brackets are open after each: `( ( ) (` gives `1 2 1 2`"),
         ("dates", "dates as people write them into ISO 8601: `March 5th, 2024` gives `2024-03-05`"),
         ("numbers", "English number words into French ones: `twenty-one` gives `vingt-et-un`"),
     ];
@@ -75,6 +95,10 @@ impl TaskConfig {
             "reverse" => Self::Reverse(SymbolsConfig::default()),
             "sort" => Self::Sort(SymbolsConfig::default()),
             "recall" => Self::Recall(RecallConfig::default()),
+            "selective-copy" => Self::SelectiveCopy(SelectiveCopyConfig::default()),
+            "parity" => Self::Parity(ParityConfig::default()),
+            "arithmetic" => Self::Arithmetic(ArithmeticConfig::default()),
+            "depth" => Self::Depth(DepthConfig::default()),
             "dates" => Self::Dates(DatesConfig::default()),
             "numbers" => Self::Numbers(NumbersConfig::default()),
             _ => {
@@ -91,6 +115,10 @@ impl TaskConfig {
             Self::Reverse(_) => "reverse",
             Self::Sort(_) => "sort",
             Self::Recall(_) => "recall",
+            Self::SelectiveCopy(_) => "selective-copy",
+            Self::Parity(_) => "parity",
+            Self::Arithmetic(_) => "arithmetic",
+            Self::Depth(_) => "depth",
             Self::Dates(_) => "dates",
             Self::Numbers(_) => "numbers",
         }
@@ -105,6 +133,10 @@ impl TaskConfig {
         let (min, max) = match self {
             Self::Copy(c) | Self::Reverse(c) | Self::Sort(c) => (&mut c.min_len, &mut c.max_len),
             Self::Recall(c) => (&mut c.min_len, &mut c.max_len),
+            Self::SelectiveCopy(c) => (&mut c.min_len, &mut c.max_len),
+            Self::Parity(c) => (&mut c.min_len, &mut c.max_len),
+            Self::Arithmetic(c) => (&mut c.min_len, &mut c.max_len),
+            Self::Depth(c) => (&mut c.min_len, &mut c.max_len),
             Self::Numbers(c) => (&mut c.min_len, &mut c.max_len),
             Self::Dates(_) if min_len.is_none() && max_len.is_none() => return Ok(()),
             Self::Dates(_) => {
@@ -127,6 +159,10 @@ impl TaskConfig {
         match self {
             Self::Copy(c) | Self::Reverse(c) | Self::Sort(c) => c.validate(),
             Self::Recall(c) => c.validate(),
+            Self::SelectiveCopy(c) => c.validate(),
+            Self::Parity(c) => c.validate(),
+            Self::Arithmetic(c) => c.validate(),
+            Self::Depth(c) => c.validate(),
             Self::Dates(c) => c.validate(),
             Self::Numbers(c) => c.validate(),
         }
@@ -162,6 +198,10 @@ impl TaskConfig {
             Self::Reverse(c) => reverse::draw(c, rng),
             Self::Sort(c) => sort::draw(c, rng),
             Self::Recall(c) => recall::draw(c, rng),
+            Self::SelectiveCopy(c) => selective_copy::draw(c, rng),
+            Self::Parity(c) => parity::draw(c, rng),
+            Self::Arithmetic(c) => arithmetic::draw(c, rng),
+            Self::Depth(c) => depth::draw(c, rng),
             Self::Dates(c) => dates::draw(c, rng),
             Self::Numbers(c) => numbers::draw(c, rng),
         }

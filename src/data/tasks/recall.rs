@@ -1,9 +1,11 @@
-//! Associative recall: some key-value pairs, then one of the keys; the answer is its value.
+//! Associative recall: some key-value pairs, then one of the keys, or all of them; the answer are their values.
 //!
 //! # Reference
 //!
 //! The task of Ba et al., *Using Fast Weights to Attend to the Recent Past*, 2016, section 4.1. **Differs from the
-//! paper:** symbols are separated by spaces, one `?` stands before the asked key, and the number of pairs varies.
+//! paper:** symbols are separated by spaces, one `?` stands before the asked key, and the number of pairs varies. With every key
+//! asked again it is the multi-query recall of Arora et al., *Zoology: Measuring and Improving Recall in Efficient Language
+//! Models*, 2023, section 4: attention answers all of it, a state of fixed size as many pairs as it has room for.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,11 +27,13 @@ pub struct RecallConfig {
     /// Most key-value pairs in a source, at most `n_keys`, as no key occurs twice. A source of n pairs has 2n + 2
     /// symbols.
     pub max_len: usize,
+    /// Whether every key is asked, in an order of its own, instead of one: a source of n pairs has 3n + 1 symbols then.
+    pub asks_all: bool,
 }
 
 impl Default for RecallConfig {
     fn default() -> Self {
-        Self { n_keys: 26, n_values: 10, min_len: 2, max_len: 8 }
+        Self { n_keys: 26, n_values: 10, min_len: 2, max_len: 8, asks_all: false }
     }
 }
 
@@ -55,7 +59,7 @@ impl RecallConfig {
 /// One random pair.
 pub(super) fn draw(config: &RecallConfig, rng: &mut Rng) -> Pair {
     let n_pairs = rng.between(config.min_len, config.max_len);
-    let keys = distinct(n_pairs, config.n_keys, rng);
+    let keys = rng.distinct(n_pairs, config.n_keys);
     let mut source = Vec::with_capacity(2 * n_pairs + 2);
     let mut values = Vec::with_capacity(n_pairs);
     for &key in &keys {
@@ -64,22 +68,15 @@ pub(super) fn draw(config: &RecallConfig, rng: &mut Rng) -> Pair {
         source.push(value.clone());
         values.push(value);
     }
-    let asked = rng.below(n_pairs as u64) as usize;
     source.push("?".to_owned());
+    if config.asks_all {
+        let mut asked: Vec<usize> = (0..n_pairs).collect();
+        rng.shuffle(&mut asked);
+        source.extend(asked.iter().map(|place| config.key(keys[*place])));
+        let answers: Vec<&str> = asked.iter().map(|place| &*values[*place]).collect();
+        return Pair::new(source.join(" "), answers.join(" "));
+    }
+    let asked = rng.below(n_pairs as u64) as usize;
     source.push(config.key(keys[asked]));
     Pair::new(source.join(" "), values.swap_remove(asked))
-}
-
-/// `n` different numbers below `bound`, every selection and order equally likely (Floyd's algorithm, then a shuffle).
-fn distinct(n: usize, bound: usize, rng: &mut Rng) -> Vec<usize> {
-    let mut chosen = std::collections::BTreeSet::new();
-    for top in bound - n..bound {
-        let candidate = rng.between(0, top);
-        if !chosen.insert(candidate) {
-            chosen.insert(top);
-        }
-    }
-    let mut chosen: Vec<usize> = chosen.into_iter().collect();
-    rng.shuffle(&mut chosen);
-    chosen
 }

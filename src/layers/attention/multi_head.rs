@@ -220,7 +220,44 @@ impl SelfAttention {
         fused::linear_layer(&self.output, fused::attention(fused::Projected::Packed(packed), bias, heads), pass)
     }
 
-    /// The next position attends to itself and to those in `cache`, which grows by one.
+    /// Every position attends to every position that `mask` shows, and what later ones will look at is kept. `starts` says in
+    /// which column each row begins; without it, in the first.
+    ///
+    /// # Shapes
+    /// - input, output: `[batch, len, d_model]`
+    pub fn prefill(
+        &self,
+        input: Tensor<3>,
+        starts: Option<Vec<usize>>,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> (Tensor<3>, TargetKeyValue) {
+        if !input.is_autodiff()
+            && let Some(heads) = self.fused_heads(&input, mask, positions, pass)
+            && heads.dropout.is_none()
+        {
+            let (packed, bias) = self.packed(input, &heads, positions, pass);
+            let kept = packed.clone().narrow(2, self.config.d_model, 2 * self.config.d_key_value());
+            let cache = fused::GrowingCache::from_packed(kept, starts.as_deref());
+            let context = fused::attention(fused::Projected::Packed(packed), bias, heads);
+            return (fused::linear_layer(&self.output, context, pass), TargetKeyValue::Growing(cache));
+        }
+        let grows = pass.fuses(&input.device())
+            && !input.is_autodiff()
+            && !matches!(positions, AttentionPositions::Distances(_));
+        let (query, memory) = self.project(input, positions, pass);
+        let cache = if grows {
+            let packed = Tensor::cat(vec![merge_heads(memory.key.clone()), merge_heads(memory.value.clone())], 2);
+            TargetKeyValue::Growing(fused::GrowingCache::from_packed(packed, starts.as_deref()))
+        } else {
+            TargetKeyValue::Heads(memory.clone())
+        };
+        (self.attend(query, memory, mask, positions, pass), cache)
+    }
+
+    /// The next position attends to itself and to those in `cache`, which grows by one. `mask` hides columns of the cache in
+    /// which a row has not begun.
     ///
     /// # Shapes
     /// - input, output: `[batch, 1, d_model]`
@@ -228,6 +265,7 @@ impl SelfAttention {
         &self,
         input: Tensor<3>,
         cache: &mut Option<TargetKeyValue>,
+        mask: &Mask,
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> Tensor<3> {
@@ -245,7 +283,7 @@ impl SelfAttention {
             None => next,
         };
         *cache = Some(TargetKeyValue::Heads(all.clone()));
-        self.attend(query, all, &Mask::none(), positions, pass)
+        self.attend(query, all, mask, positions, pass)
     }
 
     fn step_fused(

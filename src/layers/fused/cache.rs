@@ -25,16 +25,32 @@ impl GrowingCache {
         Self { rows: vec![Arc::default(); n_rows], width }
     }
 
+    /// A cache of positions that were computed at once: `[rows, len, 2 n_key_value_heads d_head]`. What stands before the start
+    /// of a row is left out.
+    pub fn from_packed(packed: Tensor<3>, starts: Option<&[usize]>) -> Self {
+        let [n_rows, len, width] = packed.dims();
+        let values = packed.try_into_vec_as::<f32>().expect("a tensor in memory can be read");
+        let row = |i: usize| {
+            let start = starts.map_or(0, |starts| starts[i]);
+            Arc::new(values[(i * len + start) * width..(i + 1) * len * width].to_vec())
+        };
+        Self { rows: (0..n_rows).map(row).collect(), width }
+    }
+
     /// The rows `rows`, in that order; nothing is copied.
     pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
         let rows = rows.clone().try_into_vec_as::<i64>().expect("indices can be read");
         Self { rows: rows.into_iter().map(|row| self.rows[row as usize].clone()).collect(), width: self.width }
     }
 
-    /// All of it: `[rows, len, 2 n_key_value_heads d_head]`.
+    /// All of it: `[rows, len, 2 n_key_value_heads d_head]`; shorter rows end where the others do, after zeros.
     pub fn packed(&self, device: &Device) -> Tensor<3> {
-        let len = self.rows.first().map_or(0, |row| row.len() / self.width);
-        let values: Vec<f32> = self.rows.iter().flat_map(|row| row.iter().copied()).collect();
+        let len = self.rows.iter().map(|row| row.len()).max().unwrap_or(0) / self.width;
+        let mut values = vec![0.0; self.rows.len() * len * self.width];
+        for (out, row) in values.chunks_exact_mut((len * self.width).max(1)).zip(&self.rows) {
+            let start = out.len() - row.len();
+            out[start..].copy_from_slice(row);
+        }
         Tensor::from_data(TensorData::new(values, [self.rows.len(), len, self.width]), device)
     }
 }
@@ -57,7 +73,7 @@ fn append(row: &mut Arc<Vec<f32>>, position: &[f32]) {
 ///
 /// # Shapes
 /// - packed: `[rows, 1, (n_heads + 2 n_key_value_heads) d_head]`: query, keys and values of all heads side by side
-/// - bias: `[1, n_heads, 1, len]`, the new position included
+/// - bias: `[1, n_heads, 1, len]`, the new position included; a shorter row takes the end of it
 /// - output: `[rows, 1, n_heads d_head]`
 pub fn step_attention(
     packed: Tensor<3>,
@@ -73,7 +89,7 @@ pub fn step_attention(
     let packed = packed.try_into_vec_as::<f32>().expect(read);
     let bias = bias.map(|bias| bias.try_into_vec_as::<f32>().expect(read));
     let cache = cache.get_or_insert_with(|| GrowingCache::new(n_rows, width));
-    let len = cache.rows[0].len() / width + 1;
+    let len = cache.rows.iter().map(|row| row.len()).max().unwrap_or(0) / width + 1;
     let mut out = vec![0.0; n_rows * d_model];
     let task = |row: &mut Arc<Vec<f32>>, packed: &[f32], out: &mut [f32]| {
         let (query, position) = packed.split_at(d_model);
@@ -101,7 +117,10 @@ fn attend(out: &mut [f32], query: &[f32], row: &[f32], bias: Option<&[f32]>, hea
     for (head, out) in out.chunks_exact_mut(d_head).enumerate() {
         let query = &query[head * d_head..][..d_head];
         let key = head * n_key_value_heads / n_heads * d_head;
-        let bias = bias.map(|bias| &bias[head * len..]);
+        let bias = bias.map(|bias| {
+            let of_head = bias.len() / n_heads;
+            &bias[(head + 1) * of_head - len..]
+        });
         let positions = Positions { values: row, width, key, value: n_key_value_heads * d_head + key };
         attend_one(out, query, positions, bias, &mut weights);
     }

@@ -18,6 +18,7 @@
 //! | [`cross_entropy`] | all passes over the logits but two |
 //! | [`projected_cross_entropy`] | a second copy of the logits; the logits of padding, a third of a batch of short sentences |
 //! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
+//! | [`linear_recurrence`] | some thirty passes for gates and scan |
 //! | [`cell_step`], [`contexts`] | some twenty operations in a step of decoding |
 //! | [`layer_norm`], [`rotate`] | all passes but one |
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
@@ -41,6 +42,7 @@ mod panel;
 #[allow(deprecated)]
 mod function;
 mod linear;
+mod linear_recurrence;
 mod product;
 mod recurrent_step;
 mod residual;
@@ -57,6 +59,7 @@ pub use embedding::embedding;
 pub use feed_forward::feed_forward;
 pub use int8::{Int8Matrix, Int8Weights};
 pub use linear::{linear, linear_layer, linear_parameter, similarity};
+pub use linear_recurrence::linear_recurrence;
 pub use packed::PackedWeights;
 pub(crate) use packed::Slot;
 pub use recurrent_step::{cell_step, contexts};

@@ -150,6 +150,25 @@ impl PositionConfig {
         matches!(self, Self::T5 { .. })
     }
 
+    /// Refuses a scheme that acts in attention where there is none; `who` has no attention.
+    pub fn check_attention(&self, key: &str, has_attention: bool, who: &str) -> Result<()> {
+        let name = match self {
+            Self::Rotary { .. } => "rotary",
+            Self::Alibi {} => "alibi",
+            Self::T5 { .. } => "t5",
+            Self::Shaw { .. } => "shaw",
+            Self::Sinusoidal {} | Self::Learned { .. } | Self::None {} => return Ok(()),
+        };
+        if has_attention {
+            return Ok(());
+        }
+        let message = format!(
+            "\"{name}\" acts in attention, and by model.mixer no layer of {who} has any; recurrences know the order, take \
+             {{ kind = \"none\" }}"
+        );
+        Err(Error::config(key, message))
+    }
+
     /// The longest sequence that the scheme can number, in tokens with the end symbol.
     pub fn max_len(&self) -> Option<usize> {
         match self {
@@ -198,6 +217,22 @@ impl Position {
         match self {
             Self::Sinusoidal(sinusoids) => sinusoids.forward(input, offset),
             Self::Learned(learned) => learned.forward(input, offset),
+            Self::Rotary(_) | Self::Alibi(_) | Self::T5(_) | Self::Shaw(_) | Self::None(_) => input,
+        }
+    }
+
+    /// Adds to each row the position `places` has for it, if this scheme adds positions; none is above `last`.
+    ///
+    /// # Shapes
+    /// - input, output: `[rows, 1, d_model]`
+    /// - places: `[rows]`
+    pub fn embed_each(&self, input: Tensor<3>, places: Tensor<1, Int>, last: usize) -> Tensor<3> {
+        match self {
+            Self::Sinusoidal(_) | Self::Learned(_) => {
+                let d_model = input.dims()[2];
+                let table = self.embed(Tensor::zeros([1, last + 1, d_model], &input.device()), 0);
+                input + table.squeeze_dim::<2>(0).select(0, places).unsqueeze_dim(1)
+            }
             Self::Rotary(_) | Self::Alibi(_) | Self::T5(_) | Self::Shaw(_) | Self::None(_) => input,
         }
     }

@@ -81,7 +81,9 @@ impl RecurrentEncoder {
     /// # Shapes
     /// - input: `[batch, source_len, d_input]`
     pub fn forward(&self, input: Tensor<3>, lengths: &[usize], pass: &mut Pass) -> Encoded {
-        let running = Running::new(lengths, input.dims()[1], &input.device());
+        let device = input.device();
+        let running = Running::new(lengths, input.dims()[1], &device);
+        let start = |cell: &Cell| cell.start(lengths.len(), &device);
         let mut finals = Vec::new();
         let mut states = input;
         for (i, layer) in self.layers.iter().enumerate() {
@@ -89,12 +91,13 @@ impl RecurrentEncoder {
             if i > 0 {
                 states = pass.dropout(states, self.dropout_rate);
             }
-            let (forward, forward_final) = read(&layer.forward, states.clone(), &running, Order::Forward, pass);
+            let (forward, forward_final) =
+                read(&layer.forward, states.clone(), start(&layer.forward), &running, Order::Forward, pass);
             let mut layer_finals = vec![forward_final];
             states = match &layer.backward {
                 None => forward,
                 Some(cell) => {
-                    let (backward, backward_final) = read(cell, states, &running, Order::Backward, pass);
+                    let (backward, backward_final) = read(cell, states, start(cell), &running, Order::Backward, pass);
                     layer_finals.push(backward_final);
                     Tensor::cat(vec![forward, backward], 2)
                 }
@@ -111,15 +114,21 @@ impl RecurrentEncoder {
 
 /// The order in which a layer reads.
 #[derive(Clone, Copy, PartialEq)]
-enum Order {
+pub(in crate::layers) enum Order {
     Forward,
     Backward,
 }
 
-/// All states of one direction, in source order, and the last real one.
-fn read(cell: &Cell, input: Tensor<3>, running: &Running, order: Order, pass: &Pass) -> (Tensor<3>, CellState) {
-    let [batch, len, _] = input.dims();
-    let mut state = cell.start(batch, &input.device());
+/// All states of one direction from `state` on, in source order, and the last real one.
+pub(in crate::layers) fn read(
+    cell: &Cell,
+    input: Tensor<3>,
+    mut state: CellState,
+    running: &Running,
+    order: Order,
+    pass: &Pass,
+) -> (Tensor<3>, CellState) {
+    let len = input.dims()[1];
     let is_fused = pass.fuses(&input.device());
     let projected = cell.project(input, pass);
     if is_fused {

@@ -9,6 +9,7 @@ mod encoder;
 
 pub use cell::{Cell, CellKind, CellState};
 pub use encoder::{Encoded, EncoderShape, RecurrentEncoder};
+pub(in crate::layers) use encoder::{Order, read};
 
 use burn::tensor::Tensor;
 use std::sync::Arc;

@@ -3,21 +3,13 @@
 use crate::error::{Error, Result};
 use crate::layers::attention::MultiHeadConfig;
 use crate::layers::feed_forward::Activation;
+use crate::layers::mixer::{MixerConfig, Mixers, SideConfig};
 use crate::layers::norm::NormKind;
 use crate::layers::position::PositionConfig;
+use crate::models::block::{BlockConfig, NormPosition};
 use crate::models::{LengthLimit, LengthLimits, check_rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Where normalization stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NormPosition {
-    /// `x + f(norm(x))`, and one norm after the last layer (Xiong et al. 2020): trains without a warm-up.
-    Pre,
-    /// `norm(x + f(x))`, as in Vaswani 2017.
-    Post,
-}
 
 /// Which tables share their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +40,17 @@ pub struct TransformerConfig {
     pub n_encoder_layers: usize,
     /// Decoder layers.
     pub n_decoder_layers: usize,
+    /// Whether all layers of a side are one, used again and again (Dehghani et al. 2019); with a list of mixers, one for each
+    /// of them.
+    pub share_layers: bool,
+    /// What lets the positions of one sequence exchange something: a mixer, or a list that the layers of a side take in turn.
+    pub mixer: Mixers,
+    /// What the encoder has for itself.
+    #[serde(skip_serializing_if = "SideConfig::is_empty")]
+    pub encoder: SideConfig,
+    /// What the decoder has for itself.
+    #[serde(skip_serializing_if = "SideConfig::is_empty")]
+    pub decoder: SideConfig,
     /// Probability of dropping an element of a sublayer's output.
     pub dropout_rate: f64,
     /// Probability of dropping an element of an embedding; without it, `dropout_rate`.
@@ -79,6 +82,10 @@ impl Default for TransformerConfig {
             n_key_value_heads: None,
             n_encoder_layers: 3,
             n_decoder_layers: 3,
+            share_layers: false,
+            mixer: Mixers::default(),
+            encoder: SideConfig::default(),
+            decoder: SideConfig::default(),
             dropout_rate: 0.1,
             embedding_dropout_rate: None,
             attention_dropout_rate: 0.0,
@@ -124,11 +131,52 @@ impl TransformerConfig {
         ] {
             check_rate(key, rate)?;
         }
+        if self.share_layers && self.n_encoder_layers < 2 && self.n_decoder_layers < 2 {
+            let message = "shares nothing: both sides have one layer; raise their number or leave this out";
+            return Err(Error::config("model.share_layers", message));
+        }
+        let sides = [("model.encoder.mixer", &self.encoder.mixer), ("model.decoder.mixer", &self.decoder.mixer)];
+        let own = sides.iter().filter_map(|(key, mixers)| mixers.as_ref().map(|mixers| (*key, mixers)));
+        for (key, mixers) in own.chain([("model.mixer", &self.mixer)]) {
+            mixers.validate(key, self.d_model, self.n_heads)?;
+        }
         let own = self.decoder_positions.as_ref().map(|positions| ("model.decoder_positions", positions));
         for (key, positions) in [("model.positions", &self.positions)].into_iter().chain(own) {
             positions.validate(key, self.d_model, self.n_heads)?;
         }
-        Ok(())
+        let attends = [
+            self.encoder_mixers().has_attention(self.n_encoder_layers),
+            self.decoder_mixers().has_attention(self.n_decoder_layers),
+        ];
+        match &self.decoder_positions {
+            None => self.positions.check_attention("model.positions", attends.contains(&true), "either side"),
+            Some(positions) => {
+                self.positions.check_attention("model.positions", attends[0], "the encoder")?;
+                positions.check_attention("model.decoder_positions", attends[1], "the decoder")
+            }
+        }
+    }
+
+    /// The mixers of the encoder's layers.
+    pub fn encoder_mixers(&self) -> &Mixers {
+        self.encoder.mixer.as_ref().unwrap_or(&self.mixer)
+    }
+
+    /// The mixers of the decoder's layers.
+    pub fn decoder_mixers(&self) -> &Mixers {
+        self.decoder.mixer.as_ref().unwrap_or(&self.mixer)
+    }
+
+    /// Whether every layer mixes by attention.
+    pub fn has_attention_alone(&self) -> bool {
+        let mixers = [self.encoder_mixers(), self.decoder_mixers()];
+        mixers.iter().all(|mixers| mixers.all().iter().all(MixerConfig::is_attention))
+    }
+
+    /// The mixers of the layers that are made for a side of `n_layers`: one for each, or each once where layers are shared.
+    pub(super) fn layers(&self, mixers: &Mixers, n_layers: usize) -> Vec<MixerConfig> {
+        let n = if self.share_layers { n_layers.min(mixers.all().len()) } else { n_layers };
+        (0..n).map(|layer| *mixers.of_layer(layer)).collect()
     }
 
     /// Heads of keys and values.
@@ -146,13 +194,21 @@ impl TransformerConfig {
         self.decoder_positions.as_ref().unwrap_or(&self.positions)
     }
 
-    /// The sizes of every attention of the model.
-    pub(super) fn multi_head(&self) -> MultiHeadConfig {
-        MultiHeadConfig {
-            d_model: self.d_model,
-            n_heads: self.n_heads,
-            n_key_value_heads: self.n_key_value_heads(),
-            dropout_rate: self.attention_dropout_rate,
+    /// What its layers have in common.
+    pub(super) fn block(&self) -> BlockConfig {
+        BlockConfig {
+            heads: MultiHeadConfig {
+                d_model: self.d_model,
+                n_heads: self.n_heads,
+                n_key_value_heads: self.n_key_value_heads(),
+                dropout_rate: self.attention_dropout_rate,
+            },
+            d_feed_forward: self.d_feed_forward,
+            dropout_rate: self.dropout_rate,
+            activation_dropout_rate: self.activation_dropout_rate,
+            norm_position: self.norm_position,
+            norm: self.norm,
+            activation: self.activation,
         }
     }
 

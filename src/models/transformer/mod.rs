@@ -2,21 +2,25 @@
 
 mod config;
 mod layer;
+mod state;
 
-pub use config::{NormPosition, TiedEmbeddings, TransformerConfig};
+pub use super::block::NormPosition;
+pub use config::{TiedEmbeddings, TransformerConfig};
+pub use state::{TransformerMemory, TransformerState};
 
+use super::block::{Block, LayerState};
 use super::readout::{Output, Scores};
-use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
+use super::{LengthLimits, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
-use crate::layers::attention::multi_head::{SourceKeyValue, TargetKeyValue};
+use crate::layers::mixer::MixerConfig;
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, PositionConfig, Side};
 use crate::layers::{Init, Mask, Pass, fused};
 use burn::module::Module;
 use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
-use layer::{DecoderLayer, EncoderLayer};
+use layer::DecoderLayer;
 
 impl TransformerConfig {
     /// Makes the model.
@@ -34,17 +38,22 @@ impl TransformerConfig {
         let has_final_norm = self.norm_position == NormPosition::Pre;
         let norm = || has_final_norm.then(|| self.norm.init(self.d_model, init));
         let position = |config: &PositionConfig, side| config.init(self.d_model, self.n_heads, side, init);
+        let encoder_layers = self.layers(self.encoder_mixers(), self.n_encoder_layers);
+        let decoder_layers = self.layers(self.decoder_mixers(), self.n_decoder_layers);
+        let block = self.block();
+        let encoder_layer = |own: &MixerConfig| Block::new(&block, own, own.n_directions(), &self.positions, init);
         let has_own_positions = self.decoder_positions.is_some() || self.positions.depends_on_side();
         Ok(TransformerModel {
             source_embedding: (!all_tied).then(|| init.embedding(vocabularies.source, self.d_model)),
             target_embedding: init.embedding(vocabularies.target, self.d_model),
             position: position(&self.positions, Side::Encoder),
             decoder_position: has_own_positions.then(|| position(self.decoder_positions(), Side::Decoder)),
-            encoder: (0..self.n_encoder_layers).map(|_| EncoderLayer::new(self, init)).collect(),
+            encoder: encoder_layers.iter().map(encoder_layer).collect(),
             encoder_norm: norm(),
-            decoder: (0..self.n_decoder_layers).map(|_| DecoderLayer::new(self, init)).collect(),
+            decoder: decoder_layers.iter().map(|mixer| DecoderLayer::new(self, mixer, init)).collect(),
             decoder_norm: norm(),
             output,
+            depths: [self.n_encoder_layers, self.n_decoder_layers],
             d_model: self.d_model,
             embedding_dropout_rate: self.embedding_dropout_rate(),
             limits: self.limits(),
@@ -63,45 +72,20 @@ pub struct TransformerModel {
     /// Of the encoder; of both sides where they can share it.
     position: Position,
     decoder_position: Option<Position>,
-    encoder: Vec<EncoderLayer>,
+    encoder: Vec<Block>,
     encoder_norm: Option<Norm>,
     decoder: Vec<DecoderLayer>,
     decoder_norm: Option<Norm>,
     output: Output,
+    /// How many layers encoder and decoder go through; more than are made where layers are shared.
+    #[module(skip)]
+    depths: [usize; 2],
     #[module(skip)]
     d_model: usize,
     #[module(skip)]
     embedding_dropout_rate: f64,
     #[module(skip)]
     limits: LengthLimits,
-}
-
-/// The sources as the decoder's layers see them.
-#[derive(Clone, Debug)]
-pub struct TransformerMemory {
-    layers: Vec<SourceKeyValue>,
-    mask: Mask,
-}
-
-/// Keys and values of the target so far, for each layer.
-#[derive(Clone, Debug)]
-pub struct TransformerState {
-    layers: Vec<Option<TargetKeyValue>>,
-    len: usize,
-}
-
-impl Rows for TransformerMemory {
-    fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        let layers = self.layers.iter().map(|layer| layer.select(rows)).collect();
-        Self { layers, mask: self.mask.select(rows) }
-    }
-}
-
-impl Rows for TransformerState {
-    fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        let layers = self.layers.iter().map(|layer| layer.as_ref().map(|layer| layer.select(rows))).collect();
-        Self { layers, len: self.len }
-    }
 }
 
 impl TransformerModel {
@@ -133,12 +117,12 @@ impl TransformerModel {
         let causal = Mask::causal(target_input.len(), &device);
         let positions = self.decoder_position().in_attention(0, target_input.len(), &device);
         let mut x = self.embed_target(target_input.ids.clone(), 0, pass);
-        for (i, layer) in self.decoder.iter().enumerate() {
-            x = pass.scoped(format_args!("decoder.{i}"), |pass| {
-                let x = layer.self_residual.around(x, pass, |x, pass| {
-                    pass.scoped("self_attention", |pass| layer.self_attention.forward(x, &causal, &positions, pass))
-                });
-                layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
+        for depth in 0..self.depths[1] {
+            let i = depth % self.decoder.len();
+            let layer = &self.decoder[i];
+            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                let x = layer.mixing().forward(x, None, &causal, &positions, pass);
+                layer.after_mixing(x, &memory.layers[i], &memory.mask, pass)
             });
         }
         self.scores_of(x, pass)
@@ -172,8 +156,11 @@ impl Seq2Seq for TransformerModel {
         let embedded = pass.watch_input(embedded);
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
-        for (i, layer) in self.encoder.iter().enumerate() {
-            x = pass.scoped(format_args!("encoder.{i}"), |pass| layer.forward(x, &mask, &positions, pass));
+        for depth in 0..self.depths[0] {
+            let layer = &self.encoder[depth % self.encoder.len()];
+            x = pass.scoped(format_args!("encoder.{depth}"), |pass| {
+                layer.forward(x, Some(&source.lengths), &mask, &positions, pass)
+            });
         }
         let x = normalized(&self.encoder_norm, x, pass);
         pass.record("encoder.output", || x.clone());
@@ -182,7 +169,7 @@ impl Seq2Seq for TransformerModel {
     }
 
     fn start(&self, _memory: &TransformerMemory, _n_beams: usize) -> TransformerState {
-        TransformerState { layers: vec![None; self.decoder.len()], len: 0 }
+        TransformerState { layers: vec![LayerState::default(); self.depths[1]], len: 0 }
     }
 
     fn step(
@@ -195,13 +182,12 @@ impl Seq2Seq for TransformerModel {
         let positions = self.decoder_position().in_attention(state.len, 1, &previous.device());
         let mut x = self.embed_target(previous.unsqueeze_dim(1), state.len, pass);
         pass.record("decoder.embedded", || x.clone());
-        for (i, layer) in self.decoder.iter().enumerate() {
-            x = pass.scoped(format_args!("decoder.{i}"), |pass| {
-                let x = layer.self_residual.around(x, pass, |x, pass| {
-                    let cache = &mut state.layers[i];
-                    pass.scoped("self_attention", |pass| layer.self_attention.step(x, cache, &positions, pass))
-                });
-                layer.after_self_attention(x, &memory.layers[i], &memory.mask, pass)
+        for depth in 0..self.depths[1] {
+            let i = depth % self.decoder.len();
+            let layer = &self.decoder[i];
+            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                let x = layer.mixing().step(x, &mut state.layers[depth], &Mask::none(), &positions, pass);
+                layer.after_mixing(x, &memory.layers[i], &memory.mask, pass)
             });
         }
         state.len += 1;

@@ -4,8 +4,13 @@
 //! step's number in place of `t`. Vectors are columns. The lines of a step, computed one after the other with the model's
 //! parameters, give the numbers that the explanation shows; a test does that for every mechanism.
 
+mod by_hand;
+mod decoder_only;
+mod mixers;
 mod recurrent;
 mod transformer;
+
+pub(crate) use by_hand::of_attention;
 
 use crate::layers::position::PositionConfig;
 use crate::models::ModelConfig;
@@ -100,6 +105,7 @@ impl Mechanism {
         match config {
             ModelConfig::Rnn(config) => recurrent::mechanism(config),
             ModelConfig::Transformer(config) => transformer::mechanism(config),
+            ModelConfig::DecoderOnly(config) => decoder_only::mechanism(config),
         }
     }
 

@@ -7,6 +7,7 @@
 //! Layers, heads and steps count from 1, as in the formulas.
 
 mod build;
+pub mod by_hand;
 mod detail;
 mod encoder;
 mod formulas;

@@ -29,6 +29,7 @@ fn another(key: &str, value: &toml::Value) -> Vec<String> {
         toml::Value::Boolean(is_so) => vec![(!is_so).to_string()],
         toml::Value::String(old) => match key.rsplit('.').next().unwrap() {
             "backend" => vec!["ndarray".into()],
+            "kind" if key == "model.mixer.kind" => vec!["min-gru".into()],
             "kind" => ["reverse", "char", "learned", "none", "state", "rnn", "transformer"]
                 .iter()
                 .filter(|kind| **kind != old.as_str())
@@ -92,6 +93,14 @@ fn set_reaches_every_key() {
                         let section = key.strip_suffix(".kind").unwrap();
                         vec![format!("{section}={{ kind = \"{new}\" }}")]
                     }
+                    ("model.share_layers", _) => {
+                        vec!["model.share_layers=true".into(), "model.n_encoder_layers=2".into()]
+                    }
+                    ("model.mixer.kind", _) => vec![
+                        "model.mixer={ kind = \"min-gru\" }".into(),
+                        "model.positions={ kind = \"sinusoidal\" }".into(),
+                        "model.decoder_positions={ kind = \"none\" }".into(),
+                    ],
                     ("model.context", _) => vec![format!("{key}={new}"), "model.attention={ kind = \"none\" }".into()],
                     // It is for a TSV alone.
                     ("data.test.ignore_extra_columns", _) => {
@@ -105,7 +114,8 @@ fn set_reaches_every_key() {
             let keys: Vec<String> = differences(&config, &changed).into_iter().map(|(key, _, _)| key).collect();
             assert!(keys.contains(&key), "{key} has not changed: {keys:?}");
             if !key.ends_with("kind")
-                && !["model.context", "model.residual", "data.test.ignore_extra_columns"].contains(&key.as_str())
+                && !["model.context", "model.residual", "model.share_layers", "data.test.ignore_extra_columns"]
+                    .contains(&key.as_str())
             {
                 assert_eq!(keys, [key]);
             }

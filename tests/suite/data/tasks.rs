@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use lookback::data::tasks::{DatesConfig, NumbersConfig, RecallConfig, Spelling, SymbolsConfig, english, french};
+use lookback::data::tasks::{
+    ArithmeticConfig, DatesConfig, DepthConfig, NumbersConfig, ParityConfig, RecallConfig, SelectiveCopyConfig,
+    Spelling, SymbolsConfig, english, french,
+};
 use lookback::data::{Pair, Split, TaskConfig};
 
 /// Every task with its default settings.
@@ -38,6 +41,16 @@ fn generated_pairs_never_change_between_versions() {
                   sept-cent-vingt-et-un-millions-quatre-vingt-dix-huit-mille-neuf-cent-trente-huit";
     assert_eq!(first("copy"), Pair::new(copy, copy));
     assert_eq!(first("recall"), Pair::new("e 2 v 1 k 1 r 1 ? e", "2"));
+    assert_eq!(
+        first("selective-copy"),
+        Pair::new("h . . . . . . . . e . b i . a . j h . . . . . . . c . . . . . .", "h e b i a j h c")
+    );
+    assert_eq!(first("parity"), Pair::new("1 1 0 0 1 0 1 0 0 1 0 1 0 1 1 1 0", "odd"));
+    assert_eq!(first("arithmetic"), Pair::new("2 * 0 + 1", "1"));
+    assert_eq!(
+        first("depth"),
+        Pair::new("( ) ( ( ( ( ( ) ( ) ) ) ) ( ( ( ) ( ( ) ) ) ( (", "1 0 1 2 3 4 5 4 5 4 3 2 1 2 3 4 3 4 5 4 3 2 3 4")
+    );
     assert_eq!(first("dates"), Pair::new("oct the nineteenth 2019", "2019-10-19"));
     assert_eq!(first("numbers"), Pair::new(english, french));
 }
@@ -111,7 +124,7 @@ fn every_length_and_symbol_in_range_occurs_and_no_other() {
 #[test]
 fn recall_answers_the_value_of_the_asked_key() {
     for (n_keys, first_key) in [(26, "a"), (40, "k0")] {
-        let task = TaskConfig::Recall(RecallConfig { n_keys, n_values: 12, min_len: 2, max_len: 9 });
+        let task = TaskConfig::Recall(RecallConfig { n_keys, n_values: 12, min_len: 2, max_len: 9, asks_all: false });
         let mut counts = BTreeSet::new();
         let mut all_keys = BTreeSet::new();
         for Pair { source, target } in task.generate(Split::Train, 500, 2).unwrap() {
@@ -128,6 +141,78 @@ fn recall_answers_the_value_of_the_asked_key() {
         assert_eq!(all_keys.len(), n_keys);
         assert!(all_keys.contains(first_key));
     }
+}
+
+#[test]
+fn recall_of_all_keys_answers_each_in_the_order_in_which_it_is_asked() {
+    let task = TaskConfig::Recall(RecallConfig { n_keys: 30, n_values: 9, min_len: 2, max_len: 7, asks_all: true });
+    let mut orders = BTreeSet::new();
+    for Pair { source, target } in task.generate(Split::Train, 300, 2).unwrap() {
+        let (source, answers) = (words(&source), words(&target));
+        let n = answers.len();
+        let (pairs, asked) = (source[..2 * n].chunks(2), &source[2 * n + 1..]);
+        assert_eq!((source[2 * n], asked.len()), ("?", n));
+        let value = |key: &str| pairs.clone().find(|pair| pair[0] == key).map(|pair| pair[1]);
+        assert!(asked.iter().zip(&answers).all(|(key, answer)| value(key) == Some(answer)), "{source:?}");
+        assert_eq!(asked.iter().collect::<BTreeSet<_>>().len(), n, "each key is asked once");
+        orders.insert(asked.first() == Some(&source[0]));
+    }
+    assert_eq!(orders.len(), 2, "the order of the questions is another one");
+}
+
+#[test]
+fn selective_copies_are_what_stands_between_the_blanks() {
+    let config = SelectiveCopyConfig { n_symbols: 6, n_copied: 4, min_len: 5, max_len: 12 };
+    let mut lengths = BTreeSet::new();
+    for Pair { source, target } in TaskConfig::SelectiveCopy(config).generate(Split::Train, 300, 3).unwrap() {
+        let source = words(&source);
+        lengths.insert(source.len());
+        let kept: Vec<&str> = source.into_iter().filter(|symbol| *symbol != ".").collect();
+        assert_eq!((kept.len(), kept), (4, words(&target)));
+    }
+    assert_eq!(lengths, (5..=12).collect());
+}
+
+#[test]
+fn parity_says_whether_the_ones_are_odd() {
+    let mut answers = BTreeSet::new();
+    for Pair { source, target } in TaskConfig::from_name("parity").unwrap().generate(Split::Train, 200, 3).unwrap() {
+        let ones = words(&source).iter().filter(|bit| **bit == "1").count();
+        assert_eq!(target, if ones % 2 == 1 { "odd" } else { "even" });
+        answers.insert(target);
+    }
+    assert_eq!(answers.len(), 2);
+}
+
+#[test]
+fn modular_arithmetic_multiplies_before_it_adds() {
+    for modulus in [2, 5, 11] {
+        let config = ArithmeticConfig { modulus, min_len: 1, max_len: 9 };
+        for Pair { source, target } in TaskConfig::Arithmetic(config).generate(Split::Train, 300, 4).unwrap() {
+            // Terms of whole numbers, as one would by hand.
+            let spaced = source.replace("- ", "+ -1 * ");
+            let terms =
+                spaced.split(" + ").map(|term| term.split(" * ").map(|n| n.parse::<i64>().unwrap()).product::<i64>());
+            let expected = terms.sum::<i64>().rem_euclid(modulus as i64);
+            assert_eq!(target, expected.to_string(), "{source} modulo {modulus}");
+        }
+    }
+}
+
+#[test]
+fn depths_count_the_open_brackets() {
+    let config = DepthConfig { max_depth: 3, min_len: 2, max_len: 30 };
+    let mut depths = BTreeSet::new();
+    for Pair { source, target } in TaskConfig::Depth(config).generate(Split::Train, 200, 5).unwrap() {
+        let mut depth = 0;
+        for (bracket, told) in words(&source).into_iter().zip(words(&target)) {
+            depth += if bracket == "(" { 1 } else { -1 };
+            assert_eq!(told, depth.to_string());
+            depths.insert(depth);
+        }
+        assert_eq!(words(&source).len(), words(&target).len());
+    }
+    assert_eq!(depths, (0..=3).collect());
 }
 
 /// English, then French in the reformed and in the traditional orthography, each checked by hand against the rules.
@@ -394,8 +479,15 @@ fn no_pairs_are_no_error() {
 
 #[test]
 fn each_field_out_of_range_is_refused_by_name() {
-    let recall =
-        |n_keys, n_values, min_len, max_len| TaskConfig::Recall(RecallConfig { n_keys, n_values, min_len, max_len });
+    let recall = |n_keys, n_values, min_len, max_len| {
+        TaskConfig::Recall(RecallConfig { n_keys, n_values, min_len, max_len, asks_all: false })
+    };
+    let selective = |n_symbols, n_copied, min_len, max_len| {
+        TaskConfig::SelectiveCopy(SelectiveCopyConfig { n_symbols, n_copied, min_len, max_len })
+    };
+    let parity = |min_len, max_len| TaskConfig::Parity(ParityConfig { min_len, max_len });
+    let arithmetic = |modulus| TaskConfig::Arithmetic(ArithmeticConfig { modulus, ..ArithmeticConfig::default() });
+    let depth = |max_depth| TaskConfig::Depth(DepthConfig { max_depth, ..DepthConfig::default() });
     let numbers = |max_value, min_len, max_len| {
         TaskConfig::Numbers(NumbersConfig { max_value, min_len, max_len, ..NumbersConfig::default() })
     };
@@ -409,6 +501,11 @@ fn each_field_out_of_range_is_refused_by_name() {
         (recall(5, 1, 1, 1), "data.task.n_values: must lie in 2..=1000000, got 1"),
         (recall(5, 5, 1, 6), "data.task.max_len: must be at most n_keys = 5, as no key occurs twice"),
         (recall(5, 5, 0, 5), "data.task.min_len: must be at least 1 (key-value pairs), got 0"),
+        (selective(1, 2, 3, 4), "data.task.n_symbols: must lie in 2..=1000000, got 1"),
+        (selective(4, 4, 3, 9), "data.task.n_copied: must lie in 1..=3, the shortest source, got 4"),
+        (parity(0, 4), "data.task.min_len: must be at least 1 (bits), got 0"),
+        (arithmetic(1), "data.task.modulus: must lie in 2..=1000000, got 1"),
+        (depth(0), "data.task.max_depth: must be at least 1, got 0"),
         (numbers(1_000_000_000_000, 1, 1), "data.task.max_value: must be at most 999999999999"),
         (numbers(10, 2, 1), "data.task.max_len: must be at least min_len = 2 (numbers), got 1"),
         (dates(1599, 2000), "data.task.first_year: must lie in 1600..=2999, got 1599"),
@@ -437,7 +534,10 @@ fn tasks_are_told_apart_by_kind_and_misspelt_keys_are_refused() {
 #[test]
 fn an_unknown_task_lists_those_there_are() {
     let message = TaskConfig::from_name("cpoy").unwrap_err().to_string();
-    assert_eq!(message, "unknown task `cpoy`; there are: copy, reverse, sort, recall, dates, numbers");
+    assert_eq!(
+        message,
+        "unknown task `cpoy`; there are: copy, reverse, sort, recall, selective-copy, parity, arithmetic, depth, dates, numbers"
+    );
 }
 
 #[test]

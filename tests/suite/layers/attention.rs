@@ -232,7 +232,13 @@ fn steps_of_self_attention_are_the_causal_whole() {
             layer.forward(input.clone(), &Mask::causal(7, device), &AttentionPositions::None, &mut Pass::inference());
         let mut cache = None;
         let steps = (0..7).map(|t| {
-            layer.step(input.clone().narrow(1, t, 1), &mut cache, &AttentionPositions::None, &mut Pass::inference())
+            layer.step(
+                input.clone().narrow(1, t, 1),
+                &mut cache,
+                &Mask::none(),
+                &AttentionPositions::None,
+                &mut Pass::inference(),
+            )
         });
         let steps = Tensor::cat(steps.collect(), 1);
         assert_close("steps", &to_vec(steps), &to_vec(whole), SAME_TOLERANCE);

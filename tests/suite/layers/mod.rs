@@ -6,6 +6,7 @@ mod feed_forward;
 mod fused;
 mod loss;
 mod mask;
+mod mixer;
 mod optimizer;
 mod pass;
 mod position;

@@ -38,6 +38,17 @@ fn models() -> Vec<Value> {
             "readout": { "kind": "deep-output", "d_maxout": 6 },
         })
     };
+    let mixed = |mixer: Value| {
+        let mut model = transformer(json!({ "kind": "none" }));
+        model["mixer"] = mixer;
+        model
+    };
+    let decoder_only = |positions: Value, mixer: Value| {
+        json!({
+            "kind": "decoder-only", "d_model": 16, "d_feed_forward": 24, "n_heads": 2, "n_layers": 2, "dropout_rate": 0.2,
+            "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1, "positions": positions, "mixer": mixer,
+        })
+    };
     let mut own = transformer(json!({ "kind": "alibi" }));
     own["decoder_positions"] = json!({ "kind": "none" });
     vec![
@@ -47,6 +58,11 @@ fn models() -> Vec<Value> {
         transformer(json!({ "kind": "t5", "n_buckets": 8, "max_distance": 5 })),
         transformer(json!({ "kind": "shaw", "max_distance": 2 })),
         own,
+        mixed(json!({ "kind": "min-gru", "convolution": 2, "bidirectional": false, "expansion": 2 })),
+        mixed(json!({ "kind": "delta", "negative_eigenvalues": true })),
+        decoder_only(json!({ "kind": "learned", "max_len": 16 }), json!({ "kind": "attention" })),
+        decoder_only(json!({ "kind": "t5", "n_buckets": 8, "max_distance": 5 }), json!({ "kind": "attention" })),
+        decoder_only(json!({ "kind": "none" }), json!([{ "kind": "attention" }, { "kind": "ssru", "expansion": 2 }])),
         recurrent(json!({ "kind": "bahdanau", "score": { "kind": "additive", "d_attention": 10 } })),
         recurrent(json!({ "kind": "bahdanau", "score": { "kind": "concat", "d_attention": 10 } })),
         recurrent(json!({ "kind": "luong", "window": { "kind": "local-p", "half_width": 1 } })),
@@ -97,6 +113,31 @@ fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("decoder_positions", r#"{ "kind": "shaw" }"#),
             ("tied_embeddings", "\"target-output\""),
             ("tied_embeddings", "\"all\""),
+            ("share_layers", "true"),
+            ("mixer", r#"{ "kind": "gru" }"#),
+            ("mixer", r#"{ "kind": "attention" }"#),
+        ],
+        "decoder-only" => vec![
+            ("d_model", "24"),
+            ("d_feed_forward", "25"),
+            ("n_heads", "4"),
+            ("n_key_value_heads", "1"),
+            ("n_layers", "3"),
+            ("share_layers", "true"),
+            ("mixer", r#"{ "kind": "gru" }"#),
+            ("mixer", r#"{ "kind": "min-gru" }"#),
+            ("sees_whole_source", "true"),
+            ("dropout_rate", "0.3"),
+            ("embedding_dropout_rate", "0.3"),
+            ("attention_dropout_rate", "0.3"),
+            ("activation_dropout_rate", "0.3"),
+            ("norm_position", "\"post\""),
+            ("norm", "\"rms\""),
+            ("activation", "\"relu\""),
+            ("positions", r#"{ "kind": "sinusoidal" }"#),
+            ("positions", r#"{ "kind": "alibi" }"#),
+            ("tied_embeddings", "\"target-output\""),
+            ("tied_embeddings", "\"all\""),
         ],
         _ => vec![
             ("cell", "\"vanilla\""),
@@ -124,7 +165,11 @@ fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
 /// Another value for a field of a choice.
 fn perturbations_of_choices() -> Vec<(&'static str, &'static str)> {
     vec![
-        ("positions.max_len", "9"),
+        ("mixer.convolution", "3"),
+        ("mixer.bidirectional", "true"),
+        ("mixer.expansion", "1"),
+        ("mixer.negative_eigenvalues", "false"),
+        ("positions.max_len", "12"),
         ("positions.base", "100.0"),
         ("positions.n_buckets", "6"),
         ("positions.max_distance", "9"),

@@ -27,6 +27,20 @@ fn every_position_scheme_norm_and_grouping_is_that_of_pytorch_and_transformers()
 }
 
 #[test]
+fn every_mixer_is_the_papers_forward_and_backward() {
+    let cases = golden_models("mixers/");
+    assert_eq!(cases.len(), 18);
+    cases.into_iter().for_each(check);
+}
+
+#[test]
+fn every_golden_decoder_only_model_is_pytorchs_and_gpt2s_forward_and_backward() {
+    let cases = golden_models("decoder-only/");
+    assert_eq!(cases.len(), 13);
+    cases.into_iter().for_each(check);
+}
+
+#[test]
 fn every_golden_rnn_is_pytorchs_forward_and_backward() {
     let cases = golden_models("rnn/");
     assert_eq!(cases.len(), 16);

@@ -6,6 +6,7 @@ use lookback::data::batch::{Example, Padded};
 use lookback::data::{BOS, EOS, Pair, TokenizerConfig, Tokenizers};
 use lookback::decoding::{DecodingConfig, score_targets};
 use lookback::layers::attention::{Alignment, AttentionConfig, ScoreConfig, WindowConfig};
+use lookback::layers::mixer::{MixerConfig, MixerKind, Mixers};
 use lookback::layers::position::PositionConfig;
 use lookback::layers::recurrent::CellKind;
 use lookback::layers::{Init, Pass, Trace};
@@ -13,7 +14,7 @@ use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{ContextUse, Directions, OutputKind};
 use lookback::models::transformer::{NormPosition, TiedEmbeddings};
 use lookback::models::weights::{apply, collect, to_vec};
-use lookback::models::{Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig};
+use lookback::models::{DecoderOnlyConfig, Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig};
 use lookback::report::explanation::terminal::{Look, render_step};
 use lookback::report::explanation::{AttentionRow, Detail, Explanation, Mechanism, Question, explain, explain_trace};
 use lookback::training::run::vocabularies;
@@ -157,7 +158,7 @@ pub fn softmax(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 fn weights_of(row: &AttentionRow, config: &ModelConfig) -> Vec<f64> {
     let window = match config {
         ModelConfig::Rnn(config) => config.attention.alignment().map(|(_, window)| window),
-        ModelConfig::Transformer(_) => None,
+        ModelConfig::Transformer(_) | ModelConfig::DecoderOnly(_) => None,
     };
     let distance = |i: usize| row.center.map_or(0.0, |center| (i + 1) as f64 - f64::from(center));
     let half_width = window.and_then(WindowConfig::half_width).map_or(f64::INFINITY, |half_width| half_width as f64);
@@ -194,15 +195,104 @@ fn scores_make_weights_and_weights_make_contexts() {
         let expected = match &config {
             ModelConfig::Rnn(config) => usize::from(config.attention.alignment().is_some()),
             ModelConfig::Transformer(config) => 2 * config.n_heads * config.n_decoder_layers,
+            ModelConfig::DecoderOnly(_) => unreachable!("it has a test of its own"),
         };
         assert_eq!(n_rows, 4 * expected, "{name}: rows");
         assert_eq!(explanation.encoder.context.is_some(), expected == 0, "{name}: a fixed context");
     }
 }
 
+/// Models whose rows of attention are told apart, or that have mixers without any.
+fn mixed() -> Vec<(String, ModelConfig)> {
+    let decoder_only = |mixer: Mixers, positions: PositionConfig| {
+        ModelConfig::DecoderOnly(DecoderOnlyConfig {
+            d_model: 16,
+            d_feed_forward: 24,
+            n_heads: 4,
+            n_layers: 2,
+            mixer,
+            positions,
+            ..DecoderOnlyConfig::default()
+        })
+    };
+    let hybrid = [MixerKind::GatedDelta, MixerKind::Attention].map(MixerConfig::new);
+    let kinds = [
+        MixerKind::Vanilla,
+        MixerKind::Gru,
+        MixerKind::Lstm,
+        MixerKind::MinGru,
+        MixerKind::MinLstm,
+        MixerKind::Ssru,
+        MixerKind::RgLru,
+        MixerKind::Linear,
+        MixerKind::GatedLinear,
+        MixerKind::Delta,
+        MixerKind::GatedDelta,
+    ];
+    let mut models = vec![
+        ("decoder-only".into(), decoder_only(Mixers::default(), PositionConfig::Rotary { base: 100.0 })),
+        ("decoder-only, Shaw".into(), decoder_only(Mixers::default(), PositionConfig::Shaw { max_distance: 2 })),
+        ("decoder-only, hybrid".into(), decoder_only(Mixers::InTurn(hybrid.into()), PositionConfig::None {})),
+        ("decoder-only, lstm".into(), decoder_only(MixerKind::Lstm.into(), PositionConfig::None {})),
+    ];
+    models.extend(kinds.map(|kind| {
+        let config = TransformerConfig { mixer: kind.into(), ..transformer(PositionConfig::None {}) };
+        (format!("{kind:?}"), ModelConfig::Transformer(config))
+    }));
+    models
+}
+
+#[test]
+fn one_attention_over_source_and_target_is_shown_in_two_parts_that_sum_to_one() {
+    for (name, config) in mixed().into_iter().take(3) {
+        let (_, _, explanation) = example(&config, Some("drei eins vier"));
+        let ModelConfig::DecoderOnly(model) = &config else { panic!("{name}") };
+        let n_attending = (0..model.n_layers).filter(|i| model.mixer.of_layer(*i).is_attention()).count();
+        for step in &explanation.steps {
+            assert_eq!(step.attention.len(), n_attending * 4, "{name}: rows to the source");
+            assert_eq!(step.self_attention.len(), n_attending * 4, "{name}: rows to the target");
+            for (to_source, to_target) in step.attention.iter().zip(&step.self_attention) {
+                let what = format!("{name}: step {} layer {} head {}", step.step, to_source.layer, to_source.head);
+                assert_eq!((to_source.layer, to_source.head), (to_target.layer, to_target.head), "{what}");
+                // Four words and the end; the start symbol and what has been written.
+                assert_eq!((to_source.weights.len(), to_target.weights.len()), (5, step.step), "{what}");
+                let both = |of: fn(&AttentionRow) -> &Vec<f32>| [of(to_source).clone(), of(to_target).clone()].concat();
+                let scores = both(|row| &row.scores);
+                let expected = softmax(scores.iter().map(|score| f64::from(*score)));
+                assert_close(&what, &both(|row| &row.weights), &expected, TOLERANCE);
+                if name.contains("Shaw") {
+                    continue;
+                }
+                let memories = [to_source, to_target].map(|row| explanation.memory(row).expect("keys and values"));
+                let values = memories[0].values.iter().chain(&memories[1].values);
+                let mut context = vec![0.0f64; to_source.context.len()];
+                for (weight, value) in both(|row| &row.weights).iter().zip(values) {
+                    context.iter_mut().zip(value).for_each(|(sum, v)| *sum += f64::from(*weight) * f64::from(*v));
+                }
+                assert_close(&format!("{what}, context"), &to_source.context, &context, TOLERANCE);
+                assert_eq!(to_source.context, to_target.context, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_mixer_has_formulas_of_its_own() {
+    let mut seen = std::collections::BTreeSet::new();
+    for (name, config) in mixed() {
+        let (_, _, explanation) = example(&config, Some("drei"));
+        let lines = &explanation.mechanism.formulas;
+        let of_mixer: Vec<&str> = lines.iter().filter(|line| line.makes == "cell").map(|line| &*line.text).collect();
+        assert!(name.contains("only") || seen.insert(of_mixer.join("; ")), "{name} has the formulas of another");
+        assert!(lines.iter().all(|line| !line.text.is_empty() && !line.meaning.starts_with(':')), "{name}");
+        let n_states = explanation.steps[0].layers.len();
+        assert_eq!(n_states, 2, "{name}: a state for each layer");
+    }
+}
+
 #[test]
 fn logits_make_the_probabilities_of_forced_decoding() {
-    for (name, config) in configs() {
+    for (name, config) in configs().into_iter().chain(mixed()) {
         let (model, tokenizers, explanation) = example(&config, Some("drei eins vier"));
         let source = tokenizers.source().encode("two one five one");
         let target = tokenizers.target().encode("drei eins vier");

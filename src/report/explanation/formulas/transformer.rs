@@ -2,20 +2,31 @@
 
 use super::{Formula, Mechanism, Part, line, n, score_term, softmax};
 use crate::layers::feed_forward::Activation;
+use crate::layers::mixer::{MixerConfig, Mixers};
 use crate::layers::position::PositionConfig;
 use crate::models::TransformerConfig;
 use crate::models::transformer::{NormPosition, TiedEmbeddings};
 
 pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
-    let (heads, layers) = (config.n_heads, config.n_decoder_layers);
+    let (heads, n_layers) = (config.n_heads, config.n_decoder_layers);
     let mut formulas = vec![input(config.decoder_positions(), config.d_model, "t")];
-    formulas.extend(self_attention(config));
+    for (own, which) in mixers(config.decoder_mixers(), n_layers) {
+        match own.is_attention() {
+            true => formulas.extend(self_attention(config, &which)),
+            false => formulas.extend(super::mixers::recurrence(config, own, &which)),
+        }
+    }
     formulas.extend(cross_attention(config));
     let (text, meaning) = feed_forward(config, "w_t", "x_t");
     formulas.push(line("state", text, meaning));
     formulas.push(output(config));
     Mechanism {
-        title: format!("Transformer with {} of {} (Vaswani 2017)", n(layers, "decoder layer"), n(heads, "head")),
+        title: format!(
+            "Transformer with {} of {}{} (Vaswani 2017)",
+            n(n_layers, "decoder layer"),
+            n(heads, "head"),
+            title_of_mixers(config)
+        ),
         encoder: encoder(config),
         formulas,
         n_directions: 0,
@@ -25,8 +36,44 @@ pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
     }
 }
 
+/// The kinds of mixer of a side with the layers that have them, each kind once: none named where there is one for all.
+pub(super) fn mixers(mixers: &Mixers, n_layers: usize) -> Vec<(&MixerConfig, String)> {
+    let mut found: Vec<(&MixerConfig, Vec<String>)> = Vec::new();
+    for layer in 0..n_layers {
+        let own = mixers.of_layer(layer);
+        let number = (layer + 1).to_string();
+        match found.iter_mut().find(|(other, _)| *other == own) {
+            Some((_, layers)) => layers.push(number),
+            None => found.push((own, vec![number])),
+        }
+    }
+    let is_one = found.len() == 1;
+    let words = |layers: Vec<String>| match (is_one, n_layers) {
+        (true, last) => every_layer(last),
+        (false, _) if layers.len() == 1 => format!(" in layer n = {}", layers[0]),
+        (false, _) => format!(" in layers n = {}", layers.join(", ")),
+    };
+    found.into_iter().map(|(own, layers)| (own, words(layers))).collect()
+}
+
+/// The names of mixers, in turn.
+pub(super) fn kinds(mixers: &Mixers) -> String {
+    let kinds = mixers.all().iter().map(|own| serde_json::to_value(own.kind).unwrap_or_default());
+    kinds.map(|kind| kind.as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>().join(", ")
+}
+
+/// What stands in place of self-attention.
+fn title_of_mixers(config: &TransformerConfig) -> String {
+    let shared = if config.share_layers { ", one for every depth" } else { "" };
+    if config.has_attention_alone() {
+        return shared.to_owned();
+    }
+    let (encoder, decoder) = (kinds(config.encoder_mixers()), kinds(config.decoder_mixers()));
+    format!("{shared}, encoder of {encoder}, decoder of {decoder}")
+}
+
 /// `norm(x)` where a sublayer's input is normalized.
-fn before(config: &TransformerConfig, x: &str) -> String {
+pub(super) fn before(config: &TransformerConfig, x: &str) -> String {
     match config.norm_position {
         NormPosition::Pre => format!("norm({x})"),
         NormPosition::Post => x.to_owned(),
@@ -34,7 +81,7 @@ fn before(config: &TransformerConfig, x: &str) -> String {
 }
 
 /// `x + f`, normalized where a sublayer's output is.
-fn after(config: &TransformerConfig, x: &str, f: &str) -> String {
+pub(super) fn after(config: &TransformerConfig, x: &str, f: &str) -> String {
     match config.norm_position {
         NormPosition::Pre => format!("{x} + {f}"),
         NormPosition::Post => format!("norm({x} + {f})"),
@@ -42,7 +89,7 @@ fn after(config: &TransformerConfig, x: &str, f: &str) -> String {
 }
 
 /// The vector of position `at` below the first layer.
-fn input(positions: &PositionConfig, d_model: usize, at: &str) -> Formula {
+pub(super) fn input(positions: &PositionConfig, d_model: usize, at: &str) -> Formula {
     let word = if at == "t" { "y_(t-1)" } else { "x_i" };
     let (position, meaning) = match positions {
         PositionConfig::Sinusoidal {} => (format!(" + p_{at}"), "with sines and cosines of its position"),
@@ -71,7 +118,7 @@ fn turned(positions: &PositionConfig, at: &str, projection: String) -> String {
 }
 
 /// The lines of one head's attention to the target so far, in layer `n`.
-fn self_attention(config: &TransformerConfig) -> Vec<Formula> {
+pub(super) fn self_attention(config: &TransformerConfig, which: &str) -> Vec<Formula> {
     let positions = config.decoder_positions();
     let x = |at: &str| before(config, &format!("x_{at}^(n-1)"));
     let query = turned(positions, "t", format!("W^Q {} + b^Q", x("t")));
@@ -80,7 +127,7 @@ fn self_attention(config: &TransformerConfig) -> Vec<Formula> {
         PositionConfig::Rotary { .. } => "; R turns a vector by its position (RoPE)",
         _ => "",
     };
-    let which = layers(config);
+    let which = of_heads(config, which);
     let n_layers = config.n_decoder_layers;
     let of_layer = |text: String| if n_layers == 1 { text.replace("^(n-1)", "^0") } else { text };
     let mut lines = vec![
@@ -114,7 +161,7 @@ fn cross_attention(config: &TransformerConfig) -> Vec<Formula> {
         line(
             "query",
             format!("q_t = W^Q {} + b^Q", before(config, "u_t")),
-            format!("attention to the source{}: the query", layers(config)),
+            format!("attention to the source{}: the query", of_heads(config, &every_layer(config.n_decoder_layers))),
         ),
         line(
             "memory",
@@ -133,12 +180,19 @@ fn cross_attention(config: &TransformerConfig) -> Vec<Formula> {
     lines.into_iter().map(|line| line.of(Part::CrossAttention)).collect()
 }
 
-fn layers(config: &TransformerConfig) -> String {
-    let head = if config.n_heads == 1 { "" } else { " and head" };
-    match config.n_decoder_layers {
-        1 if config.n_heads == 1 => String::new(),
-        1 => " in each head".to_owned(),
-        last => format!(" in each layer n = 1 to {last}{head}"),
+pub(super) fn every_layer(n_layers: usize) -> String {
+    match n_layers {
+        1 => String::new(),
+        last => format!(" in each layer n = 1 to {last}"),
+    }
+}
+
+/// Layers, and each head of them.
+pub(super) fn of_heads(config: &TransformerConfig, layers: &str) -> String {
+    match (config.n_heads, layers) {
+        (1, layers) => layers.to_owned(),
+        (_, "") => " in each head".to_owned(),
+        (_, layers) => format!("{layers} and head"),
     }
 }
 
@@ -172,7 +226,7 @@ fn context(positions: &PositionConfig) -> Formula {
     }
 }
 
-fn added(config: &TransformerConfig, what: &str) -> String {
+pub(super) fn added(config: &TransformerConfig, what: &str) -> String {
     match config.norm_position {
         NormPosition::Pre => format!("{what}, projected and added to the layer's vector"),
         NormPosition::Post => format!("{what}, projected, added to the layer's vector, then normalized"),
@@ -180,7 +234,7 @@ fn added(config: &TransformerConfig, what: &str) -> String {
 }
 
 /// The last sublayer: `to^n` from `from`.
-fn feed_forward(config: &TransformerConfig, from: &str, to: &str) -> (String, String) {
+pub(super) fn feed_forward(config: &TransformerConfig, from: &str, to: &str) -> (String, String) {
     let n = if to == "x_t" && config.n_decoder_layers == 1 { "1" } else { "n" };
     let text = format!("{to}^{n} = {}", after(config, from, &format!("FFN({})", before(config, from))));
     let network = match config.activation {
@@ -192,7 +246,7 @@ fn feed_forward(config: &TransformerConfig, from: &str, to: &str) -> (String, St
 }
 
 /// From the last layer to the distribution over words.
-fn output(config: &TransformerConfig) -> Formula {
+pub(super) fn output(config: &TransformerConfig) -> Formula {
     let x = before(config, &format!("x_t^{}", config.n_decoder_layers));
     match config.tied_embeddings {
         TiedEmbeddings::None => {
@@ -214,19 +268,33 @@ fn encoder(config: &TransformerConfig) -> Vec<Formula> {
     let attention = format!("attention({})_i", before(config, "x^(n-1)"));
     let last = format!("x_i^{}", config.n_encoder_layers);
     let (text, network) = feed_forward(config, "u_i", "x_i");
-    vec![
-        input(&config.positions, config.d_model, "i"),
-        line(
-            "residual",
-            format!("u_i = {}", after(config, "x_i^(n-1)", &attention)),
-            format!("self-attention in layer n of {}", config.n_encoder_layers),
-        ),
-        line(
-            "score",
-            format!("e_ij = q_i . {key} / sqrt({d_head}){term}"),
-            format!("its scores: every source position against every other{meaning}"),
-        ),
-        line("state", text, network),
-        line("state", format!("h_i = {}", before(config, &last)), "what the decoder attends to"),
-    ]
+    let mut lines = vec![input(&config.positions, config.d_model, "i")];
+    for (own, which) in mixers(config.encoder_mixers(), config.n_encoder_layers) {
+        if own.is_attention() {
+            let of = config.n_encoder_layers;
+            let which = if config.has_attention_alone() { format!(" in layer n of {of}") } else { which };
+            lines.push(line(
+                "residual",
+                format!("u_i = {}", after(config, "x_i^(n-1)", &attention)),
+                format!("self-attention{which}"),
+            ));
+            lines.push(line(
+                "score",
+                format!("e_ij = q_i . {key} / sqrt({d_head}){term}"),
+                format!("its scores: every source position against every other{meaning}"),
+            ));
+        } else {
+            let name = serde_json::to_value(own.kind).unwrap_or_default();
+            let read = format!("{}({})_i", name.as_str().unwrap_or_default(), before(config, "x^(n-1)"));
+            let directions = if own.n_directions() == 2 { "from both ends" } else { "from the first word on" };
+            lines.push(line(
+                "residual",
+                format!("u_i = {}", after(config, "x_i^(n-1)", &read)),
+                format!("a recurrence{which}, which reads the source {directions}"),
+            ));
+        }
+    }
+    lines.push(line("state", text, network));
+    lines.push(line("state", format!("h_i = {}", before(config, &last)), "what the decoder attends to"));
+    lines
 }

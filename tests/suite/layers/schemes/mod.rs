@@ -132,6 +132,6 @@ impl Subject {
     }
 
     fn step(&self, input: Tensor<3>, offset: usize, cache: &mut Option<TargetKeyValue>, pass: &mut Pass) -> Tensor<3> {
-        self.layer.step(self.position.embed(input, offset), cache, &self.positions(offset, 1), pass)
+        self.layer.step(self.position.embed(input, offset), cache, &Mask::none(), &self.positions(offset, 1), pass)
     }
 }

@@ -4,12 +4,16 @@
 //! norms are left out. A training update costs three times the forward pass: the gradient needs a product for the input and one
 //! for the weight for each product of the forward pass.
 
+mod decoder_only;
+mod mixer;
+mod transformer;
+
 use crate::layers::attention::{AttentionConfig, ScoreConfig};
 use crate::layers::position::PositionConfig;
 use crate::layers::recurrent::CellKind;
 use crate::models::readout::ReadoutConfig;
 use crate::models::rnn::OutputKind;
-use crate::models::{ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use crate::models::{ModelConfig, RnnConfig, Vocabularies};
 
 /// Bytes of an element.
 const ELEMENT: u64 = 4;
@@ -21,7 +25,8 @@ pub const TRAINING: f64 = 3.0;
 pub fn forward_flops(model: &ModelConfig, vocabularies: Vocabularies, n: usize) -> f64 {
     match model {
         ModelConfig::Rnn(config) => rnn_flops(config, vocabularies, n as f64),
-        ModelConfig::Transformer(config) => transformer_flops(config, vocabularies, n as f64),
+        ModelConfig::Transformer(config) => transformer::flops(config, vocabularies, n as f64),
+        ModelConfig::DecoderOnly(config) => decoder_only::flops(config, vocabularies, n as f64),
     }
 }
 
@@ -87,26 +92,14 @@ fn prepared_flops(score: &ScoreConfig, d: f64, encoded: f64, n: f64) -> f64 {
     }
 }
 
-fn transformer_flops(config: &TransformerConfig, vocabularies: Vocabularies, n: f64) -> f64 {
-    let [d, d_inner] = [config.d_model, config.d_feed_forward].map(|width| width as f64);
-    let key_value = d * config.n_key_value_heads() as f64 / config.n_heads as f64;
-    let n_inner = if config.activation == crate::layers::feed_forward::Activation::Swiglu { 3.0 } else { 2.0 };
-    // Queries and outputs, keys and values, scores and weighted sum, and the network.
-    let attention = 4.0 * d * d + 4.0 * d * key_value;
-    let network = 2.0 * n_inner * d * d_inner;
-    let encoder = config.n_encoder_layers as f64 * n * (attention + 4.0 * n * d + network);
-    // A target word sees half of the others, on average.
-    let decoder = config.n_decoder_layers as f64 * n * (2.0 * attention + 2.0 * n * d + 4.0 * n * d + network);
-    encoder + decoder + 2.0 * n * d * vocabularies.target as f64
-}
-
 /// Steps that have to wait for each other in the forward pass of training over `n` tokens on each side: layers where all
 /// positions are computed at once, positions where they are not.
 pub fn training_steps(model: &ModelConfig, n: usize) -> u64 {
     match model {
         // Layers overlap: the second can start when the first is one position ahead.
         ModelConfig::Rnn(config) => (2 * (n + config.n_layers - 1)) as u64,
-        ModelConfig::Transformer(config) => (config.n_encoder_layers + config.n_decoder_layers) as u64,
+        ModelConfig::Transformer(config) => transformer::training_steps(config, n),
+        ModelConfig::DecoderOnly(config) => decoder_only::training_steps(config, n),
     }
 }
 
@@ -114,7 +107,8 @@ pub fn training_steps(model: &ModelConfig, n: usize) -> u64 {
 pub fn decoding_steps(model: &ModelConfig, n: usize) -> u64 {
     match model {
         ModelConfig::Rnn(config) => (n + n * config.n_layers) as u64,
-        ModelConfig::Transformer(config) => (config.n_encoder_layers + n * config.n_decoder_layers) as u64,
+        ModelConfig::Transformer(config) => transformer::decoding_steps(config, n),
+        ModelConfig::DecoderOnly(config) => decoder_only::decoding_steps(config, n),
     }
 }
 
@@ -137,11 +131,8 @@ pub fn state_bytes(model: &ModelConfig, n: usize) -> u64 {
             };
             state + source
         }
-        ModelConfig::Transformer(config) => {
-            let width = (config.d_model * config.n_key_value_heads() / config.n_heads) as u64;
-            // Keys and values, of the source and of what was written.
-            2 * config.n_decoder_layers as u64 * width * (n + n)
-        }
+        ModelConfig::Transformer(config) => transformer::state_elements(config, n),
+        ModelConfig::DecoderOnly(config) => decoder_only::state_elements(config, n),
     };
     ELEMENT * elements
 }
@@ -157,6 +148,7 @@ pub fn exponents(model: &ModelConfig, is_update: bool, is_fused: bool) -> [f64; 
             [1.0, if is_update { 1.0 } else { 0.0 }]
         }
         ModelConfig::Rnn(_) => [2.0, if is_update { 2.0 } else { 1.0 }],
+        ModelConfig::DecoderOnly(config) => decoder_only::exponents(config, is_update, is_fused),
         ModelConfig::Transformer(config) => {
             let has_tables = |positions: &PositionConfig| matches!(positions, PositionConfig::Shaw { .. });
             let decoder = config.decoder_positions.as_ref().unwrap_or(&config.positions);

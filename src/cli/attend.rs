@@ -1,0 +1,174 @@
+//! `lookback attend`.
+
+use super::explain::look;
+use super::print;
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::layers::attention::ScoreConfig;
+use crate::report::explanation::by_hand::{ByHand, Matrix};
+use crate::report::explanation::terminal::render_step;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Vectors are numbers with commas between them, matrices are rows with semicolons between them.
+
+Examples:
+  lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1'                    a decoder's state looks at four encoder states
+  lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1' --score cosine     the angle instead of the dot product
+  lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1' --score scaled-dot
+  lookback attend --query 1,0 --keys '1,0;0,1' --values '3;7'                         values of their own
+  lookback attend --sequence '1,0;0,1;1,1'                                            a sequence looks at itself: X X^T
+  lookback attend --sequence '1,0;0,1;1,1' --causal --score scaled-dot --query-matrix '0,1;1,0'")]
+pub(super) struct AttendArgs {
+    /// One query, or several, each a step.
+    #[arg(long, value_name = "ROWS", value_parser = matrix, required_unless_present = "sequence")]
+    query: Option<Matrix>,
+    /// What the queries are compared with.
+    #[arg(long, value_name = "ROWS", value_parser = matrix, required_unless_present = "sequence")]
+    keys: Option<Matrix>,
+    /// What is averaged [default: the keys].
+    #[arg(long, value_name = "ROWS", value_parser = matrix, conflicts_with = "sequence")]
+    values: Option<Matrix>,
+    /// A sequence that looks at itself: its rows are queries, keys and values.
+    #[arg(long, value_name = "ROWS", value_parser = matrix, conflicts_with_all = ["query", "keys"])]
+    sequence: Option<Matrix>,
+    /// Hide from each position of the sequence those behind it.
+    #[arg(long, requires = "sequence")]
+    causal: bool,
+    /// How a query is compared with a key.
+    #[arg(long, value_enum, default_value_t = ScoreName::Dot)]
+    score: ScoreName,
+    /// What the queries are multiplied with: W^Q, a row for each number that comes out [default: nothing].
+    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    query_matrix: Option<Matrix>,
+    /// What the keys are multiplied with, W^K.
+    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    key_matrix: Option<Matrix>,
+    /// What the values are multiplied with, W^V.
+    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    value_matrix: Option<Matrix>,
+    /// W of the scores `general` and `additive` [default: ones on the diagonal].
+    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    score_matrix: Option<Matrix>,
+    /// U of the score `additive` [default: ones on the diagonal].
+    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    score_key_matrix: Option<Matrix>,
+    /// v of the score `additive` [default: ones].
+    #[arg(long, value_name = "NUMBERS", value_parser = matrix)]
+    score_vector: Option<Matrix>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A score that fits on paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ScoreName {
+    /// q . k
+    Dot,
+    /// q . k / sqrt(d)
+    ScaledDot,
+    /// The cosine of the angle between q and k.
+    Cosine,
+    /// q^T W k
+    General,
+    /// v . tanh(W q + U k)
+    Additive,
+}
+
+impl ScoreName {
+    fn config(self) -> ScoreConfig {
+        match self {
+            Self::Dot => ScoreConfig::Dot {},
+            Self::ScaledDot => ScoreConfig::ScaledDot {},
+            Self::Cosine => ScoreConfig::Cosine {},
+            Self::General => ScoreConfig::General {},
+            Self::Additive => ScoreConfig::Additive { d_attention: 0 },
+        }
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+    }
+}
+
+/// Rows of numbers, all as long.
+fn matrix(text: &str) -> Result<Matrix, String> {
+    let mut rows = Vec::new();
+    for (i, row) in text.split(';').map(str::trim).filter(|row| !row.is_empty()).enumerate() {
+        let numbers = row.split(',').map(|number| {
+            let number = number.trim();
+            number
+                .parse::<f32>()
+                .ok()
+                .filter(|value| value.is_finite())
+                .ok_or(format!("row {}: \"{number}\" is no number", i + 1))
+        });
+        rows.push(numbers.collect::<Result<Vec<f32>, String>>()?);
+    }
+    let width = rows.first().map(Vec::len).ok_or("there are no numbers; write them as in 1,0;0,1")?;
+    if let Some(i) = rows.iter().position(|row| row.len() != width) {
+        return Err(format!("row {} has {} numbers, and row 1 has {width}", i + 1, rows[i].len()));
+    }
+    Ok(Matrix { width, values: rows.concat() })
+}
+
+pub(super) fn run(args: AttendArgs) -> Result<()> {
+    for (name, is_given, scores) in [
+        ("--score-matrix", args.score_matrix.is_some(), &[ScoreName::General, ScoreName::Additive][..]),
+        ("--score-key-matrix", args.score_key_matrix.is_some(), &[ScoreName::Additive]),
+        ("--score-vector", args.score_vector.is_some(), &[ScoreName::Additive]),
+    ] {
+        if is_given && !scores.contains(&args.score) {
+            return Err(Error::message(format!(
+                "{name} has no place in the score \"{}\"; leave it out",
+                args.score.name()
+            )));
+        }
+    }
+    if args.score_vector.as_ref().is_some_and(|vector| vector.n_rows() != 1) {
+        return Err(Error::message("--score-vector is one row of numbers"));
+    }
+    let is_self = args.sequence.is_some();
+    let (Some(queries), Some(keys)) = (args.query.or_else(|| args.sequence.clone()), args.keys.or(args.sequence))
+    else {
+        return Err(Error::message("give --query and --keys, or --sequence"));
+    };
+    let by_hand = ByHand {
+        queries,
+        keys,
+        values: args.values,
+        is_self,
+        is_causal: args.causal,
+        projections: [args.query_matrix, args.key_matrix, args.value_matrix],
+        score: args.score.config(),
+        score_matrix: args.score_matrix,
+        key_matrix: args.score_key_matrix,
+        vector: args.score_vector.map(|vector| vector.values),
+    };
+    // A few numbers; the backend that needs no device.
+    let explanation = by_hand.explain(&Backend::Flex.open()?.device)?;
+    if args.json {
+        let rows: Vec<_> = explanation
+            .steps
+            .iter()
+            .flat_map(|step| &step.attention)
+            .map(|row| {
+                json!({ "step": row.step, "query": row.query, "scores": row.scores, "weights": row.weights, "context": row.context })
+            })
+            .collect();
+        let memory = explanation.memories.first();
+        let object = json!({
+            "score": args.score.name(),
+            "formulas": explanation.mechanism.formulas,
+            "keys": memory.map(|memory| &memory.keys),
+            "values": memory.map(|memory| &memory.values),
+            "queries": rows,
+        });
+        return print(&format!("{object}\n"));
+    }
+    let look = look();
+    let pages = explanation.steps.iter().map(|step| render_step(&explanation, step, &look));
+    print(pages.collect::<Vec<_>>().concat().trim_start_matches('\n'))
+}

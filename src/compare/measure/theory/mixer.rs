@@ -1,0 +1,84 @@
+//! The same of one mixer.
+
+use crate::layers::feed_forward::Activation;
+use crate::layers::mixer::{Gating, MixerConfig, MixerKind};
+
+/// Positions that a matrix memory reads at once.
+const CHUNK: usize = 64;
+
+/// What a mixer stands in.
+pub(super) struct Widths {
+    pub d_model: usize,
+    pub n_heads: usize,
+    /// Of all keys, and of all values.
+    pub d_key_value: usize,
+}
+
+/// One token's way through a feed-forward network.
+pub(super) fn network_flops(activation: Activation, d_model: usize, d_feed_forward: usize) -> f64 {
+    let n_inner = if activation == Activation::Swiglu { 3.0 } else { 2.0 };
+    2.0 * n_inner * d_model as f64 * d_feed_forward as f64
+}
+
+impl Widths {
+    /// Queries and outputs, keys and values of attention, for one token.
+    pub(super) fn projections(&self) -> f64 {
+        let [d, key_value] = [self.d_model, self.d_key_value].map(|width| width as f64);
+        4.0 * d * d + 4.0 * d * key_value
+    }
+
+    /// One token's way through a mixer; attention sees `n_seen` positions.
+    pub(super) fn flops(&self, own: &MixerConfig, n_directions: usize, n_seen: f64) -> f64 {
+        let [d, n_heads] = [self.d_model, self.n_heads].map(|width| width as f64);
+        let d_state = d * own.expansion() as f64;
+        let n_directions = n_directions as f64;
+        let width = n_directions * d_state;
+        let leads_back = |is_needed: bool| if is_needed { 2.0 * width * d } else { 0.0 };
+        let vector = |n_gates: f64, recurrent: f64| {
+            n_directions * 2.0 * n_gates * d_state * (d + recurrent) + leads_back(width != d)
+        };
+        // What is written, and what is asked; a delta rule asks before it writes.
+        let matrix = |n_packed: f64, rates: f64, n_products: f64| {
+            let products = n_products * 2.0 * d * d / n_heads;
+            n_directions * (2.0 * n_packed * d * d + 2.0 * d * rates + products) + leads_back(true)
+        };
+        match own.kind {
+            // Scores and weighted sum.
+            MixerKind::Attention => self.projections() + 4.0 * n_seen * d,
+            MixerKind::Vanilla => vector(1.0, d_state),
+            MixerKind::Gru => vector(3.0, d_state),
+            MixerKind::Lstm => vector(4.0, d_state),
+            MixerKind::MinGru | MixerKind::MinLstm | MixerKind::Ssru | MixerKind::RgLru => {
+                vector(Gating::of(own.kind).map_or(0, Gating::n_gates) as f64, 0.0)
+            }
+            MixerKind::Linear => matrix(3.0, 0.0, 2.0),
+            MixerKind::GatedLinear => matrix(4.0, d, 2.0),
+            MixerKind::Delta => matrix(3.0, n_heads, 3.0),
+            MixerKind::GatedDelta => matrix(4.0, 2.0 * n_heads, 3.0),
+        }
+    }
+
+    /// Numbers that a decoder's layer keeps of `n` tokens.
+    pub(super) fn state(&self, own: &MixerConfig, n: u64) -> u64 {
+        let [d, key_value] = [self.d_model, self.d_key_value].map(|width| width as u64);
+        let (d_head, d_state) = (d / self.n_heads as u64, d * own.expansion() as u64);
+        let state = match own.kind {
+            MixerKind::Attention => 2 * key_value * n,
+            MixerKind::Lstm => 2 * d_state,
+            MixerKind::Linear => d * (d_head + 1),
+            MixerKind::GatedLinear | MixerKind::Delta | MixerKind::GatedDelta => d * d_head,
+            _ => d_state,
+        };
+        state + own.convolution.map_or(0, |width| (width as u64 - 1) * d)
+    }
+}
+
+/// Steps of a layer over `n` positions that wait for each other.
+pub(super) fn steps(own: &MixerConfig, n: usize) -> u64 {
+    let steps = match own.kind {
+        MixerKind::Vanilla | MixerKind::Gru | MixerKind::Lstm => n,
+        MixerKind::Linear | MixerKind::GatedLinear | MixerKind::Delta | MixerKind::GatedDelta => n.div_ceil(CHUNK),
+        MixerKind::Attention | MixerKind::MinGru | MixerKind::MinLstm | MixerKind::Ssru | MixerKind::RgLru => 1,
+    };
+    steps as u64
+}

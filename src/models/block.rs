@@ -1,0 +1,381 @@
+//! What stacks of layers are made of: sublayers inside residual connections, and the block of a mixer and a feed-forward
+//! network.
+
+use super::Rows;
+use crate::layers::attention::MultiHeadConfig;
+use crate::layers::attention::multi_head::{SelfAttention, TargetKeyValue};
+use crate::layers::feed_forward::{Activation, FeedForward};
+use crate::layers::mixer::{MixerConfig, MixerShape, MixerState, RecurrentMixer, ShortConvolution};
+use crate::layers::norm::{Norm, NormKind};
+use crate::layers::position::{AttentionPositions, PositionConfig};
+use crate::layers::{Init, Mask, Pass, fused};
+use burn::module::Module;
+use burn::tensor::{Int, Tensor};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where normalization stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NormPosition {
+    /// `x + f(norm(x))`, and one norm after the last layer (Xiong et al. 2020): trains without a warm-up.
+    Pre,
+    /// `norm(x + f(x))`, as in Vaswani 2017.
+    Post,
+}
+
+/// What the layers of a stack have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockConfig {
+    pub heads: MultiHeadConfig,
+    pub d_feed_forward: usize,
+    pub dropout_rate: f64,
+    pub activation_dropout_rate: f64,
+    pub norm_position: NormPosition,
+    pub norm: NormKind,
+    pub activation: Activation,
+}
+
+impl BlockConfig {
+    pub(super) fn feed_forward(&self, init: &Init) -> FeedForward {
+        FeedForward::new(self.heads.d_model, self.d_feed_forward, self.activation, self.activation_dropout_rate, init)
+    }
+}
+
+/// `x + dropout(f(x))` with the norm before or after.
+#[derive(Module, Debug)]
+pub(super) struct Residual {
+    norm: Norm,
+    #[module(skip)]
+    position: NormPosition,
+    #[module(skip)]
+    dropout_rate: f64,
+}
+
+impl Residual {
+    pub(super) fn new(config: &BlockConfig, init: &Init) -> Self {
+        Self {
+            norm: config.norm.init(config.heads.d_model, init),
+            position: config.norm_position,
+            dropout_rate: config.dropout_rate,
+        }
+    }
+
+    pub(super) fn around(
+        &self,
+        input: Tensor<3>,
+        pass: &mut Pass,
+        sublayer: impl FnOnce(Tensor<3>, &mut Pass) -> Tensor<3>,
+    ) -> Tensor<3> {
+        match self.position {
+            NormPosition::Pre => {
+                let output = sublayer(self.norm.forward(input.clone(), pass), pass);
+                self.add(input, output, pass)
+            }
+            NormPosition::Post => {
+                let output = sublayer(input.clone(), pass);
+                self.norm.forward(self.add(input, output, pass), pass)
+            }
+        }
+    }
+
+    fn add(&self, input: Tensor<3>, output: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
+        if pass.fuses(&input.device()) {
+            return fused::add_dropped(input, output, pass.next_dropout(self.dropout_rate));
+        }
+        input + pass.dropout(output, self.dropout_rate)
+    }
+}
+
+/// What a layer keeps of the positions so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LayerState {
+    /// The last inputs of its convolution.
+    pub inputs: Option<Tensor<3>>,
+    /// Keys and values of its attention.
+    pub cache: Option<TargetKeyValue>,
+    /// The state of its recurrence.
+    pub recurrent: Option<MixerState>,
+}
+
+impl Rows for LayerState {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        Self {
+            inputs: self.inputs.clone().map(|inputs| inputs.select(0, rows.clone())),
+            cache: self.cache.as_ref().map(|cache| cache.select(rows)),
+            recurrent: self.recurrent.as_ref().map(|state| state.select(rows)),
+        }
+    }
+}
+
+/// A layer's mixer inside a residual connection, and a convolution before it, if there is one.
+///
+/// Not a module: a layer names the fields, of which one of `attention` and `recurrence` is there, because variants of an enum
+/// are no part of a parameter's path, and a file is to say which it holds.
+pub(super) struct Mixing<'a> {
+    pub attention: Option<&'a SelfAttention>,
+    pub recurrence: Option<&'a RecurrentMixer>,
+    pub convolution: Option<&'a ShortConvolution>,
+    pub residual: &'a Residual,
+}
+
+/// The parts of [`Mixing`] that a layer owns.
+pub(super) type Mixer = (Option<SelfAttention>, Option<RecurrentMixer>, Option<ShortConvolution>);
+
+/// The mixer of a layer that reads in `n_directions`.
+pub(super) fn mixer(
+    config: &BlockConfig,
+    own: &MixerConfig,
+    n_directions: usize,
+    positions: &PositionConfig,
+    init: &Init,
+) -> Mixer {
+    let MultiHeadConfig { d_model, n_heads, .. } = config.heads;
+    let recurrence = RecurrentMixer::new(own, MixerShape { d_model, n_heads, n_directions }, init);
+    let attention = recurrence.is_none().then(|| SelfAttention::new(&config.heads, positions, init));
+    let convolution = own.convolution.map(|width| ShortConvolution::new(width, d_model, init));
+    (attention, recurrence, convolution)
+}
+
+impl Mixing<'_> {
+    /// Whole sequences; those with `lengths` end in padding.
+    pub(super) fn forward(
+        &self,
+        x: Tensor<3>,
+        lengths: Option<&[usize]>,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        self.residual.around(x, pass, |x, pass| {
+            let x = match self.convolution {
+                Some(convolution) => convolution.advance(x, &mut None),
+                None => x,
+            };
+            match (self.attention, self.recurrence) {
+                (Some(attention), _) => {
+                    pass.scoped("self_attention", |pass| attention.forward(x, mask, positions, pass))
+                }
+                (None, Some(recurrence)) => pass.scoped("recurrence", |pass| recurrence.forward(x, lengths, pass)),
+                (None, None) => x,
+            }
+        })
+    }
+
+    /// The next position alone; `mask` hides what the cache has before the beginning of a row.
+    pub(super) fn step(
+        &self,
+        x: Tensor<3>,
+        state: &mut LayerState,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        self.residual.around(x, pass, |x, pass| {
+            let x = match self.convolution {
+                Some(convolution) => convolution.advance(x, &mut state.inputs),
+                None => x,
+            };
+            match (self.attention, self.recurrence) {
+                (Some(attention), _) => {
+                    pass.scoped("self_attention", |pass| attention.step(x, &mut state.cache, mask, positions, pass))
+                }
+                (None, Some(recurrence)) => {
+                    pass.scoped("recurrence", |pass| recurrence.advance(x, None, &mut state.recurrent, pass))
+                }
+                (None, None) => x,
+            }
+        })
+    }
+
+    /// The first positions of sequences that go on, all at once, laid out as `rows` says.
+    pub(super) fn prefill(
+        &self,
+        x: Tensor<3>,
+        rows: &RightAligned,
+        state: &mut LayerState,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        self.residual.around(x, pass, |x, pass| {
+            let x = match self.convolution {
+                // What is before the beginning of a row is as nothing.
+                Some(convolution) => convolution.advance(rows.real(x), &mut state.inputs),
+                None => x,
+            };
+            match (self.attention, self.recurrence) {
+                (Some(attention), _) => pass.scoped("self_attention", |pass| {
+                    let (x, cache) = attention.prefill(x, rows.starts(), mask, positions, pass);
+                    state.cache = Some(cache);
+                    x
+                }),
+                (None, Some(recurrence)) => pass.scoped("recurrence", |pass| {
+                    let lengths = rows.lengths();
+                    let x = recurrence.advance(rows.to_left(x), lengths, &mut state.recurrent, pass);
+                    rows.to_right(x)
+                }),
+                (None, None) => x,
+            }
+        })
+    }
+}
+
+/// Sequences of several lengths that end at the same place, so that what follows them stands in one column.
+///
+/// Attention reads them so, since a distance is then the difference of two columns in every row; a recurrence begins where a
+/// row begins, so that it has them moved to the left.
+pub(super) struct RightAligned {
+    lengths: Vec<usize>,
+    len: usize,
+    /// Where each place takes its vector from, in the other layout: to the right, to the left; nothing where all are as long.
+    moves: Option<[Tensor<1, Int>; 2]>,
+    /// One where a row has begun, else zero: `[batch, len, 1]`.
+    real: Option<Tensor<3>>,
+}
+
+impl RightAligned {
+    /// For sequences of these lengths, which are padded to `len`.
+    pub(super) fn new(lengths: &[usize], len: usize, device: &burn::tensor::Device) -> Self {
+        let is_ragged = lengths.iter().any(|length| *length < len);
+        let places = |from: fn(usize, usize, usize) -> usize| {
+            let rows = lengths.iter().enumerate();
+            let places =
+                rows.flat_map(|(row, length)| (0..len).map(move |i| (row * len + from(i, *length, len)) as i32));
+            let places: Vec<i32> = places.collect();
+            let n = places.len();
+            Tensor::<1, Int>::from_data(burn::tensor::TensorData::new(places, [n]), device)
+        };
+        // Places without a vector take one that nobody looks at.
+        let moves = is_ragged.then(|| {
+            [
+                places(|i, length, len| (i + length).checked_sub(len).unwrap_or(len - 1)),
+                places(|i, length, len| if i < length { len - length + i } else { 0 }),
+            ]
+        });
+        let real = is_ragged.then(|| {
+            let rows = lengths.iter();
+            let real = rows.flat_map(|length| (0..len).map(move |i| if i + length >= len { 1f32 } else { 0.0 }));
+            let real: Vec<f32> = real.collect();
+            Tensor::from_data(burn::tensor::TensorData::new(real, [lengths.len(), len, 1]), device)
+        });
+        Self { lengths: lengths.to_vec(), len, moves, real }
+    }
+
+    /// The column in which each row begins; nothing if it is the first in all.
+    pub(super) fn starts(&self) -> Option<Vec<usize>> {
+        self.moves.as_ref().map(|_| self.lengths.iter().map(|length| self.len - length).collect())
+    }
+
+    fn lengths(&self) -> Option<&[usize]> {
+        self.moves.as_ref().map(|_| &*self.lengths)
+    }
+
+    fn real(&self, x: Tensor<3>) -> Tensor<3> {
+        match &self.real {
+            Some(real) => x * real.clone(),
+            None => x,
+        }
+    }
+
+    /// From rows that begin in the first column.
+    pub(super) fn to_right(&self, x: Tensor<3>) -> Tensor<3> {
+        self.moved(x, 0)
+    }
+
+    fn to_left(&self, x: Tensor<3>) -> Tensor<3> {
+        self.moved(x, 1)
+    }
+
+    fn moved(&self, x: Tensor<3>, to: usize) -> Tensor<3> {
+        let Some(moves) = &self.moves else { return x };
+        let [batch, len, d] = x.dims();
+        x.reshape([batch * len, d]).select(0, moves[to].clone()).reshape([batch, len, d])
+    }
+}
+
+/// A mixer and a feed-forward network: a layer of an encoder (Vaswani 2017, figure 1, left) or of a model without one.
+#[derive(Module, Debug)]
+pub(super) struct Block {
+    attention: Option<SelfAttention>,
+    recurrence: Option<RecurrentMixer>,
+    convolution: Option<ShortConvolution>,
+    attention_residual: Residual,
+    feed_forward: FeedForward,
+    feed_forward_residual: Residual,
+}
+
+impl Block {
+    pub(super) fn new(
+        config: &BlockConfig,
+        own: &MixerConfig,
+        n_directions: usize,
+        positions: &PositionConfig,
+        init: &Init,
+    ) -> Self {
+        let (attention, recurrence, convolution) = mixer(config, own, n_directions, positions, init);
+        Self {
+            attention,
+            recurrence,
+            convolution,
+            attention_residual: Residual::new(config, init),
+            feed_forward: config.feed_forward(init),
+            feed_forward_residual: Residual::new(config, init),
+        }
+    }
+
+    fn mixing(&self) -> Mixing<'_> {
+        Mixing {
+            attention: self.attention.as_ref(),
+            recurrence: self.recurrence.as_ref(),
+            convolution: self.convolution.as_ref(),
+            residual: &self.attention_residual,
+        }
+    }
+
+    /// See [`Mixing::forward`].
+    pub(super) fn forward(
+        &self,
+        x: Tensor<3>,
+        lengths: Option<&[usize]>,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let x = self.mixing().forward(x, lengths, mask, positions, pass);
+        self.after_mixing(x, pass)
+    }
+
+    /// See [`Mixing::step`].
+    pub(super) fn step(
+        &self,
+        x: Tensor<3>,
+        state: &mut LayerState,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let x = self.mixing().step(x, state, mask, positions, pass);
+        self.after_mixing(x, pass)
+    }
+
+    /// See [`Mixing::prefill`].
+    pub(super) fn prefill(
+        &self,
+        x: Tensor<3>,
+        rows: &RightAligned,
+        state: &mut LayerState,
+        mask: &Mask,
+        positions: &AttentionPositions,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let x = self.mixing().prefill(x, rows, state, mask, positions, pass);
+        self.after_mixing(x, pass)
+    }
+
+    fn after_mixing(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
+        let x = self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass));
+        pass.record("states", || x.clone());
+        x
+    }
+}

@@ -1,0 +1,181 @@
+//! `[model]` with `kind = "decoder-only"`.
+
+use crate::error::{Error, Result};
+use crate::layers::attention::MultiHeadConfig;
+use crate::layers::feed_forward::Activation;
+use crate::layers::mixer::{MixerConfig, Mixers};
+use crate::layers::norm::NormKind;
+use crate::layers::position::PositionConfig;
+use crate::models::block::{BlockConfig, NormPosition};
+use crate::models::transformer::TiedEmbeddings;
+use crate::models::{LengthLimit, LengthLimits, check_rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// `[model]` with `kind = "decoder-only"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecoderOnlyConfig {
+    /// Width of the vectors between layers.
+    pub d_model: usize,
+    /// Width inside the feed-forward networks.
+    pub d_feed_forward: usize,
+    /// Attention heads; they divide `d_model`.
+    pub n_heads: usize,
+    /// Heads of keys and values, each for a group of neighbouring heads of queries; they divide `n_heads`. Without it, as many
+    /// as `n_heads`.
+    pub n_key_value_heads: Option<usize>,
+    /// Layers.
+    pub n_layers: usize,
+    /// Whether all layers are one, used again and again; with a list of mixers, one for each of them.
+    pub share_layers: bool,
+    /// What lets the positions exchange something: a mixer, or a list that the layers take in turn.
+    pub mixer: Mixers,
+    /// Whether the words of a source see those behind them too, as in an encoder (a prefix language model, Raffel 2020, 3.2);
+    /// for attention alone.
+    pub sees_whole_source: bool,
+    /// Probability of dropping an element of a sublayer's output.
+    pub dropout_rate: f64,
+    /// Probability of dropping an element of an embedding; without it, `dropout_rate`.
+    pub embedding_dropout_rate: Option<f64>,
+    /// Probability of dropping an attention weight.
+    pub attention_dropout_rate: f64,
+    /// Probability of dropping an element inside a feed-forward network.
+    pub activation_dropout_rate: f64,
+    /// Where normalization stands.
+    pub norm_position: NormPosition,
+    /// Which normalization.
+    pub norm: NormKind,
+    /// The non-linearity of the feed-forward networks.
+    pub activation: Activation,
+    /// The position scheme. Learned positions are shared out between source and target, half of them for each.
+    pub positions: PositionConfig,
+    /// Which tables share their numbers.
+    pub tied_embeddings: TiedEmbeddings,
+}
+
+impl Default for DecoderOnlyConfig {
+    fn default() -> Self {
+        Self {
+            d_model: 256,
+            d_feed_forward: 1024,
+            n_heads: 4,
+            n_key_value_heads: None,
+            n_layers: 6,
+            share_layers: false,
+            mixer: Mixers::default(),
+            sees_whole_source: false,
+            dropout_rate: 0.1,
+            embedding_dropout_rate: None,
+            attention_dropout_rate: 0.0,
+            activation_dropout_rate: 0.0,
+            norm_position: NormPosition::Pre,
+            norm: NormKind::Layer,
+            activation: Activation::Gelu,
+            positions: PositionConfig::Rotary { base: 10_000.0 },
+            tied_embeddings: TiedEmbeddings::None,
+        }
+    }
+}
+
+impl DecoderOnlyConfig {
+    /// Checks the values against each other.
+    pub fn validate(&self) -> Result<()> {
+        for (key, value) in [
+            ("d_model", self.d_model),
+            ("d_feed_forward", self.d_feed_forward),
+            ("n_heads", self.n_heads),
+            ("n_key_value_heads", self.n_key_value_heads()),
+            ("n_layers", self.n_layers),
+        ] {
+            if value == 0 {
+                return Err(Error::config(format!("model.{key}"), "must be at least 1, got 0"));
+            }
+        }
+        if !self.d_model.is_multiple_of(self.n_heads) {
+            let message = format!("must divide model.d_model, got {} and {}", self.n_heads, self.d_model);
+            return Err(Error::config("model.n_heads", message));
+        }
+        if !self.n_heads.is_multiple_of(self.n_key_value_heads()) {
+            let message = format!("must divide model.n_heads, got {} and {}", self.n_key_value_heads(), self.n_heads);
+            return Err(Error::config("model.n_key_value_heads", message));
+        }
+        for (key, rate) in [
+            ("dropout_rate", self.dropout_rate),
+            ("embedding_dropout_rate", self.embedding_dropout_rate()),
+            ("attention_dropout_rate", self.attention_dropout_rate),
+            ("activation_dropout_rate", self.activation_dropout_rate),
+        ] {
+            check_rate(key, rate)?;
+        }
+        if self.share_layers && self.n_layers < 2 {
+            let message = "shares nothing: model.n_layers is 1; raise it or leave this out";
+            return Err(Error::config("model.share_layers", message));
+        }
+        self.mixer.validate("model.mixer", self.d_model, self.n_heads)?;
+        if let Some(mixer) = self.mixer.all().iter().position(|mixer| mixer.bidirectional.is_some()) {
+            let key = if self.mixer.all().len() > 1 { format!("model.mixer[{mixer}]") } else { "model.mixer".into() };
+            let message = "is for encoders: here every word is written after those before it";
+            return Err(Error::config(format!("{key}.bidirectional"), message));
+        }
+        if self.attention_dropout_rate > 0.0 && !self.mixer.has_attention(self.n_layers) {
+            let message = "drops weights of attention, and by model.mixer no layer has any; leave it out";
+            return Err(Error::config("model.attention_dropout_rate", message));
+        }
+        if self.sees_whole_source && !self.has_attention_alone() {
+            let message = "is for attention alone: a recurrence reads forwards, and so does a convolution";
+            return Err(Error::config("model.sees_whole_source", message));
+        }
+        if let PositionConfig::Learned { max_len: 1 } = self.positions {
+            let message = "must be at least 2, for a source and a target, got 1";
+            return Err(Error::config("model.positions.max_len", message));
+        }
+        self.positions.validate("model.positions", self.d_model, self.n_heads)?;
+        self.positions.check_attention("model.positions", self.mixer.has_attention(self.n_layers), "the model")
+    }
+
+    /// Heads of keys and values.
+    pub fn n_key_value_heads(&self) -> usize {
+        self.n_key_value_heads.unwrap_or(self.n_heads)
+    }
+
+    /// Probability of dropping an element of an embedding.
+    pub fn embedding_dropout_rate(&self) -> f64 {
+        self.embedding_dropout_rate.unwrap_or(self.dropout_rate)
+    }
+
+    /// Whether every layer mixes by attention, without a convolution before it.
+    pub fn has_attention_alone(&self) -> bool {
+        self.mixer.all().iter().all(|mixer| mixer.is_attention() && mixer.convolution.is_none())
+    }
+
+    /// The mixers of the layers that are made: one for each, or each once where layers are shared.
+    pub(super) fn layers(&self) -> Vec<MixerConfig> {
+        let n = if self.share_layers { self.n_layers.min(self.mixer.all().len()) } else { self.n_layers };
+        (0..n).map(|layer| *self.mixer.of_layer(layer)).collect()
+    }
+
+    /// What its layers have in common.
+    pub(super) fn block(&self) -> BlockConfig {
+        BlockConfig {
+            heads: MultiHeadConfig {
+                d_model: self.d_model,
+                n_heads: self.n_heads,
+                n_key_value_heads: self.n_key_value_heads(),
+                dropout_rate: self.attention_dropout_rate,
+            },
+            d_feed_forward: self.d_feed_forward,
+            dropout_rate: self.dropout_rate,
+            activation_dropout_rate: self.activation_dropout_rate,
+            norm_position: self.norm_position,
+            norm: self.norm,
+            activation: self.activation,
+        }
+    }
+
+    /// Learned positions end somewhere.
+    pub(super) fn limits(&self) -> LengthLimits {
+        let limit = self.positions.max_len().map(|len| LengthLimit { len: len / 2, key: "model.positions.max_len" });
+        LengthLimits { source: limit, target: limit }
+    }
+}

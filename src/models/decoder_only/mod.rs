@@ -1,0 +1,268 @@
+//! A stack of layers over one sequence: source, separator, target.
+
+mod config;
+mod joined;
+mod seen;
+
+pub use config::DecoderOnlyConfig;
+
+use super::block::{Block, LayerState, RightAligned};
+use super::readout::{Output, Scores};
+use super::transformer::{NormPosition, TiedEmbeddings};
+use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
+use crate::data::batch::Padded;
+use crate::error::{Error, Result};
+use crate::layers::norm::Norm;
+use crate::layers::position::{Position, Side};
+use crate::layers::{Init, Mask, Pass, fused};
+use burn::module::Module;
+use burn::nn::Embedding;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use joined::Joined;
+
+impl DecoderOnlyConfig {
+    /// Makes the model.
+    pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<DecoderOnlyModel> {
+        if self.tied_embeddings == TiedEmbeddings::All && !vocabularies.shared {
+            let message =
+                "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"";
+            return Err(Error::config("model.tied_embeddings", message));
+        }
+        let output = match self.tied_embeddings {
+            TiedEmbeddings::None => Output::projection(self.d_model, vocabularies.target, init),
+            _ => Output::tied(),
+        };
+        let all_tied = self.tied_embeddings == TiedEmbeddings::All;
+        // Distances to both sides are told apart where both sides are seen.
+        let side = if self.sees_whole_source { Side::Encoder } else { Side::Decoder };
+        let block = self.block();
+        Ok(DecoderOnlyModel {
+            source_embedding: (!all_tied).then(|| init.embedding(vocabularies.source, self.d_model)),
+            target_embedding: init.embedding(vocabularies.target, self.d_model),
+            position: self.positions.init(self.d_model, self.n_heads, side, init),
+            layers: self.layers().iter().map(|own| Block::new(&block, own, 1, &self.positions, init)).collect(),
+            norm: (self.norm_position == NormPosition::Pre).then(|| self.norm.init(self.d_model, init)),
+            output,
+            n_layers: self.n_layers,
+            d_model: self.d_model,
+            embedding_dropout_rate: self.embedding_dropout_rate(),
+            sees_whole_source: self.sees_whole_source,
+            limits: self.limits(),
+        })
+    }
+}
+
+/// A language model that goes on from a source: `x_1 .. x_S </s> <s> y_1 .. y_T </s>` is one sequence, in which each word sees
+/// those before it, and the loss is that of the target's words.
+///
+/// There is no encoder and no cross-attention: the source is read by filling the caches, all words at once, and the target goes
+/// on from there. Source and target have tables of their own unless they are tied.
+///
+/// # Reference
+/// Radford et al., Improving Language Understanding by Generative Pre-Training, 2018, section 3.3 (source, delimiter, target);
+/// Liu et al., Generating Wikipedia by Summarizing Long Sequences, 2018, section 4.2.3; Raffel et al., Exploring the Limits of
+/// Transfer Learning, 2020, section 3.2, for the source that sees all of itself. **Differs from the papers:** the source's own
+/// words are not learnt to be foretold, and embeddings are scaled by the root of the width, as in the other models here.
+#[derive(Module, Debug)]
+pub struct DecoderOnlyModel {
+    source_embedding: Option<Embedding>,
+    target_embedding: Embedding,
+    position: Position,
+    layers: Vec<Block>,
+    norm: Option<Norm>,
+    output: Output,
+    /// How many layers a word goes through; more than are made where layers are shared.
+    #[module(skip)]
+    n_layers: usize,
+    #[module(skip)]
+    d_model: usize,
+    #[module(skip)]
+    embedding_dropout_rate: f64,
+    #[module(skip)]
+    sees_whole_source: bool,
+    #[module(skip)]
+    limits: LengthLimits,
+}
+
+/// The sources as they stand in the caches, one row for each sentence.
+#[derive(Clone, Debug)]
+pub struct DecoderOnlyMemory {
+    read: DecoderOnlyState,
+    batch: usize,
+}
+
+/// What each layer keeps of source and target so far.
+#[derive(Clone, Debug)]
+pub struct DecoderOnlyState {
+    /// One for each depth, also where layers are shared.
+    layers: Vec<LayerState>,
+    /// The column in which each row begins; nothing if it is the first in all. Rows end in the same column.
+    starts: Option<Tensor<1, Int>>,
+    /// Columns so far, of the source and of both.
+    n_source: usize,
+    len: usize,
+}
+
+impl Rows for DecoderOnlyState {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        Self {
+            layers: self.layers.iter().map(|layer| layer.select(rows)).collect(),
+            starts: self.starts.clone().map(|starts| starts.select(0, rows.clone())),
+            ..*self
+        }
+    }
+}
+
+impl Rows for DecoderOnlyMemory {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        Self { read: self.read.select(rows), batch: rows.dims()[0] }
+    }
+}
+
+impl DecoderOnlyModel {
+    /// Whether words are scored by the target embeddings.
+    pub fn has_tied_output(&self) -> bool {
+        self.output.is_tied()
+    }
+
+    fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>, pass: &Pass) -> Tensor<3> {
+        fused::embedding(ids, embedding, (self.d_model as f64).sqrt(), pass)
+    }
+
+    fn embed_source(&self, ids: Tensor<2, Int>, pass: &mut Pass) -> Tensor<3> {
+        let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
+        let embedded = self.embed(embedding, ids, pass);
+        pass.watch_input(embedded)
+    }
+
+    /// The layer at a depth.
+    fn layer(&self, depth: usize) -> &Block {
+        &self.layers[depth % self.layers.len()]
+    }
+
+    fn normalized(&self, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
+        match &self.norm {
+            Some(norm) => norm.forward(x, pass),
+            None => x,
+        }
+    }
+
+    fn scores_of(&self, x: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
+        let input = self.normalized(x, pass);
+        pass.record("decoder.readout", || input.clone());
+        Scores { input, output: &self.output, embedding: &self.target_embedding }
+    }
+
+    /// The scores of every target position, as [`Seq2Seq::forward`] has them.
+    pub fn scores(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Scores<'_> {
+        let device = source.ids.device();
+        let joined = Joined::new(source, target_input);
+        let words = [
+            self.embed_source(source.ids.clone(), pass),
+            self.embed(&self.target_embedding, target_input.ids.clone(), pass),
+        ];
+        let [source_words, target_words] = words;
+        let embedded = self.position.embed(joined.join(source_words, target_words), 0);
+        let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
+        let mask = joined.mask(self.sees_whole_source, &device);
+        let positions = self.position.in_attention(0, joined.len(), &device);
+        for depth in 0..self.n_layers {
+            let before = pass.n_recorded();
+            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                self.layer(depth).forward(x, None, &mask, &positions, pass)
+            });
+            // In a batch the sources are not of one length; whoever traces takes one sentence at a time.
+            if let Some(n_source) = joined.n_source_of_one() {
+                pass.rework(before, |entries| seen::apart(entries, n_source, n_source));
+            }
+        }
+        self.scores_of(joined.target(x), pass)
+    }
+}
+
+impl Seq2Seq for DecoderOnlyModel {
+    type Memory = DecoderOnlyMemory;
+    type State = DecoderOnlyState;
+
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> DecoderOnlyMemory {
+        let device = source.ids.device();
+        let (len, sees_all) = (source.len(), self.sees_whole_source);
+        let rows = RightAligned::new(&source.lengths, len, &device);
+        let starts = rows.starts();
+        let mask = match &starts {
+            Some(starts) => Mask::right_aligned(starts, len, sees_all, &device),
+            None if sees_all => Mask::none(),
+            None => Mask::causal(len, &device),
+        };
+        let embedded = self.position.embed(self.embed_source(source.ids.clone(), pass), 0);
+        let mut x = rows.to_right(pass.dropout(embedded, self.embedding_dropout_rate));
+        pass.record("encoder.embedded", || x.clone());
+        // A row that begins later has smaller distances to the same column: only differences of columns are looked at.
+        let positions = self.position.in_attention(0, len, &device);
+        let mut layers = vec![LayerState::default(); self.n_layers];
+        for (depth, state) in layers.iter_mut().enumerate() {
+            x = pass.scoped(format_args!("encoder.{depth}"), |pass| {
+                self.layer(depth).prefill(x, &rows, state, &mask, &positions, pass)
+            });
+        }
+        pass.record("encoder.output", || self.normalized(x, &Pass::inference()));
+        let starts = starts.map(|starts| {
+            let n = starts.len();
+            let starts: Vec<i32> = starts.into_iter().map(|start| start as i32).collect();
+            Tensor::from_data(TensorData::new(starts, [n]), &device)
+        });
+        let read = DecoderOnlyState { layers, starts, n_source: len, len };
+        DecoderOnlyMemory { read, batch: source.batch_size() }
+    }
+
+    fn start(&self, memory: &DecoderOnlyMemory, n_beams: usize) -> DecoderOnlyState {
+        if n_beams == 1 {
+            return memory.read.clone();
+        }
+        let rows: Vec<i32> = (0..memory.batch * n_beams).map(|row| (row / n_beams) as i32).collect();
+        let n = rows.len();
+        memory.read.select(&Tensor::from_data(TensorData::new(rows, [n]), &self.device()))
+    }
+
+    fn step(
+        &self,
+        previous: Tensor<1, Int>,
+        mut state: DecoderOnlyState,
+        _memory: &DecoderOnlyMemory,
+        pass: &mut Pass,
+    ) -> (Tensor<2>, DecoderOnlyState) {
+        let device = previous.device();
+        let embedded = self.embed(&self.target_embedding, previous.unsqueeze_dim(1), pass);
+        let (embedded, mask) = match &state.starts {
+            None => (self.position.embed(embedded, state.len), Mask::none()),
+            Some(starts) => {
+                let places = starts.clone().neg().add_scalar(state.len as i32);
+                (self.position.embed_each(embedded, places, state.len), Mask::before(starts, state.len + 1))
+            }
+        };
+        let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
+        pass.record("decoder.embedded", || x.clone());
+        let positions = self.position.in_attention(state.len, 1, &device);
+        for depth in 0..self.n_layers {
+            let before = pass.n_recorded();
+            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                self.layer(depth).step(x, &mut state.layers[depth], &mask, &positions, pass)
+            });
+            pass.rework(before, |entries| seen::apart(entries, state.n_source, 0));
+        }
+        state.len += 1;
+        (self.scores_of(x, pass).logits(pass).squeeze_dim(1), state)
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        self.scores(source, target_input, pass).logits(pass)
+    }
+
+    fn limits(&self) -> LengthLimits {
+        self.limits
+    }
+
+    fn device(&self) -> Device {
+        self.target_embedding.weight.val().device()
+    }
+}

@@ -1,0 +1,87 @@
+//! The formulas of a decoder-only model: those of a Transformer's decoder, in which one attention sees source and target.
+
+use super::transformer::{every_layer, feed_forward, input, kinds, mixers, of_heads, output, self_attention};
+use super::{Formula, Mechanism, Part, line, n};
+use crate::layers::mixer::Mixers;
+use crate::models::{DecoderOnlyConfig, TransformerConfig};
+
+pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
+    let layers = as_decoder(config);
+    let mut formulas = vec![input(&config.positions, config.d_model, "t")];
+    for (own, which) in mixers(&config.mixer, config.n_layers) {
+        match own.is_attention() {
+            true => formulas.extend(attention(&layers, &which)),
+            false => formulas.extend(super::mixers::recurrence(&layers, own, &which)),
+        }
+    }
+    let (text, meaning) = feed_forward(&layers, "u_t", "x_t");
+    formulas.push(line("state", text, meaning));
+    formulas.push(output(&layers));
+    let mixed = if config.has_attention_alone() { String::new() } else { format!(" of {}", kinds(&config.mixer)) };
+    let shared = if config.share_layers { ", one for every depth" } else { "" };
+    Mechanism {
+        title: format!(
+            "Decoder-only model with {} of {}{shared}{mixed} (Radford 2018)",
+            n(config.n_layers, "layer"),
+            n(config.n_heads, "head")
+        ),
+        encoder: source(config),
+        formulas,
+        n_directions: 0,
+        reads_backwards: false,
+        has_attention: config.mixer.all().iter().any(|mixer| mixer.is_attention()),
+        context_use: "Every layer's state after the last word of the source is all that the target sees of it.".into(),
+    }
+}
+
+/// The layers as those of a decoder that attends to nothing else.
+fn as_decoder(config: &DecoderOnlyConfig) -> TransformerConfig {
+    TransformerConfig {
+        d_model: config.d_model,
+        d_feed_forward: config.d_feed_forward,
+        n_heads: config.n_heads,
+        n_key_value_heads: config.n_key_value_heads,
+        n_decoder_layers: config.n_layers,
+        share_layers: config.share_layers,
+        mixer: Mixers::clone(&config.mixer),
+        norm_position: config.norm_position,
+        norm: config.norm,
+        activation: config.activation,
+        positions: config.positions.clone(),
+        tied_embeddings: config.tied_embeddings,
+        ..TransformerConfig::default()
+    }
+}
+
+/// One attention over both: its lines stand for the part that looks at the source, too.
+fn attention(layers: &TransformerConfig, which: &str) -> Vec<Formula> {
+    let both = |text: &str| {
+        text.replace("target position up to t", "position of source and target up to t")
+            .replace("target positions up to t", "positions of source and target up to t")
+            .replace("each target position i up to t", "each position i of source and target up to t")
+    };
+    let own: Vec<Formula> = self_attention(layers, which)
+        .into_iter()
+        .map(|line| Formula { meaning: both(&line.meaning), ..line })
+        .collect();
+    let to_source = own.iter().filter(|line| line.makes != "residual").map(|line| Formula {
+        meaning: format!("{}; here its part over the source", line.meaning),
+        part: Part::CrossAttention,
+        ..line.clone()
+    });
+    to_source.chain(own.iter().cloned()).collect()
+}
+
+/// How the source is read.
+fn source(config: &DecoderOnlyConfig) -> Vec<Formula> {
+    let seen = if config.sees_whole_source { "all words of the source" } else { "the words before it" };
+    let heads = of_heads(&as_decoder(config), &every_layer(config.n_layers));
+    vec![
+        input(&config.positions, config.d_model, "i"),
+        line(
+            "state",
+            "x_i^n = layer(x_1^(n-1), ..., x_i^(n-1))",
+            format!("the layers of the target read the source first; each word sees {seen}{heads}"),
+        ),
+    ]
+}

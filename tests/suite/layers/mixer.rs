@@ -1,0 +1,148 @@
+//! Mixers beyond the golden cases: many chunks, long sequences, states handed on, and what a convolution sees.
+
+use crate::support::{SAME_TOLERANCE, assert_close, gradients_by_path, host_backends, weighted_sum};
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+use lookback::layers::mixer::{MixerConfig, MixerKind, MixerShape, RecurrentMixer, ShortConvolution};
+use lookback::layers::{Init, Pass};
+use lookback::models::weights::to_vec;
+
+const KINDS: [MixerKind; 11] = [
+    MixerKind::Vanilla,
+    MixerKind::Gru,
+    MixerKind::Lstm,
+    MixerKind::MinGru,
+    MixerKind::MinLstm,
+    MixerKind::Ssru,
+    MixerKind::RgLru,
+    MixerKind::Linear,
+    MixerKind::GatedLinear,
+    MixerKind::Delta,
+    MixerKind::GatedDelta,
+];
+const D: usize = 12;
+
+fn mixer(kind: MixerKind, n_directions: usize, device: &Device) -> RecurrentMixer {
+    let config =
+        MixerConfig { negative_eigenvalues: (kind == MixerKind::Delta).then_some(true), ..MixerConfig::new(kind) };
+    let shape = MixerShape { d_model: D, n_heads: 3, n_directions };
+    RecurrentMixer::new(&config, shape, &Init::new(7, device)).expect("a recurrence")
+}
+
+/// Vectors that come again and again, as words do: the hardest case of the delta rule.
+fn input(rows: usize, len: usize, device: &Device) -> Tensor<3> {
+    let value = |i: usize| {
+        let (row, position, channel) = (i / (len * D), i / D % len, i % D);
+        let word = (position * position + row) % 5;
+        (1.3 * ((word * D + channel) as f32)).sin()
+    };
+    let values: Vec<f32> = (0..rows * len * D).map(value).collect();
+    Tensor::from_data(TensorData::new(values, [rows, len, D]), device)
+}
+
+#[test]
+fn a_long_sequence_in_pieces_is_the_same_as_at_once() {
+    // Two whole chunks of the matrix memories and a part of a third, in pieces that end anywhere.
+    const LEN: usize = 150;
+    for adapter in host_backends() {
+        for kind in KINDS {
+            for is_fused in [false, true] {
+                let what = format!("{kind:?} on {}, fused: {is_fused}", adapter.backend);
+                let mixer = mixer(kind, 1, &adapter.device);
+                let input = input(2, LEN, &adapter.device);
+                let whole = to_vec(mixer.forward(input.clone(), None, &mut Pass::inference().fused(is_fused)));
+                for sizes in [vec![1; LEN], vec![70, 1, 64, 15], vec![149, 1]] {
+                    let (mut state, mut at, mut pieces) = (None, 0, Vec::new());
+                    for size in sizes {
+                        let piece = input.clone().narrow(1, at, size);
+                        pieces.push(mixer.advance(piece, None, &mut state, &mut Pass::inference().fused(is_fused)));
+                        at += size;
+                    }
+                    assert_eq!(at, LEN);
+                    assert_close(&what, &to_vec(Tensor::cat(pieces, 1)), &whole, SAME_TOLERANCE);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_padded_sentence_is_the_same_as_alone_in_both_directions() {
+    const LENGTHS: [usize; 3] = [97, 1, 40];
+    for adapter in host_backends() {
+        for kind in KINDS {
+            for is_fused in [false, true] {
+                let mixer = mixer(kind, 2, &adapter.device);
+                let input = input(3, 97, &adapter.device);
+                let pass = || Pass::inference().fused(is_fused);
+                let batch = mixer.forward(input.clone(), Some(&LENGTHS), &mut pass());
+                for (row, len) in LENGTHS.into_iter().enumerate() {
+                    let what = format!("{kind:?} on {}, fused: {is_fused}, {len}", adapter.backend);
+                    let one = |x: &Tensor<3>| x.clone().narrow(0, row, 1).narrow(1, 0, len);
+                    let alone = mixer.forward(one(&input), None, &mut pass());
+                    assert_close(&what, &to_vec(one(&batch)), &to_vec(alone), SAME_TOLERANCE);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_over_many_chunks_are_the_same_fused_and_written_out() {
+    for adapter in host_backends() {
+        let device = adapter.device.clone().autodiff();
+        for kind in KINDS {
+            let mixer = mixer(kind, 2, &adapter.device).train();
+            let gradients = |is_fused: bool| {
+                let output =
+                    mixer.forward(input(2, 70, &device), Some(&[70, 33]), &mut Pass::inference().fused(is_fused));
+                let real = output.clone().narrow(0, 0, 1);
+                let shorter = output.narrow(0, 1, 1).narrow(1, 0, 33);
+                let loss = weighted_sum(Tensor::cat(vec![real, shorter], 1));
+                gradients_by_path(&mixer, loss.backward())
+            };
+            let (written, fused) = (gradients(false), gradients(true));
+            assert!(!written.is_empty() && written.len() == fused.len());
+            for (path, expected) in written {
+                let expected: Vec<f64> = expected.into_iter().map(f64::from).collect();
+                let what = format!("{kind:?} on {}: gradient of {path}", adapter.backend);
+                crate::support::assert_close(&what, &fused[&path], &expected, 2e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_memory_of_many_equal_keys_stays_small() {
+    // With 64 equal keys in a chunk the powers of the triangle grow beyond what 32 bits can take back.
+    for adapter in host_backends() {
+        for kind in [MixerKind::Delta, MixerKind::GatedDelta] {
+            let mixer = mixer(kind, 1, &adapter.device);
+            let same = input(1, 1, &adapter.device).repeat_dim(1, 256);
+            let output = to_vec(mixer.forward(same, None, &mut Pass::inference()));
+            let (early, late) = (&output[200 * D..201 * D], &output[255 * D..]);
+            let worst = early.iter().zip(late).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(output.iter().all(|value| value.abs() < 10.0), "{kind:?}: grows");
+            // With negative eigenvalues the memory goes back and forth; two positions later it is where it was.
+            assert!(worst < 2.0, "{kind:?}: {worst}");
+        }
+    }
+}
+
+#[test]
+fn a_convolution_sees_its_width_and_no_future() {
+    for adapter in host_backends() {
+        let convolution = ShortConvolution::new(3, D, &Init::new(3, &adapter.device));
+        let input = input(1, 9, &adapter.device);
+        let whole = to_vec(convolution.advance(input.clone(), &mut None));
+        for changed in 0..9 {
+            let one = Tensor::<3>::ones([1, 1, D], &adapter.device);
+            let other = input.clone().slice_assign([0..1, changed..changed + 1, 0..D], one);
+            let other = to_vec(convolution.advance(other, &mut None));
+            for position in 0..9 {
+                let differs = whole[position * D..][..D] != other[position * D..][..D];
+                assert_eq!(differs, (changed..changed + 3).contains(&position), "{changed} in {position}");
+            }
+        }
+    }
+}
