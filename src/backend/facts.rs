@@ -55,7 +55,8 @@ impl Backend {
                 runs_with: "a driver for Vulkan with the loader libvulkan1; not Mesa's llvmpipe 22.3.6, which crashes on \
                             SPIR-V kernels, nor SwiftShader, whose gradients are wrong",
                 half: "no",
-                last_run: "never run on a driver that passes the check",
+                last_run: "2026-11-22, refused by the check on Mesa 22.3.6 (llvmpipe) and on SwiftShader, Debian 12; never run on a \
+                           driver that passes it",
             },
             Self::Metal => Facts {
                 feature: "metal",

@@ -4,11 +4,12 @@ use crate::backend::Adapter;
 use crate::data::batch::{Batch, Example};
 use crate::error::Result;
 use crate::layers::attention::AttentionConfig;
+use crate::layers::mixer::{MixerConfig, MixerKind, Mixers};
 use crate::layers::norm::NormKind;
 use crate::layers::position::PositionConfig;
 use crate::layers::recurrent::CellKind;
 use crate::models::weights::{Weights, collect};
-use crate::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use crate::models::{DecoderOnlyConfig, Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
 use crate::training::optimizer::{Adam, AdamConfig, GradientSet};
 use crate::training::{UpdatePart, gradients};
 use burn::module::Module;
@@ -124,6 +125,16 @@ fn models(depth: Depth) -> Vec<(&'static str, ModelConfig)> {
         decoder_positions: Some(PositionConfig::Shaw { max_distance: 2 }),
         ..transformer.clone()
     };
+    // A recurrence of vectors, one of matrices, and attention over source and target.
+    let kinds = [MixerKind::MinGru, MixerKind::GatedDelta, MixerKind::Attention];
+    let hybrid = DecoderOnlyConfig {
+        d_model: 16,
+        d_feed_forward: 32,
+        n_layers: 3,
+        dropout_rate: 0.0,
+        mixer: Mixers::InTurn(kinds.map(MixerConfig::new).into()),
+        ..DecoderOnlyConfig::default()
+    };
     vec![
         ("rnn", ModelConfig::Rnn(rnn)),
         ("bahdanau", ModelConfig::Rnn(bahdanau)),
@@ -131,6 +142,7 @@ fn models(depth: Depth) -> Vec<(&'static str, ModelConfig)> {
         ("transformer", ModelConfig::Transformer(transformer)),
         ("t5, rotary", ModelConfig::Transformer(t5_rotary)),
         ("alibi, shaw", ModelConfig::Transformer(alibi_shaw)),
+        ("decoder-only", ModelConfig::DecoderOnly(hybrid)),
     ]
 }
 

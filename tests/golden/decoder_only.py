@@ -167,6 +167,7 @@ def model_cases() -> list[dict]:
         ("gpt2-relu", attention, learned, 1, False, False, "pre", "relu", "target-output", 1),
         ("rotary", attention, rotary(100.0), 2, False, False, "pre", "gelu", "all", 1),
         ("alibi", attention, {"kind": "alibi"}, 1, False, False, "post", "gelu", "none", 0),
+        ("hard-alibi", attention, {"kind": "hard-alibi", "n_windows": 1}, 2, False, False, "pre", "gelu", "all", 1),
         ("t5-prefix", attention, t5(6, 5), 1, False, True, "pre", "gelu", "all", 1),
         ("shaw", attention, shaw(2), 1, False, False, "pre", "gelu", "all", 0),
         ("sinusoidal-prefix", attention, sinusoidal, 2, True, True, "pre", "gelu", "all", 0),

@@ -214,6 +214,15 @@ def attend(p: dict, heads: tuple[int, int], x, memory, hidden, scheme=None, tabl
         by_key = causal and other
         length = x.shape[1]
         bias = slopes * (torch.arange(length).double() if by_key else -distances(length, length).abs().double())
+    if kind == "hard-alibi":
+        length, n_windows = x.shape[1], scheme.get("n_windows") or n_heads // 2
+        reach = torch.arange(n_heads)[:, None, None]
+        outside = (distances(length, length).abs() > reach) & (reach < n_windows)
+        if other:
+            sees = [[[h >= n_windows or abs(k - q) <= h for k in range(length)] for q in range(length)] for h in range(n_heads)]
+            outside = ~torch.tensor(sees)
+        # Not minus infinity: a place of padding may see nothing but itself, and that is hidden.
+        bias = torch.zeros(n_heads, length, length).masked_fill(outside, -1e9)[None]
     if kind == "t5":
         bias = t5_bias(scheme, table, x.shape[1], causal)
         if other:
@@ -359,6 +368,7 @@ def model_cases() -> list[dict]:
         ("post", "rms", shaw(2), None, (6, 1), "relu", "all", (1, 1), 1),
         ("pre", "layer", t5(6, 5), ALIBI, (6, 3), "gelu", "all", (1, 1), 0),
         ("post", "layer", SINUSOIDAL, None, (6, 2), "relu", "all", (1, 1), 1),
+        ("pre", "layer", {"kind": "hard-alibi"}, None, (5, None), "gelu", "all", (1, 2), 0),
     ]
     cases = []
     for norm_position, norm, encoder, decoder, (n_heads, n_kv), activation, tied, layers, batch in rows:

@@ -9,6 +9,7 @@ use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
 use lookback::layers::Pass;
 use lookback::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
+use lookback::layers::mixer::{MixerConfig, MixerKind, Mixers, SideConfig};
 use lookback::layers::norm::NormKind;
 use lookback::layers::position::PositionConfig;
 use lookback::layers::recurrent::CellKind;
@@ -16,7 +17,7 @@ use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::Directions;
 use lookback::models::transformer::NormPosition;
 use lookback::models::weights::to_vec;
-use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use lookback::models::{DecoderOnlyConfig, Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
 use lookback::training::{UpdatePart, gradients};
@@ -28,7 +29,7 @@ const GPU_TOLERANCE: f64 = 2e-4;
 
 /// One model of each kind, with sizes that fix the kernels which have to be compiled. The Transformers have each position
 /// scheme on one side, both norms, and heads in groups.
-pub fn models() -> [(&'static str, ModelConfig); 8] {
+pub fn models() -> [(&'static str, ModelConfig); 10] {
     let rnn = RnnConfig { d_embedding: 8, d_hidden: 12, dropout_rate: 0.1, ..RnnConfig::default() };
     let transformer = TransformerConfig {
         d_model: 16,
@@ -68,6 +69,26 @@ pub fn models() -> [(&'static str, ModelConfig); 8] {
     let t5_rotary = schemes(t5, PositionConfig::Rotary { base: 10_000.0 });
     let alibi_shaw = schemes(PositionConfig::Alibi {}, PositionConfig::Shaw { max_distance: 2 });
     let none_learned = schemes(PositionConfig::None {}, PositionConfig::Learned { max_len: 8 });
+    let mixer = |kind| MixerConfig::new(kind);
+    let recurrences = TransformerConfig {
+        positions: PositionConfig::None {},
+        encoder: SideConfig { mixer: Some(Mixers::InTurn(vec![mixer(MixerKind::RgLru), mixer(MixerKind::Linear)])) },
+        decoder: SideConfig { mixer: Some(Mixers::InTurn(vec![mixer(MixerKind::Gru), mixer(MixerKind::GatedLinear)])) },
+        ..transformer.clone()
+    };
+    let hybrid = DecoderOnlyConfig {
+        d_model: 16,
+        d_feed_forward: 20,
+        n_layers: 3,
+        dropout_rate: 0.0,
+        mixer: Mixers::InTurn(vec![
+            MixerConfig { convolution: Some(2), ..mixer(MixerKind::MinGru) },
+            MixerConfig { negative_eigenvalues: Some(true), ..mixer(MixerKind::GatedDelta) },
+            mixer(MixerKind::Attention),
+        ]),
+        positions: PositionConfig::HardAlibi { n_windows: None },
+        ..DecoderOnlyConfig::default()
+    };
     let grouped = TransformerConfig { n_key_value_heads: Some(2), ..t5_rotary };
     [
         ("rnn", ModelConfig::Rnn(rnn)),
@@ -78,6 +99,8 @@ pub fn models() -> [(&'static str, ModelConfig); 8] {
         ("t5 and rotary, grouped heads", ModelConfig::Transformer(grouped)),
         ("alibi and shaw", ModelConfig::Transformer(alibi_shaw)),
         ("none and learned", ModelConfig::Transformer(none_learned)),
+        ("recurrences in both sides", ModelConfig::Transformer(recurrences)),
+        ("decoder-only hybrid", ModelConfig::DecoderOnly(hybrid)),
     ]
 }
 

@@ -20,6 +20,7 @@
 //! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
 //! | [`linear_recurrence`] | some thirty passes for gates and scan |
 //! | [`cell_step`], [`contexts`] | some twenty operations in a step of decoding |
+//! | [`inverse`] | cutting and joining halves at every level |
 //! | [`layer_norm`], [`rotate`] | all passes but one |
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
 //! | [`Int8Weights`] | three of four bytes of each weight, in decoding |
@@ -49,6 +50,7 @@ mod residual;
 mod rotation;
 mod sequence;
 mod simd;
+mod triangle;
 
 pub use alignment::AlignmentScore;
 pub use attention::{Heads, Projected, attention};
@@ -68,3 +70,4 @@ pub use rotation::rotate;
 pub use sequence::{CellParameters, Placement, Reading, StepAttention, attentive_layer, recurrent_layer};
 pub use simd::Dropout;
 pub(crate) use simd::{highest, log_sum_exp, task_rows, vectorized};
+pub use triangle::inverse;

@@ -1,9 +1,10 @@
 //! A matrix that is written and read at every position, in chunks: products of matrices inside a chunk, the state between.
 
+use crate::layers::{Pass, fused};
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
-/// Positions of a chunk.
-const CHUNK: usize = 64;
+/// Positions of a chunk: what is done inside grows with it for each position, what is done between chunks falls.
+pub const CHUNK: usize = 32;
 /// The same where every element of a key has a decay of its own: what decays by `e^-5` a position can be undone over sixteen
 /// positions in 32 bits, and over more it cannot.
 const VECTOR_CHUNK: usize = 16;
@@ -35,7 +36,7 @@ pub(super) struct Sequence {
 /// # Shapes
 /// - state, output's second: `[rows, n_heads, d_key, d_value]`
 /// - output's first: `[rows, n_heads, len, d_value]`
-pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>) -> (Tensor<4>, Tensor<4>) {
+pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>, pass: &Pass) -> (Tensor<4>, Tensor<4>) {
     let [rows, n_heads, len, d_key] = sequence.query.dims();
     let d_value = sequence.value.dims()[3];
     let device = sequence.query.device();
@@ -77,7 +78,8 @@ pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>) -> (Tensor<4>, 
         Some(rate) => {
             let same = masked(between(key.clone(), key.clone()) * rate.clone());
             let now = triangle(size, &device, |query, key| key == query);
-            let solved = inverse(same.mask_fill(now, 0.0).reshape([rows * n_heads * n, size, size]));
+            let same = same.mask_fill(now, 0.0).reshape([rows * n_heads * n, size, size]);
+            let solved = if pass.fuses(&device) { fused::inverse(same) } else { inverse(same) };
             let solved = solved.reshape([rows * n_heads, n, size, size]);
             let of_state = match &decay {
                 Some(decay) => key * decay.since_start.clone(),

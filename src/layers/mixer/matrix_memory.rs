@@ -184,7 +184,7 @@ impl MatrixMemory {
             }
         };
         self.record(&sequence, pass);
-        let (read, after) = read(sequence, state.take());
+        let (read, after) = read(sequence, state.take(), pass);
         *state = Some(after);
         let read = match &self.norm {
             None => {

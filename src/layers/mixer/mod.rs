@@ -6,7 +6,7 @@
 //! | mixer | state | all positions at once | from |
 //! | --- | --- | --- | --- |
 //! | [`SelfAttention`](super::attention::multi_head::SelfAttention) | keys and values of all words | yes | Vaswani 2017 |
-//! | [`Cell`](super::recurrent::Cell): vanilla, GRU, LSTM | a vector | no | Elman 1990, Cho 2014, Hochreiter 1997 |
+//! | [`Cell`]: vanilla, GRU, LSTM | a vector | no | Elman 1990, Cho 2014, Hochreiter 1997 |
 //! | [`LinearRecurrence`]: minGRU, minLSTM, SSRU, RG-LRU | a vector | yes | Feng 2024, Kim 2019, De 2024 |
 //! | [`MatrixMemory`]: linear, gated linear, delta, gated delta | a matrix for each head | in chunks | Katharopoulos 2020, Yang 2023 to 2025 |
 //!
@@ -18,6 +18,7 @@ mod convolution;
 mod linear_recurrence;
 mod matrix_memory;
 
+pub use chunks::CHUNK;
 pub use config::{MixerConfig, MixerKind, Mixers, SideConfig};
 pub use convolution::ShortConvolution;
 pub use linear_recurrence::{Gating, LinearRecurrence, RG_LRU_FLOOR, RG_LRU_SPEED};

@@ -6,6 +6,7 @@
 //! | [`learned`] | embeddings | no | Gehring 2017 |
 //! | [`rotary`] | queries and keys | yes | Su 2021 |
 //! | [`alibi`] | scores | yes | Press 2022 |
+//! | [`hard_alibi`] | scores | yes | Jelassi 2024 |
 //! | [`t5`] | scores | yes | Raffel 2020 |
 //! | [`shaw`] | scores and values | yes | Shaw 2018 |
 //! | [`none`] | nothing | yes | - |
@@ -14,6 +15,7 @@
 //! position means nothing.
 
 pub mod alibi;
+pub mod hard_alibi;
 pub mod learned;
 pub mod none;
 pub mod rotary;
@@ -22,6 +24,7 @@ pub mod sinusoidal;
 pub mod t5;
 
 pub use alibi::Alibi;
+pub use hard_alibi::HardAlibi;
 pub use learned::LearnedPositions;
 pub use none::NoPositions;
 pub use rotary::{Rotary, Rotation};
@@ -57,6 +60,13 @@ pub enum PositionConfig {
     },
     /// Scores lowered in proportion to the distance, in each head by a slope of its own (ALiBi); any length.
     Alibi {},
+    /// Some heads see the last few tokens alone, one head one, another two, and so on; the others see everything and know no
+    /// positions; any length. For copying beyond the trained length.
+    HardAlibi {
+        /// Heads with a window; without it, half of the heads.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        n_windows: Option<usize>,
+    },
     /// A learned number for each head and bucket of distances, added to the scores (T5); any length.
     T5 {
         /// Buckets of distances; even. Half of them hold one distance each, the others ever more.
@@ -96,6 +106,8 @@ pub enum Position {
     Rotary(Rotary),
     /// Press 2022.
     Alibi(Alibi),
+    /// Jelassi 2024.
+    HardAlibi(HardAlibi),
     /// Raffel 2020.
     T5(T5Bias),
     /// Shaw 2018.
@@ -128,6 +140,9 @@ impl PositionConfig {
             Self::Learned { max_len } => Position::Learned(LearnedPositions::new(max_len, d_model, init)),
             Self::Rotary { base } => Position::Rotary(Rotary::new(d_model / n_heads, base)),
             Self::Alibi {} => Position::Alibi(Alibi::new(n_heads)),
+            Self::HardAlibi { n_windows } => {
+                Position::HardAlibi(HardAlibi::new(n_heads, n_windows.unwrap_or(n_heads / 2)))
+            }
             Self::T5 { n_buckets, max_distance } => {
                 let deviation = (d_model as f64).powf(-0.5);
                 Position::T5(T5Bias::new(t5::Buckets { n_buckets, max_distance, side }, n_heads, deviation, init))
@@ -155,6 +170,7 @@ impl PositionConfig {
         let name = match self {
             Self::Rotary { .. } => "rotary",
             Self::Alibi {} => "alibi",
+            Self::HardAlibi { .. } => "hard-alibi",
             Self::T5 { .. } => "t5",
             Self::Shaw { .. } => "shaw",
             Self::Sinusoidal {} | Self::Learned { .. } | Self::None {} => return Ok(()),
@@ -193,6 +209,14 @@ impl PositionConfig {
                 );
                 Err(Error::config(key, message))
             }
+            Self::HardAlibi { n_windows: Some(n) } if n == 0 || n > n_heads => {
+                fault("n_windows", format!("must lie in 1..={n_heads}, the heads, got {n}"))
+            }
+            Self::HardAlibi { n_windows: None } if n_heads < 2 => {
+                let message =
+                    "\"hard-alibi\" has windows in half of the heads, so that it needs two, got model.n_heads = 1";
+                Err(Error::config(key, message))
+            }
             Self::T5 { n_buckets, .. } if n_buckets < 4 || !n_buckets.is_multiple_of(2) => {
                 fault("n_buckets", format!("must be even and at least 4, got {n_buckets}"))
             }
@@ -217,7 +241,9 @@ impl Position {
         match self {
             Self::Sinusoidal(sinusoids) => sinusoids.forward(input, offset),
             Self::Learned(learned) => learned.forward(input, offset),
-            Self::Rotary(_) | Self::Alibi(_) | Self::T5(_) | Self::Shaw(_) | Self::None(_) => input,
+            Self::Rotary(_) | Self::Alibi(_) | Self::HardAlibi(_) | Self::T5(_) | Self::Shaw(_) | Self::None(_) => {
+                input
+            }
         }
     }
 
@@ -233,7 +259,9 @@ impl Position {
                 let table = self.embed(Tensor::zeros([1, last + 1, d_model], &input.device()), 0);
                 input + table.squeeze_dim::<2>(0).select(0, places).unsqueeze_dim(1)
             }
-            Self::Rotary(_) | Self::Alibi(_) | Self::T5(_) | Self::Shaw(_) | Self::None(_) => input,
+            Self::Rotary(_) | Self::Alibi(_) | Self::HardAlibi(_) | Self::T5(_) | Self::Shaw(_) | Self::None(_) => {
+                input
+            }
         }
     }
 
@@ -243,6 +271,7 @@ impl Position {
         match self {
             Self::Rotary(rotary) => AttentionPositions::Rotation(rotary.rotation(offset, query_len, device)),
             Self::Alibi(alibi) => AttentionPositions::Bias(alibi.bias(offset, query_len, device)),
+            Self::HardAlibi(alibi) => AttentionPositions::Bias(alibi.bias(offset, query_len, device)),
             Self::T5(t5) => AttentionPositions::Bias(t5.bias(offset, query_len)),
             Self::Shaw(shaw) => AttentionPositions::Distances(shaw.distances(offset, query_len, device)),
             Self::Sinusoidal(_) | Self::Learned(_) | Self::None(_) => AttentionPositions::None,

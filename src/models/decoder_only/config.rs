@@ -108,8 +108,12 @@ impl DecoderOnlyConfig {
         ] {
             check_rate(key, rate)?;
         }
-        if self.share_layers && self.n_layers < 2 {
-            let message = "shares nothing: model.n_layers is 1; raise it or leave this out";
+        if self.share_layers && self.n_layers <= self.mixer.all().len() {
+            let (n_layers, n_mixers) = (self.n_layers, self.mixer.all().len());
+            let message = format!(
+                "shares nothing: one layer for each mixer, of which there are {n_mixers}, makes model.n_layers = {n_layers}; raise \
+                 it or leave this out"
+            );
             return Err(Error::config("model.share_layers", message));
         }
         self.mixer.validate("model.mixer", self.d_model, self.n_heads)?;

@@ -131,8 +131,12 @@ impl TransformerConfig {
         ] {
             check_rate(key, rate)?;
         }
-        if self.share_layers && self.n_encoder_layers < 2 && self.n_decoder_layers < 2 {
-            let message = "shares nothing: both sides have one layer; raise their number or leave this out";
+        let shares = |mixers: &Mixers, n_layers: usize| n_layers > mixers.all().len();
+        if self.share_layers
+            && !shares(self.encoder_mixers(), self.n_encoder_layers)
+            && !shares(self.decoder_mixers(), self.n_decoder_layers)
+        {
+            let message = "shares nothing: no side has more layers than mixers; raise their number or leave this out";
             return Err(Error::config("model.share_layers", message));
         }
         let sides = [("model.encoder.mixer", &self.encoder.mixer), ("model.decoder.mixer", &self.decoder.mixer)];

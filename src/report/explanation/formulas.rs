@@ -142,6 +142,10 @@ fn score_term(positions: &PositionConfig, query: &str, key: &str) -> (String, &'
         PositionConfig::Alibi {} => {
             (format!(" - m |{query} - {key}|"), "; lower the further away (ALiBi), m is the head's slope")
         }
+        PositionConfig::HardAlibi { .. } => (
+            format!(" + w_({query}-{key})"),
+            "; w hides what is outside of the head's window, if it has one (hard ALiBi)",
+        ),
         PositionConfig::T5 { .. } => {
             (format!(" + b_({key}-{query})"), "; b is learned for the distance and the head (T5)")
         }

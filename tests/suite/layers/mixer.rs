@@ -42,7 +42,7 @@ fn input(rows: usize, len: usize, device: &Device) -> Tensor<3> {
 
 #[test]
 fn a_long_sequence_in_pieces_is_the_same_as_at_once() {
-    // Two whole chunks of the matrix memories and a part of a third, in pieces that end anywhere.
+    // Four whole chunks of the matrix memories and a part of a fifth, in pieces that end anywhere.
     const LEN: usize = 150;
     for adapter in host_backends() {
         for kind in KINDS {

@@ -151,6 +151,51 @@ fn positions() -> Vec<Scheme> {
     all
 }
 
+/// A Transformer with each mixer in place of self-attention, and decoder-only models.
+fn mixers() -> Vec<Scheme> {
+    let scheme = |name: &str, kind: &str, layers: &str, choice: &str| Scheme {
+        name: name.to_string(),
+        model: format!(
+            "[model]\nkind = \"{kind}\"\nd_model = 48\nd_feed_forward = 96\nn_heads = 4\n{layers}\ndropout_rate = 0.0\n\
+             tied_embeddings = \"all\"\n{choice}\n[training]\nlearning_rate = 0.002\nwarmup_updates = 100\n"
+        ),
+        updates: [800, 3000],
+        reverse: Expected::Learns,
+        recall: Expected::Learns,
+    };
+    let kinds = [
+        "vanilla",
+        "gru",
+        "lstm",
+        "min-gru",
+        "min-lstm",
+        "ssru",
+        "rg-lru",
+        "linear",
+        "gated-linear",
+        "delta",
+        "gated-delta",
+    ];
+    let mut all: Vec<Scheme> = kinds
+        .into_iter()
+        .map(|kind| {
+            let choice = format!("mixer = {{ kind = \"{kind}\" }}\npositions = {{ kind = \"none\" }}");
+            let layers = "n_encoder_layers = 1\nn_decoder_layers = 1";
+            scheme(&format!("Transformer of {kind}"), "transformer", layers, &choice)
+        })
+        .collect();
+    for (name, choice) in [
+        ("decoder-only, rotary", ""),
+        (
+            "decoder-only, hybrid",
+            "mixer = [{ kind = \"min-gru\" }, { kind = \"attention\" }]\npositions = { kind = \"none\" }",
+        ),
+    ] {
+        all.push(scheme(name, "decoder-only", "n_layers = 3", choice));
+    }
+    all
+}
+
 /// Trains `scheme` on a task and compares with what is expected of it.
 fn check(scheme: &Scheme, recall: bool) -> (f64, Result<(), String>) {
     let expected = if recall { scheme.recall } else { scheme.reverse };
@@ -215,11 +260,21 @@ fn every_position_scheme_learns_what_it_can() {
 }
 
 #[test]
+#[ignore = "minutes; CI runs it as a step of its own"]
+fn every_mixer_learns_what_it_can() {
+    check_one_task_each(mixers());
+}
+
+#[test]
 #[ignore = "most of an hour on two cores; its output is the table in docs/results.md"]
 fn every_scheme_on_every_task() {
     let placements = ["kind = \"bahdanau\"", "kind = \"luong\", input_feeding = false", "kind = \"luong\""];
-    let schemes: Vec<Scheme> =
-        positions().into_iter().chain(windows()).chain(placements.into_iter().flat_map(scores)).collect();
+    let schemes: Vec<Scheme> = positions()
+        .into_iter()
+        .chain(mixers())
+        .chain(windows())
+        .chain(placements.into_iter().flat_map(scores))
+        .collect();
     let next = AtomicUsize::new(0);
     let rows = Mutex::new(BTreeMap::new());
     let faults = Mutex::new(Vec::new());

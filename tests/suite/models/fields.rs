@@ -106,6 +106,7 @@ fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("positions", r#"{ "kind": "learned", "max_len": 9 }"#),
             ("positions", r#"{ "kind": "rotary" }"#),
             ("positions", r#"{ "kind": "alibi" }"#),
+            ("positions", r#"{ "kind": "hard-alibi" }"#),
             ("positions", r#"{ "kind": "t5" }"#),
             ("positions", r#"{ "kind": "shaw" }"#),
             ("positions", r#"{ "kind": "none" }"#),

@@ -22,7 +22,7 @@ fn every_golden_transformer_is_pytorchs_forward_and_backward() {
 #[test]
 fn every_position_scheme_norm_and_grouping_is_that_of_pytorch_and_transformers() {
     let cases = golden_models("positions/");
-    assert_eq!(cases.len(), 16);
+    assert_eq!(cases.len(), 17);
     cases.into_iter().for_each(check);
 }
 
@@ -36,7 +36,7 @@ fn every_mixer_is_the_papers_forward_and_backward() {
 #[test]
 fn every_golden_decoder_only_model_is_pytorchs_and_gpt2s_forward_and_backward() {
     let cases = golden_models("decoder-only/");
-    assert_eq!(cases.len(), 13);
+    assert_eq!(cases.len(), 14);
     cases.into_iter().for_each(check);
 }
 

@@ -1,10 +1,7 @@
 //! The same of one mixer.
 
 use crate::layers::feed_forward::Activation;
-use crate::layers::mixer::{Gating, MixerConfig, MixerKind};
-
-/// Positions that a matrix memory reads at once.
-const CHUNK: usize = 64;
+use crate::layers::mixer::{CHUNK, Gating, MixerConfig, MixerKind};
 
 /// What a mixer stands in.
 pub(super) struct Widths {

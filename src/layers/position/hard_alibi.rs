@@ -1,0 +1,44 @@
+//! Windows of one to a few tokens in some heads, and no positions in the others (hard ALiBi).
+
+use super::by_distance;
+use crate::layers::mask::HIDDEN;
+use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
+
+/// Head `i` of the first `n_windows` sees the last `i` positions, itself included, and no others; every other head sees
+/// everything and knows no positions.
+///
+/// Copying takes the position whose last few words are the words just written, and the word behind it: the windows gather the
+/// last words, the other heads find where else they stand, at any distance. Nothing is learnt, so that a model trained on short
+/// sequences copies long ones.
+///
+/// # Reference
+/// Jelassi et al., Repeat After Me: Transformers are Better than State Space Models at Copying, 2024, section 2.1 and appendix
+/// A. **Differs from the paper:** the paper has a decoder alone; in an encoder windows reach as far to both sides.
+#[derive(Module, Debug)]
+pub struct HardAlibi {
+    #[module(skip)]
+    n_heads: usize,
+    #[module(skip)]
+    n_windows: usize,
+}
+
+impl HardAlibi {
+    /// For `n_heads` heads, of which the first `n_windows` have windows.
+    pub fn new(n_heads: usize, n_windows: usize) -> Self {
+        Self { n_heads, n_windows }
+    }
+
+    /// What is added to the scores of queries from `offset` on: nothing, or what hides.
+    ///
+    /// # Shapes
+    /// - output: `[1, n_heads, query_len, offset + query_len]`
+    pub fn bias(&self, offset: usize, query_len: usize, device: &Device) -> Tensor<4> {
+        let of_head = |head: usize| {
+            let is_outside = move |distance: i64| head < self.n_windows && distance.unsigned_abs() as usize > head;
+            by_distance(offset, query_len, move |distance| if is_outside(distance) { HIDDEN } else { 0.0 })
+        };
+        let bias: Vec<f32> = (0..self.n_heads).flat_map(of_head).collect();
+        Tensor::from_data(TensorData::new(bias, [1, self.n_heads, query_len, offset + query_len]), device)
+    }
+}
