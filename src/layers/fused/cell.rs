@@ -1,6 +1,6 @@
 //! One step of a recurrent cell for one sentence, forward and backward.
 
-use super::simd::{sigmoid, tanh, update};
+use super::simd::{flushed, sigmoid, tanh, update};
 use crate::layers::recurrent::CellKind;
 
 /// How many vectors of the state's width a step keeps for its way back.
@@ -107,7 +107,7 @@ pub fn back(
                 outputs,
                 #[inline(always)]
                 |[h], [g, ..]| {
-                    let of_sum = g * (1.0 - h * h);
+                    let of_sum = flushed(g * (1.0 - h * h));
                     [0.0, of_sum, of_sum]
                 },
             );
@@ -121,10 +121,10 @@ pub fn back(
                 outputs,
                 #[inline(always)]
                 |[r, z, n, inner, previous], [g, ..]| {
-                    let of_n = g * (1.0 - z) * (1.0 - n * n);
-                    let of_r = of_n * inner * r * (1.0 - r);
-                    let of_z = g * (previous - n) * z * (1.0 - z);
-                    [g * z, of_r, of_z, of_n, of_r, of_z, of_n * r]
+                    let of_n = flushed(g * (1.0 - z) * (1.0 - n * n));
+                    let of_r = flushed(of_n * inner * r * (1.0 - r));
+                    let of_z = flushed(g * (previous - n) * z * (1.0 - z));
+                    [flushed(g * z), of_r, of_z, of_n, of_r, of_z, of_n * r]
                 },
             );
         }
@@ -137,11 +137,11 @@ pub fn back(
                 outputs,
                 #[inline(always)]
                 |[i, f, o, g, squashed, before], [of_h, of_c, ..]| {
-                    let of_c = of_c + of_h * o * (1.0 - squashed * squashed);
-                    let of_i = of_c * g * i * (1.0 - i);
-                    let of_f = of_c * before * f * (1.0 - f);
-                    let of_o = of_h * squashed * o * (1.0 - o);
-                    [0.0, of_c * f, of_i, of_f, of_o, of_c * i * (1.0 - g * g)]
+                    let of_c = flushed(of_c + of_h * o * (1.0 - squashed * squashed));
+                    let of_i = flushed(of_c * g * i * (1.0 - i));
+                    let of_f = flushed(of_c * before * f * (1.0 - f));
+                    let of_o = flushed(of_h * squashed * o * (1.0 - o));
+                    [0.0, of_c * f, of_i, of_f, of_o, flushed(of_c * i * (1.0 - g * g))]
                 },
             );
             of_recurrent[..4 * d].copy_from_slice(&of_input[..4 * d]);

@@ -3,7 +3,7 @@
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::product::{Start, new_pieces};
 use super::sequence::Reading;
-use super::simd::{exp, sigmoid, tanh, update};
+use super::simd::{exp, flushed, sigmoid, tanh, update};
 use crate::layers::mixer::{Gating, RG_LRU_FLOOR, RG_LRU_SPEED};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
@@ -241,7 +241,7 @@ impl Function for Recurrence {
                                 [&mut of_state, next(), next()],
                                 #[inline(always)]
                                 |[z, x, before, g], [of_h, ..]| {
-                                    let (of_h, z, [new, slope]) = (of_h + g, sigmoid(z), positive(x));
+                                    let (of_h, z, [new, slope]) = (flushed(of_h + g), sigmoid(z), positive(x));
                                     [of_h * (1.0 - z), of_h * (new - before) * z * (1.0 - z), of_h * z * slope]
                                 },
                             );
@@ -253,7 +253,8 @@ impl Function for Recurrence {
                                 [&mut of_state, next(), next(), next()],
                                 #[inline(always)]
                                 |[f, i, x, before, g], [of_h, ..]| {
-                                    let (of_h, f, i, [new, slope]) = (of_h + g, sigmoid(f), sigmoid(i), positive(x));
+                                    let (of_h, f, i, [new, slope]) =
+                                        (flushed(of_h + g), sigmoid(f), sigmoid(i), positive(x));
                                     let a = f / (f + i);
                                     let of_log = of_h * (before - new) * a * (1.0 - a);
                                     [of_h * a, of_log * (1.0 - f), -of_log * (1.0 - i), of_h * (1.0 - a) * slope]
@@ -267,7 +268,7 @@ impl Function for Recurrence {
                                 [&mut of_state, next(), next()],
                                 #[inline(always)]
                                 |[f, x, before, g], [of_h, ..]| {
-                                    let (of_h, a) = (of_h + g, sigmoid(f));
+                                    let (of_h, a) = (flushed(of_h + g), sigmoid(f));
                                     [of_h * a, of_h * (before - x) * a * (1.0 - a), of_h * (1.0 - a)]
                                 },
                             );
@@ -279,7 +280,7 @@ impl Function for Recurrence {
                                 [&mut of_state, &mut of_slowest, next(), next(), next()],
                                 #[inline(always)]
                                 |[r, i, x, slowest, before, g], [of_h, of_slowest, ..]| {
-                                    let (of_h, r, i) = (of_h + g, sigmoid(r), sigmoid(i));
+                                    let (of_h, r, i) = (flushed(of_h + g), sigmoid(r), sigmoid(i));
                                     let [a, room] = decayed(r, slowest);
                                     let slope = if room * room > RG_LRU_FLOOR { a / room } else { 0.0 };
                                     let of_log = of_h * (before - i * x * slope) * a;

@@ -227,6 +227,13 @@ pub fn exp(x: f32) -> f32 {
     if x < -87.0 { 0.0 } else { value }
 }
 
+/// Zero for what is below 1e-30. A gradient that goes back over hundreds of steps fades through numbers that are too small to be
+/// stored as others are, and arithmetic with those takes a hundred times as long.
+#[inline(always)]
+pub fn flushed(x: f32) -> f32 {
+    if x.abs() < 1e-30 { 0.0 } else { x }
+}
+
 /// `1 / (1 + e^-x)`.
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
@@ -332,6 +339,13 @@ mod tests {
         assert_eq!([sigmoid(0.0), sigmoid(200.0), sigmoid(f32::INFINITY)], [0.5, 1.0, 1.0]);
         assert!(sigmoid(-200.0) < 1e-37 && sigmoid(f32::NEG_INFINITY) < 1e-37);
         assert!(exp(f32::NAN).is_nan() && tanh(f32::NAN).is_nan() && sigmoid(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn only_what_is_too_small_to_matter_is_flushed() {
+        assert_eq!([flushed(1e-31), flushed(-1e-40), flushed(f32::MIN_POSITIVE)], [0.0; 3]);
+        assert_eq!([flushed(1e-29), flushed(-2.0), flushed(f32::INFINITY)], [1e-29, -2.0, f32::INFINITY]);
+        assert!(flushed(f32::NAN).is_nan());
     }
 
     #[test]

@@ -191,7 +191,8 @@ fn mixers() -> Vec<Scheme> {
             "mixer = [{ kind = \"min-gru\" }, { kind = \"attention\" }]\npositions = { kind = \"none\" }",
         ),
     ] {
-        all.push(scheme(name, "decoder-only", "n_layers = 3", choice));
+        // What an encoder has for nothing, the whole source before the first word, has to be learnt here.
+        all.push(Scheme { updates: [1400, 3000], ..scheme(name, "decoder-only", "n_layers = 3", choice) });
     }
     all
 }
