@@ -1,6 +1,6 @@
 //! The formulas of a decoder-only model: those of a Transformer's decoder, in which one attention sees source and target.
 
-use super::transformer::{every_layer, feed_forward, input, kinds, mixers, of_heads, output, self_attention};
+use super::transformer::{every_layer, feed_forward, input, kinds, mixers, output, self_attention};
 use super::{Formula, Mechanism, Part, line, n};
 use crate::layers::mixer::Mixers;
 use crate::models::{DecoderOnlyConfig, TransformerConfig};
@@ -75,13 +75,13 @@ fn attention(layers: &TransformerConfig, which: &str) -> Vec<Formula> {
 /// How the source is read.
 fn source(config: &DecoderOnlyConfig) -> Vec<Formula> {
     let seen = if config.sees_whole_source { "all words of the source" } else { "the words before it" };
-    let heads = of_heads(&as_decoder(config), &every_layer(config.n_layers));
+    let layers = every_layer(config.n_layers);
     vec![
         input(&config.positions, config.d_model, "i"),
         line(
             "state",
             "x_i^n = layer(x_1^(n-1), ..., x_i^(n-1))",
-            format!("the layers of the target read the source first; each word sees {seen}{heads}"),
+            format!("the layers of the target read the source first; each word sees {seen}{layers}"),
         ),
     ]
 }

@@ -4,24 +4,36 @@ use super::transformer::{added, after, before};
 use super::{Formula, line};
 use crate::layers::mixer::{MixerConfig, MixerKind};
 use crate::models::TransformerConfig;
+use crate::models::transformer::NormPosition;
 
 /// The lines of a mixer at position `t` of the decoder: its state, and what it adds to the layer's vector.
 pub(super) fn recurrence(config: &TransformerConfig, own: &MixerConfig, layers: &str) -> Vec<Formula> {
     let x = own.convolution.map_or_else(|| before(config, "x_t^(n-1)"), |_| "c_t".to_owned());
+    let of_layers = |meaning: &str| match layers.trim_start() {
+        "" => meaning.to_owned(),
+        layers => format!("{layers}: {meaning}"),
+    };
     let mut lines = Vec::new();
     if let Some(width) = own.convolution {
         let of = before(config, "x_(t-j)^(n-1)");
         let text = format!("c_t = sum_(j < {width}) w_j * {of}");
-        lines.push(line("cell", text, format!("{layers}: a convolution over the last {width} positions")));
+        lines.push(line("cell", text, of_layers(&format!("a convolution over the last {width} positions"))));
     }
     for (text, meaning) in equations(own, &x) {
-        lines.push(line("cell", text, format!("{layers}: {meaning}")));
+        lines.push(line("cell", text, of_layers(meaning)));
     }
     let seen = seen(own.kind);
     let is_projected = own.expansion() > 1 || is_matrix(own.kind);
     let term = if is_projected { format!("W^O {seen} + b^O") } else { seen.to_owned() };
     let text = format!("u_t = {}", after(config, "x_t^(n-1)", &term));
-    lines.push(line("residual", text, added(config, "what the layer has read")));
+    let meaning = match (is_projected, config.norm_position) {
+        (true, _) => added(config, "what the layer has read"),
+        (false, NormPosition::Pre) => "what the layer has read, added to the layer's vector".to_owned(),
+        (false, NormPosition::Post) => {
+            "what the layer has read, added to the layer's vector, then normalized".to_owned()
+        }
+    };
+    lines.push(line("residual", text, meaning));
     lines
 }
 
@@ -87,7 +99,10 @@ fn equations(own: &MixerConfig, x: &str) -> Vec<(String, &'static str)> {
         MixerKind::Delta | MixerKind::GatedDelta => {
             let most = if own.negative_eigenvalues == Some(true) { "2 " } else { "" };
             let is_gated = own.kind == MixerKind::GatedDelta;
-            let (memory, read) = if is_gated { ("a_t S_(t-1)", " * silu(W_g x + b_g)") } else { ("S_(t-1)", "") };
+            let (memory, asked, read) = match is_gated {
+                true => ("a_t S_(t-1)", "(a_t S_(t-1))^T", format!(" * silu(W_g {x} + b_g)")),
+                false => ("S_(t-1)", "S_(t-1)^T", String::new()),
+            };
             let mut lines = vec![(
                 packed(&format!("unit(silu(W^Q {x} + b^Q)), unit(silu(W^K {x} + b^K)), silu(W^V {x} + b^V)")),
                 "query and key of length 1, and value",
@@ -96,12 +111,9 @@ fn equations(own: &MixerConfig, x: &str) -> Vec<(String, &'static str)> {
                 lines.push((format!("a_t = exp(-exp(A) softplus(w_a . {x} + c))"), "how much of the memory is kept"));
             }
             lines.push((format!("b_t = {most}sigmoid(w_b . {x} + b_b)"), "how much of the key's place is replaced"));
-            let write = format!("S_t = {memory} + b_t k_t (v_t - ({memory})^T k_t)^T");
+            let write = format!("S_t = {memory} + b_t k_t (v_t - {asked} k_t)^T");
             lines.push((write, "the memory replaces what it had for the key"));
-            lines.push((
-                format!("o_t = norm(S_t^T q_t){}", read.replace(" x ", &format!(" {x} "))),
-                "what it has for the query",
-            ));
+            lines.push((format!("o_t = norm(S_t^T q_t){read}"), "what it has for the query"));
             lines
         }
     }
