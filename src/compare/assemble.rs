@@ -13,7 +13,7 @@ use super::plan::{Entrant, EntrantRun};
 use super::progress::Progress;
 use super::store::Store;
 use super::training::{Finished, finished};
-use super::{Prepared, fairness, tuning};
+use super::{Prepared, fairness};
 use crate::config::Config;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
@@ -207,7 +207,7 @@ fn measure(
         runs: entrant.runs.iter().map(|run: &EntrantRun| run.folder.display().to_string()).collect(),
         parameters: loaded.model.num_params(),
         learning_rate: config.training.learning_rate,
-        dropout_rate: tuning::dropout_of(config),
+        dropout_rate: config.model.dropout_rate(),
         updates: finished_runs.iter().map(|finished| finished.updates).collect(),
         best_update: best,
         train_tokens: finished_runs.iter().map(|finished| finished.tokens).collect(),

@@ -2,7 +2,6 @@
 
 use crate::config::DataConfig;
 use crate::decoding::DecodingConfig;
-use crate::layers::mixer::Mixers;
 use crate::models::{ModelConfig, TransformerConfig};
 
 /// What is learnt.
@@ -78,16 +77,11 @@ pub(super) fn model_words(model: &ModelConfig) -> String {
             config.n_layers,
             config.d_model,
             if config.share_layers { ", shared" } else { "" },
-            names(&config.mixer),
+            config.mixer.names(),
             config.n_heads,
             kind(&config.positions)
         ),
     }
-}
-
-/// The kinds of mixer, in turn.
-fn names(mixers: &Mixers) -> String {
-    mixers.all().iter().map(kind).collect::<Vec<_>>().join(", ")
 }
 
 /// What mixes, where it is not attention alone.
@@ -96,7 +90,7 @@ fn mixers(config: &TransformerConfig) -> String {
     if config.has_attention_alone() {
         return shared.into();
     }
-    let (encoder, decoder) = (names(config.encoder_mixers()), names(config.decoder_mixers()));
+    let (encoder, decoder) = (config.encoder_mixers().names(), config.decoder_mixers().names());
     match encoder == decoder {
         true => format!("{shared} ({encoder})"),
         false => format!("{shared} ({encoder}; {decoder})"),

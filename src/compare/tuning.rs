@@ -29,7 +29,7 @@ const FEWEST_UPDATES: u64 = 100;
 /// contestant.
 pub fn settings(config: &Config, trial: usize) -> (f64, f64) {
     match trial {
-        0 | 1 => (config.training.learning_rate, dropout_of(config)),
+        0 | 1 => (config.training.learning_rate, config.model.dropout_rate()),
         _ => candidate(1, trial - 1),
     }
 }
@@ -47,11 +47,6 @@ pub fn candidate(seed: u64, trial: usize) -> (f64, f64) {
 pub fn set(config: &mut Config, (rate, dropout): (f64, f64)) {
     config.training.learning_rate = rate;
     *config.model.dropout_rate_mut() = dropout;
-}
-
-/// Dropout of a model.
-pub fn dropout_of(config: &Config) -> f64 {
-    config.model.dropout_rate()
 }
 
 /// Updates of a trial.

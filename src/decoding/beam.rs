@@ -1,6 +1,6 @@
 //! Beam search with a length penalty and a stop rule that loses nothing, or one that is quicker.
 
-use super::{DecodingConfig, Hypothesis, LogProbabilities, Task, ids};
+use super::{DecodingConfig, Hypothesis, LogProbabilities, Task, indices};
 use crate::data::tokenizer::{BOS, EOS};
 use crate::layers::Pass;
 use crate::layers::fused::PackedWeights;
@@ -106,7 +106,7 @@ pub(super) fn beam<M: Seq2Seq>(
                 hypothesis.tokens.last().copied().unwrap_or(BOS) as usize
             })
         });
-        let previous = ids(previous, &device);
+        let previous = indices(previous, &device);
         let mut pass = Pass::inference().fused(true).packing(packed);
         let (logits, next) = model.step(previous, state.take().expect("a state is put back"), &memory, &mut pass);
         let probabilities = LogProbabilities::new(logits);
@@ -130,9 +130,9 @@ pub(super) fn beam<M: Seq2Seq>(
             break;
         }
         if kept.len() < n_open {
-            memory = memory.select(&ids(kept, &device));
+            memory = memory.select(&indices(kept, &device));
         }
-        state = Some(next.select(&ids(rows, &device)));
+        state = Some(next.select(&indices(rows, &device)));
         searches = still_open;
     }
     results

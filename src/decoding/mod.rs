@@ -14,11 +14,11 @@ pub use score::score_targets;
 
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};
-use crate::layers::Pass;
 use crate::layers::fused::{PackedWeights, highest, log_sum_exp, task_rows};
+use crate::layers::{Pass, indices};
 use crate::models::{Rows, Seq2Seq};
 use crate::pool::each_in_pool;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 /// A target sentence and what the model thinks of it.
@@ -180,13 +180,6 @@ impl LogProbabilities {
     }
 }
 
-/// Ids as a tensor.
-fn ids(values: impl IntoIterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
-    let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
-    let len = values.len();
-    Tensor::from_data(TensorData::new(values, [len]), device)
-}
-
 /// The sentences of a batch that are still being decoded, with one hypothesis each.
 struct Open<'a, M: Seq2Seq> {
     packed: &'a PackedWeights,
@@ -212,7 +205,7 @@ impl<'a, M: Seq2Seq> Open<'a, M> {
 
     /// One step for every open sentence.
     fn step(&mut self, model: &M) -> LogProbabilities {
-        let previous = ids(self.previous.iter().map(|id| *id as usize), &model.device());
+        let previous = indices(self.previous.iter().map(|id| *id as usize), &model.device());
         let state = self.state.take().expect("a state is put back after each step");
         let mut pass = Pass::inference().fused(true).packing(self.packed);
         let (logits, state) = model.step(previous, state, &self.memory, &mut pass);
@@ -235,7 +228,7 @@ impl<'a, M: Seq2Seq> Open<'a, M> {
         if kept.is_empty() {
             return;
         }
-        let rows = ids(kept, &model.device());
+        let rows = indices(kept, &model.device());
         self.memory = self.memory.select(&rows);
         self.state = self.state.take().map(|state| state.select(&rows));
     }

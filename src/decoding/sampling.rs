@@ -1,6 +1,6 @@
 //! Sampling: words drawn from the model's distribution.
 
-use super::{DecodingConfig, Hypothesis, LogProbabilities, Open, SamplingConfig, Task, ids};
+use super::{DecodingConfig, Hypothesis, LogProbabilities, Open, SamplingConfig, Task, indices};
 use crate::layers::fused::PackedWeights;
 use crate::models::{Rows, Seq2Seq};
 use crate::random::{Purpose, Stream};
@@ -18,7 +18,7 @@ pub(super) fn sample<M: Seq2Seq>(
     seed: u64,
 ) -> Vec<(usize, Vec<Hypothesis>)> {
     let mut found: Vec<(usize, Vec<Hypothesis>)> = tasks.iter().map(|task| (task.index, Vec::new())).collect();
-    let all = ids(0..tasks.len(), &model.device());
+    let all = indices(0..tasks.len(), &model.device());
     for draw in 0..config.n_best {
         let mut open = Open::new(model, memory.select(&all), tasks.clone(), packed);
         let mut results = Vec::new();

@@ -25,6 +25,15 @@ pub mod pass;
 pub mod position;
 pub mod recurrent;
 
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+/// Numbers of rows or words as a tensor: `[n]`.
+pub(crate) fn indices(values: impl IntoIterator<Item = usize>, device: &Device) -> Tensor<1, Int> {
+    let values: Vec<i32> = values.into_iter().map(|value| value as i32).collect();
+    let len = values.len();
+    Tensor::from_data(TensorData::new(values, [len]), device)
+}
+
 pub use init::Init;
 pub use mask::Mask;
 pub use pass::{Pass, Trace, TraceEntry, Watch};

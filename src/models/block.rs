@@ -1,16 +1,17 @@
 //! What stacks of layers are made of: sublayers inside residual connections, and the block of a mixer and a feed-forward
 //! network.
 
-use super::Rows;
+use super::{Rows, check_rate};
+use crate::error::{Error, Result};
 use crate::layers::attention::MultiHeadConfig;
 use crate::layers::attention::multi_head::{SelfAttention, TargetKeyValue};
 use crate::layers::feed_forward::{Activation, FeedForward};
 use crate::layers::mixer::{MixerConfig, MixerShape, MixerState, RecurrentMixer, ShortConvolution};
 use crate::layers::norm::{Norm, NormKind};
 use crate::layers::position::{AttentionPositions, PositionConfig};
-use crate::layers::{Init, Mask, Pass, fused};
+use crate::layers::{Init, Mask, Pass, fused, indices};
 use burn::module::Module;
-use burn::tensor::{Int, Tensor};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,37 @@ pub(super) struct BlockConfig {
 }
 
 impl BlockConfig {
+    /// Checks sizes and rates. `n_layers` has the keys of the numbers of layers.
+    pub(super) fn validate(&self, n_layers: &[(&str, usize)], embedding_dropout_rate: f64) -> Result<()> {
+        let MultiHeadConfig { d_model, n_heads, n_key_value_heads, .. } = self.heads;
+        let sizes = [
+            ("d_model", d_model),
+            ("d_feed_forward", self.d_feed_forward),
+            ("n_heads", n_heads),
+            ("n_key_value_heads", n_key_value_heads),
+        ];
+        if let Some((key, _)) = sizes.iter().chain(n_layers).find(|(_, value)| *value == 0) {
+            return Err(Error::config(format!("model.{key}"), "must be at least 1, got 0"));
+        }
+        if !d_model.is_multiple_of(n_heads) {
+            let message = format!("must divide model.d_model, got {n_heads} and {d_model}");
+            return Err(Error::config("model.n_heads", message));
+        }
+        if !n_heads.is_multiple_of(n_key_value_heads) {
+            let message = format!("must divide model.n_heads, got {n_key_value_heads} and {n_heads}");
+            return Err(Error::config("model.n_key_value_heads", message));
+        }
+        for (key, rate) in [
+            ("dropout_rate", self.dropout_rate),
+            ("embedding_dropout_rate", embedding_dropout_rate),
+            ("attention_dropout_rate", self.heads.dropout_rate),
+            ("activation_dropout_rate", self.activation_dropout_rate),
+        ] {
+            check_rate(key, rate)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn feed_forward(&self, init: &Init) -> FeedForward {
         FeedForward::new(self.heads.d_model, self.d_feed_forward, self.activation, self.activation_dropout_rate, init)
     }
@@ -162,7 +194,7 @@ impl Mixing<'_> {
         })
     }
 
-    /// The next position alone; `mask` hides what the cache has before the beginning of a row.
+    /// The next position alone; `mask` hides the part of the cache that lies before a row begins.
     pub(super) fn step(
         &self,
         x: Tensor<3>,
@@ -236,17 +268,13 @@ pub(super) struct RightAligned {
 
 impl RightAligned {
     /// For sequences of these lengths, which are padded to `len`.
-    pub(super) fn new(lengths: &[usize], len: usize, device: &burn::tensor::Device) -> Self {
+    pub(super) fn new(lengths: &[usize], len: usize, device: &Device) -> Self {
         let is_ragged = lengths.iter().any(|length| *length < len);
         let places = |from: fn(usize, usize, usize) -> usize| {
             let rows = lengths.iter().enumerate();
-            let places =
-                rows.flat_map(|(row, length)| (0..len).map(move |i| (row * len + from(i, *length, len)) as i32));
-            let places: Vec<i32> = places.collect();
-            let n = places.len();
-            Tensor::<1, Int>::from_data(burn::tensor::TensorData::new(places, [n]), device)
+            indices(rows.flat_map(|(row, length)| (0..len).map(move |i| row * len + from(i, *length, len))), device)
         };
-        // Places without a vector take one that nobody looks at.
+        // A place without a vector gets an arbitrary one, which is never used.
         let moves = is_ragged.then(|| {
             [
                 places(|i, length, len| (i + length).checked_sub(len).unwrap_or(len - 1)),
@@ -257,7 +285,7 @@ impl RightAligned {
             let rows = lengths.iter();
             let real = rows.flat_map(|length| (0..len).map(move |i| if i + length >= len { 1f32 } else { 0.0 }));
             let real: Vec<f32> = real.collect();
-            Tensor::from_data(burn::tensor::TensorData::new(real, [lengths.len(), len, 1]), device)
+            Tensor::from_data(TensorData::new(real, [lengths.len(), len, 1]), device)
         });
         Self { lengths: lengths.to_vec(), len, moves, real }
     }
@@ -324,7 +352,8 @@ impl Block {
         }
     }
 
-    fn mixing(&self) -> Mixing<'_> {
+    /// What the positions make of each other.
+    pub(super) fn mixing(&self) -> Mixing<'_> {
         Mixing {
             attention: self.attention.as_ref(),
             recurrence: self.recurrence.as_ref(),
@@ -333,49 +362,18 @@ impl Block {
         }
     }
 
-    /// See [`Mixing::forward`].
-    pub(super) fn forward(
-        &self,
-        x: Tensor<3>,
-        lengths: Option<&[usize]>,
-        mask: &Mask,
-        positions: &AttentionPositions,
-        pass: &mut Pass,
-    ) -> Tensor<3> {
-        let x = self.mixing().forward(x, lengths, mask, positions, pass);
-        self.after_mixing(x, pass)
-    }
-
-    /// See [`Mixing::step`].
-    pub(super) fn step(
-        &self,
-        x: Tensor<3>,
-        state: &mut LayerState,
-        mask: &Mask,
-        positions: &AttentionPositions,
-        pass: &mut Pass,
-    ) -> Tensor<3> {
-        let x = self.mixing().step(x, state, mask, positions, pass);
-        self.after_mixing(x, pass)
-    }
-
-    /// See [`Mixing::prefill`].
-    pub(super) fn prefill(
-        &self,
-        x: Tensor<3>,
-        rows: &RightAligned,
-        state: &mut LayerState,
-        mask: &Mask,
-        positions: &AttentionPositions,
-        pass: &mut Pass,
-    ) -> Tensor<3> {
-        let x = self.mixing().prefill(x, rows, state, mask, positions, pass);
-        self.after_mixing(x, pass)
-    }
-
-    fn after_mixing(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
+    /// The sublayer after the mixer.
+    pub(super) fn after_mixing(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         let x = self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass));
         pass.record("states", || x.clone());
         x
+    }
+}
+
+/// `x` after the norm of the last layer, if there is one.
+pub(super) fn normalized(norm: &Option<Norm>, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
+    match norm {
+        Some(norm) => norm.forward(x, pass),
+        None => x,
     }
 }

@@ -151,7 +151,7 @@ pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment
     }
     // The config first: the environment says of which format it is.
     write_config(run, config)?;
-    // Where it started from does not change any more.
+    // The run that it started from stays as it was first written.
     write_environment(run, &Environment { init_from: old.init_from, ..environment.clone() })
 }
 

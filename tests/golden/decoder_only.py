@@ -19,9 +19,9 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import mixers
 import models
-from mixers import BATCHES, SEPARATE, SHARED, kind, mixer_shapes, recurrence
+from mixers import kind, mixer_shapes, recurrence
 from models import Parameters, feed_forward, layer_norm, linear, linear_shapes, prefixed, under
-from positions import attend, rotary, shaw, t5
+from positions import BATCHES, SEPARATE, SHARED, attend, rotary, shaw, t5
 
 
 class DecoderOnly:

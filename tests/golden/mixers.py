@@ -19,20 +19,7 @@ import torch.nn.functional as F
 
 import models
 from models import Parameters, feed_forward, is_padding, layer_norm, linear, linear_shapes, pad, prefixed, under
-from positions import attend, grouped_shapes
-
-BATCHES = [
-    {
-        "source": [[5, 9, 3, 2], [4, 7, 10, 6, 8, 11, 2], [2]],
-        "target_input": [[1, 6, 11], [1, 5, 8, 12, 4, 9], [1]],
-    },
-    {
-        "source": [[7, 4, 4, 9, 12, 5, 2], [10, 2], [6, 8, 3, 2]],
-        "target_input": [[1, 9], [1, 4, 7, 7], [1, 3, 10, 5, 12, 15]],
-    },
-]
-SEPARATE = {"source": 13, "target": 17, "shared": False}
-SHARED = {"source": 17, "target": 17, "shared": True}
+from positions import BATCHES, SEPARATE, SHARED, attend, grouped_shapes
 
 CELLS = ("vanilla", "gru", "lstm")
 N_GATES = {"min-gru": 2, "min-lstm": 3, "ssru": 2, "rg-lru": 3}

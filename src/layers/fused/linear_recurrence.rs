@@ -13,8 +13,8 @@ const CHANNELS: usize = 64;
 
 /// The state after every position: see [`LinearRecurrence`](crate::layers::mixer::LinearRecurrence).
 ///
-/// Written out, the gates and the scan are some thirty passes over memory; here a channel's gates are computed where its state
-/// is, and once more on the way back, so that nothing is kept but the states.
+/// Written out, the gates and the scan are some thirty passes over memory; here the gates of a channel are computed beside its
+/// state, and again in the backward pass, so that only the states are kept.
 ///
 /// # Shapes
 /// - gates: `[batch, len, n_gates d_state]`

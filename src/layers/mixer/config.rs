@@ -37,6 +37,29 @@ pub enum MixerKind {
     GatedDelta,
 }
 
+impl MixerKind {
+    /// Every mixer whose state has a fixed size.
+    pub const RECURRENT: [Self; 11] = [
+        Self::Vanilla,
+        Self::Gru,
+        Self::Lstm,
+        Self::MinGru,
+        Self::MinLstm,
+        Self::Ssru,
+        Self::RgLru,
+        Self::Linear,
+        Self::GatedLinear,
+        Self::Delta,
+        Self::GatedDelta,
+    ];
+
+    /// As a config has it: `min-gru`.
+    pub fn name(self) -> String {
+        let value = serde_json::to_value(self).unwrap_or_default();
+        value.as_str().unwrap_or_default().to_owned()
+    }
+}
+
 /// One mixer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -140,6 +163,17 @@ impl Mixers {
     pub fn of_layer(&self, layer: usize) -> &MixerConfig {
         let all = self.all();
         &all[layer % all.len()]
+    }
+
+    /// The mixers of the layers that are made for `n_layers`: one for each, or each once where layers are shared.
+    pub fn made(&self, n_layers: usize, share_layers: bool) -> Vec<MixerConfig> {
+        let n = if share_layers { n_layers.min(self.all().len()) } else { n_layers };
+        (0..n).map(|layer| *self.of_layer(layer)).collect()
+    }
+
+    /// The kinds, in turn, as a config has them: `min-gru, attention`.
+    pub fn names(&self) -> String {
+        self.all().iter().map(|mixer| mixer.kind.name()).collect::<Vec<_>>().join(", ")
     }
 
     /// Whether one of the first `n_layers` layers mixes by attention.

@@ -1,6 +1,6 @@
 //! Recurrences that train in parallel: minGRU, minLSTM, SSRU and RG-LRU.
 
-use super::{MixerKind, log_sigmoid};
+use super::{MixerKind, log_sigmoid, real};
 use crate::layers::fused::{self, Reading};
 use crate::layers::{Init, Pass};
 use burn::module::{Module, Param};
@@ -156,13 +156,7 @@ fn positive(x: Tensor<3>) -> Tensor<3> {
 fn scan(a: Tensor<3>, b: Tensor<3>, start: Tensor<2>, reading: &Reading) -> Tensor<3> {
     let [rows, len, d] = a.dims();
     let device = a.device();
-    let real = reading.lengths.as_ref().filter(|lengths| lengths.iter().any(|length| *length < len)).map(|lengths| {
-        let real: Vec<f32> = lengths
-            .iter()
-            .flat_map(|length| (0..len).map(move |position| if position < *length { 1.0 } else { 0.0 }))
-            .collect();
-        Tensor::<3>::from_data(TensorData::new(real, [rows, len, 1]), &device)
-    });
+    let real = reading.lengths.as_ref().and_then(|lengths| real(lengths, len, &device));
     let turn = |x: Tensor<3>| if reading.is_backward { x.flip([1]) } else { x };
     // On padding the state stands still.
     let (a, b) = match &real {

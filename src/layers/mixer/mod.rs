@@ -26,10 +26,10 @@ pub use matrix_memory::{GLA_TEMPERATURE, MatrixMemory, Rule};
 
 use super::fused::{self, Reading};
 use super::recurrent::{Cell, CellKind, CellState, Order, Running, read};
-use super::{Init, Pass};
+use super::{Init, Pass, indices};
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 
 /// The sizes of the layer that a mixer stands in.
 #[derive(Clone, Copy, Debug)]
@@ -224,8 +224,7 @@ impl Core {
                     _ => None,
                 };
                 let turn = |x: Tensor<3>| if order == Order::Backward { x.flip([1]) } else { x };
-                let real = real(&running.lengths(), len)
-                    .map(|real| turn(Tensor::from_data(TensorData::new(real, [rows, len, 1]), &device)));
+                let real = real(&running.lengths(), len, &device).map(turn);
                 let states = memory.advance(turn(input), real.as_ref(), &mut matrix, pass);
                 *state = matrix.map(MixerState::Matrix);
                 turn(states)
@@ -240,19 +239,20 @@ fn last(states: &Tensor<3>, lengths: &[usize]) -> Tensor<2> {
     if lengths.iter().all(|length| *length >= len) {
         return states.clone().narrow(1, len - 1, 1).squeeze_dim(1);
     }
-    let places = lengths.iter().enumerate().map(|(row, length)| (row * len + length.saturating_sub(1)) as i32);
-    let places = Tensor::<1, Int>::from_data(TensorData::new(places.collect::<Vec<i32>>(), [rows]), &states.device());
+    let places = lengths.iter().enumerate().map(|(row, length)| row * len + length.saturating_sub(1));
+    let places = indices(places, &states.device());
     states.clone().reshape([rows * len, d]).select(0, places)
 }
 
-/// One for every real position of sentences padded to `len`, zero for padding; nothing where there is none.
-fn real(lengths: &[usize], len: usize) -> Option<Vec<f32>> {
+/// One for every real position of sentences padded to `len`, zero for padding: `[rows, len, 1]`; nothing where there is none.
+fn real(lengths: &[usize], len: usize, device: &Device) -> Option<Tensor<3>> {
     lengths.iter().any(|length| *length < len).then(|| {
         let of_sentence = |length: &usize| {
             let length = *length;
-            (0..len).map(move |position| if position < length { 1.0 } else { 0.0 })
+            (0..len).map(move |position| if position < length { 1f32 } else { 0.0 })
         };
-        lengths.iter().flat_map(of_sentence).collect()
+        let real: Vec<f32> = lengths.iter().flat_map(of_sentence).collect();
+        Tensor::from_data(TensorData::new(real, [lengths.len(), len, 1]), device)
     })
 }
 

@@ -3,12 +3,12 @@
 use crate::error::{Error, Result};
 use crate::layers::attention::MultiHeadConfig;
 use crate::layers::feed_forward::Activation;
-use crate::layers::mixer::{MixerConfig, Mixers};
+use crate::layers::mixer::Mixers;
 use crate::layers::norm::NormKind;
 use crate::layers::position::PositionConfig;
 use crate::models::block::{BlockConfig, NormPosition};
 use crate::models::transformer::TiedEmbeddings;
-use crate::models::{LengthLimit, LengthLimits, check_rate};
+use crate::models::{LengthLimit, LengthLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -81,33 +81,7 @@ impl Default for DecoderOnlyConfig {
 impl DecoderOnlyConfig {
     /// Checks the values against each other.
     pub fn validate(&self) -> Result<()> {
-        for (key, value) in [
-            ("d_model", self.d_model),
-            ("d_feed_forward", self.d_feed_forward),
-            ("n_heads", self.n_heads),
-            ("n_key_value_heads", self.n_key_value_heads()),
-            ("n_layers", self.n_layers),
-        ] {
-            if value == 0 {
-                return Err(Error::config(format!("model.{key}"), "must be at least 1, got 0"));
-            }
-        }
-        if !self.d_model.is_multiple_of(self.n_heads) {
-            let message = format!("must divide model.d_model, got {} and {}", self.n_heads, self.d_model);
-            return Err(Error::config("model.n_heads", message));
-        }
-        if !self.n_heads.is_multiple_of(self.n_key_value_heads()) {
-            let message = format!("must divide model.n_heads, got {} and {}", self.n_key_value_heads(), self.n_heads);
-            return Err(Error::config("model.n_key_value_heads", message));
-        }
-        for (key, rate) in [
-            ("dropout_rate", self.dropout_rate),
-            ("embedding_dropout_rate", self.embedding_dropout_rate()),
-            ("attention_dropout_rate", self.attention_dropout_rate),
-            ("activation_dropout_rate", self.activation_dropout_rate),
-        ] {
-            check_rate(key, rate)?;
-        }
+        self.block().validate(&[("n_layers", self.n_layers)], self.embedding_dropout_rate())?;
         if self.share_layers && self.n_layers <= self.mixer.all().len() {
             let (n_layers, n_mixers) = (self.n_layers, self.mixer.all().len());
             let message = format!(
@@ -151,12 +125,6 @@ impl DecoderOnlyConfig {
     /// Whether every layer mixes by attention, without a convolution before it.
     pub fn has_attention_alone(&self) -> bool {
         self.mixer.all().iter().all(|mixer| mixer.is_attention() && mixer.convolution.is_none())
-    }
-
-    /// The mixers of the layers that are made: one for each, or each once where layers are shared.
-    pub(super) fn layers(&self) -> Vec<MixerConfig> {
-        let n = if self.share_layers { self.n_layers.min(self.mixer.all().len()) } else { self.n_layers };
-        (0..n).map(|layer| *self.mixer.of_layer(layer)).collect()
     }
 
     /// What its layers have in common.

@@ -1,8 +1,8 @@
 //! Source and target as one sequence.
 
 use crate::data::batch::Padded;
-use crate::layers::Mask;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use crate::layers::{Mask, indices};
+use burn::tensor::{Device, Int, Tensor};
 
 /// `x_1 .. x_S </s> <s> y_1 .. y_T` of each row, without padding between them.
 pub(super) struct Joined {
@@ -24,7 +24,7 @@ impl Joined {
         let rows = || source.lengths.iter().enumerate();
         let len = source.lengths.iter().max().unwrap_or(&0) + target_len;
         let width = source_len + target_len;
-        // What stands behind a row takes the first vector of the row: nobody looks at it.
+        // A place past the end of a row gets the first vector of the row, which is never used.
         let places = rows().flat_map(|(row, n_source)| {
             (0..len).map(move |i| {
                 let place = match i.checked_sub(*n_source) {
@@ -39,8 +39,8 @@ impl Joined {
         Self {
             n_source: source.lengths.clone(),
             len,
-            places: indices(places.collect(), &device),
-            back: indices(back.collect(), &device),
+            places: indices(places, &device),
+            back: indices(back, &device),
             sizes: [source.batch_size(), source_len, target_len],
         }
     }
@@ -80,10 +80,4 @@ impl Joined {
     pub(super) fn mask(&self, sees_all: bool, device: &Device) -> Mask {
         if sees_all { Mask::prefix(&self.n_source, self.len, device) } else { Mask::causal(self.len, device) }
     }
-}
-
-fn indices(places: Vec<usize>, device: &Device) -> Tensor<1, Int> {
-    let places: Vec<i32> = places.into_iter().map(|place| place as i32).collect();
-    let n = places.len();
-    Tensor::from_data(TensorData::new(places, [n]), device)
 }

@@ -6,32 +6,24 @@ mod seen;
 
 pub use config::DecoderOnlyConfig;
 
-use super::block::{Block, LayerState, RightAligned};
+use super::block::{Block, LayerState, RightAligned, normalized};
 use super::readout::{Output, Scores};
 use super::transformer::{NormPosition, TiedEmbeddings};
 use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, Side};
-use crate::layers::{Init, Mask, Pass, fused};
+use crate::layers::{Init, Mask, Pass, fused, indices};
 use burn::module::Module;
 use burn::nn::Embedding;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 use joined::Joined;
 
 impl DecoderOnlyConfig {
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<DecoderOnlyModel> {
-        if self.tied_embeddings == TiedEmbeddings::All && !vocabularies.shared {
-            let message =
-                "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"";
-            return Err(Error::config("model.tied_embeddings", message));
-        }
-        let output = match self.tied_embeddings {
-            TiedEmbeddings::None => Output::projection(self.d_model, vocabularies.target, init),
-            _ => Output::tied(),
-        };
+        let output = self.tied_embeddings.output(self.d_model, vocabularies, init)?;
         let all_tied = self.tied_embeddings == TiedEmbeddings::All;
         // Distances to both sides are told apart where both sides are seen.
         let side = if self.sees_whole_source { Side::Encoder } else { Side::Decoder };
@@ -40,7 +32,12 @@ impl DecoderOnlyConfig {
             source_embedding: (!all_tied).then(|| init.embedding(vocabularies.source, self.d_model)),
             target_embedding: init.embedding(vocabularies.target, self.d_model),
             position: self.positions.init(self.d_model, self.n_heads, side, init),
-            layers: self.layers().iter().map(|own| Block::new(&block, own, 1, &self.positions, init)).collect(),
+            layers: self
+                .mixer
+                .made(self.n_layers, self.share_layers)
+                .iter()
+                .map(|own| Block::new(&block, own, 1, &self.positions, init))
+                .collect(),
             norm: (self.norm_position == NormPosition::Pre).then(|| self.norm.init(self.d_model, init)),
             output,
             n_layers: self.n_layers,
@@ -140,15 +137,8 @@ impl DecoderOnlyModel {
         &self.layers[depth % self.layers.len()]
     }
 
-    fn normalized(&self, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
-        match &self.norm {
-            Some(norm) => norm.forward(x, pass),
-            None => x,
-        }
-    }
-
     fn scores_of(&self, x: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
-        let input = self.normalized(x, pass);
+        let input = normalized(&self.norm, x, pass);
         pass.record("decoder.readout", || input.clone());
         Scores { input, output: &self.output, embedding: &self.target_embedding }
     }
@@ -169,7 +159,8 @@ impl DecoderOnlyModel {
         for depth in 0..self.n_layers {
             let before = pass.n_recorded();
             x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                self.layer(depth).forward(x, None, &mask, &positions, pass)
+                let x = self.layer(depth).mixing().forward(x, None, &mask, &positions, pass);
+                self.layer(depth).after_mixing(x, pass)
             });
             // In a batch the sources are not of one length; whoever traces takes one sentence at a time.
             if let Some(n_source) = joined.n_source_of_one() {
@@ -202,15 +193,12 @@ impl Seq2Seq for DecoderOnlyModel {
         let mut layers = vec![LayerState::default(); self.n_layers];
         for (depth, state) in layers.iter_mut().enumerate() {
             x = pass.scoped(format_args!("encoder.{depth}"), |pass| {
-                self.layer(depth).prefill(x, &rows, state, &mask, &positions, pass)
+                let x = self.layer(depth).mixing().prefill(x, &rows, state, &mask, &positions, pass);
+                self.layer(depth).after_mixing(x, pass)
             });
         }
-        pass.record("encoder.output", || self.normalized(x, &Pass::inference()));
-        let starts = starts.map(|starts| {
-            let n = starts.len();
-            let starts: Vec<i32> = starts.into_iter().map(|start| start as i32).collect();
-            Tensor::from_data(TensorData::new(starts, [n]), &device)
-        });
+        pass.record("encoder.output", || normalized(&self.norm, x, &Pass::inference()));
+        let starts = starts.map(|starts| indices(starts, &device));
         let read = DecoderOnlyState { layers, starts, n_source: len, len };
         DecoderOnlyMemory { read, batch: source.batch_size() }
     }
@@ -219,9 +207,8 @@ impl Seq2Seq for DecoderOnlyModel {
         if n_beams == 1 {
             return memory.read.clone();
         }
-        let rows: Vec<i32> = (0..memory.batch * n_beams).map(|row| (row / n_beams) as i32).collect();
-        let n = rows.len();
-        memory.read.select(&Tensor::from_data(TensorData::new(rows, [n]), &self.device()))
+        let rows = (0..memory.batch * n_beams).map(|row| row / n_beams);
+        memory.read.select(&indices(rows, &self.device()))
     }
 
     fn step(
@@ -246,7 +233,8 @@ impl Seq2Seq for DecoderOnlyModel {
         for depth in 0..self.n_layers {
             let before = pass.n_recorded();
             x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                self.layer(depth).step(x, &mut state.layers[depth], &mask, &positions, pass)
+                let x = self.layer(depth).mixing().step(x, &mut state.layers[depth], &mask, &positions, pass);
+                self.layer(depth).after_mixing(x, pass)
             });
             pass.rework(before, |entries| seen::apart(entries, state.n_source, 0));
         }

@@ -1,13 +1,15 @@
 //! `[model]` with `kind = "transformer"`.
 
 use crate::error::{Error, Result};
+use crate::layers::Init;
 use crate::layers::attention::MultiHeadConfig;
 use crate::layers::feed_forward::Activation;
 use crate::layers::mixer::{MixerConfig, Mixers, SideConfig};
 use crate::layers::norm::NormKind;
 use crate::layers::position::PositionConfig;
 use crate::models::block::{BlockConfig, NormPosition};
-use crate::models::{LengthLimit, LengthLimits, check_rate};
+use crate::models::readout::Output;
+use crate::models::{LengthLimit, LengthLimits, Vocabularies};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +75,20 @@ pub struct TransformerConfig {
     pub tied_embeddings: TiedEmbeddings,
 }
 
+impl TiedEmbeddings {
+    /// The last product of a model with vectors of width `d_model`.
+    pub(in crate::models) fn output(self, d_model: usize, vocabularies: Vocabularies, init: &Init) -> Result<Output> {
+        match self {
+            Self::None => Ok(Output::projection(d_model, vocabularies.target, init)),
+            Self::All if !vocabularies.shared => Err(Error::config(
+                "model.tied_embeddings",
+                "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"",
+            )),
+            Self::TargetOutput | Self::All => Ok(Output::tied()),
+        }
+    }
+}
+
 impl Default for TransformerConfig {
     fn default() -> Self {
         Self {
@@ -103,34 +119,8 @@ impl Default for TransformerConfig {
 impl TransformerConfig {
     /// Checks the values against each other.
     pub fn validate(&self) -> Result<()> {
-        for (key, value) in [
-            ("d_model", self.d_model),
-            ("d_feed_forward", self.d_feed_forward),
-            ("n_heads", self.n_heads),
-            ("n_key_value_heads", self.n_key_value_heads()),
-            ("n_encoder_layers", self.n_encoder_layers),
-            ("n_decoder_layers", self.n_decoder_layers),
-        ] {
-            if value == 0 {
-                return Err(Error::config(format!("model.{key}"), "must be at least 1, got 0"));
-            }
-        }
-        if !self.d_model.is_multiple_of(self.n_heads) {
-            let message = format!("must divide model.d_model, got {} and {}", self.n_heads, self.d_model);
-            return Err(Error::config("model.n_heads", message));
-        }
-        if !self.n_heads.is_multiple_of(self.n_key_value_heads()) {
-            let message = format!("must divide model.n_heads, got {} and {}", self.n_key_value_heads(), self.n_heads);
-            return Err(Error::config("model.n_key_value_heads", message));
-        }
-        for (key, rate) in [
-            ("dropout_rate", self.dropout_rate),
-            ("embedding_dropout_rate", self.embedding_dropout_rate()),
-            ("attention_dropout_rate", self.attention_dropout_rate),
-            ("activation_dropout_rate", self.activation_dropout_rate),
-        ] {
-            check_rate(key, rate)?;
-        }
+        let n_layers = [("n_encoder_layers", self.n_encoder_layers), ("n_decoder_layers", self.n_decoder_layers)];
+        self.block().validate(&n_layers, self.embedding_dropout_rate())?;
         let shares = |mixers: &Mixers, n_layers: usize| n_layers > mixers.all().len();
         if self.share_layers
             && !shares(self.encoder_mixers(), self.n_encoder_layers)
@@ -175,12 +165,6 @@ impl TransformerConfig {
     pub fn has_attention_alone(&self) -> bool {
         let mixers = [self.encoder_mixers(), self.decoder_mixers()];
         mixers.iter().all(|mixers| mixers.all().iter().all(MixerConfig::is_attention))
-    }
-
-    /// The mixers of the layers that are made for a side of `n_layers`: one for each, or each once where layers are shared.
-    pub(super) fn layers(&self, mixers: &Mixers, n_layers: usize) -> Vec<MixerConfig> {
-        let n = if self.share_layers { n_layers.min(mixers.all().len()) } else { n_layers };
-        (0..n).map(|layer| *mixers.of_layer(layer)).collect()
     }
 
     /// Heads of keys and values.

@@ -8,11 +8,11 @@ pub use super::block::NormPosition;
 pub use config::{TiedEmbeddings, TransformerConfig};
 pub use state::{TransformerMemory, TransformerState};
 
-use super::block::{Block, LayerState};
+use super::block::{Block, LayerState, normalized};
 use super::readout::{Output, Scores};
 use super::{LengthLimits, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layers::mixer::MixerConfig;
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, PositionConfig, Side};
@@ -25,21 +25,13 @@ use layer::DecoderLayer;
 impl TransformerConfig {
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<TransformerModel> {
-        if self.tied_embeddings == TiedEmbeddings::All && !vocabularies.shared {
-            let message =
-                "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"";
-            return Err(Error::config("model.tied_embeddings", message));
-        }
+        let output = self.tied_embeddings.output(self.d_model, vocabularies, init)?;
         let all_tied = self.tied_embeddings == TiedEmbeddings::All;
-        let output = match self.tied_embeddings {
-            TiedEmbeddings::None => Output::projection(self.d_model, vocabularies.target, init),
-            _ => Output::tied(),
-        };
         let has_final_norm = self.norm_position == NormPosition::Pre;
         let norm = || has_final_norm.then(|| self.norm.init(self.d_model, init));
         let position = |config: &PositionConfig, side| config.init(self.d_model, self.n_heads, side, init);
-        let encoder_layers = self.layers(self.encoder_mixers(), self.n_encoder_layers);
-        let decoder_layers = self.layers(self.decoder_mixers(), self.n_decoder_layers);
+        let encoder_layers = self.encoder_mixers().made(self.n_encoder_layers, self.share_layers);
+        let decoder_layers = self.decoder_mixers().made(self.n_decoder_layers, self.share_layers);
         let block = self.block();
         let encoder_layer = |own: &MixerConfig| Block::new(&block, own, own.n_directions(), &self.positions, init);
         let has_own_positions = self.decoder_positions.is_some() || self.positions.depends_on_side();
@@ -129,13 +121,6 @@ impl TransformerModel {
     }
 }
 
-fn normalized(norm: &Option<Norm>, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
-    match norm {
-        Some(norm) => norm.forward(x, pass),
-        None => x,
-    }
-}
-
 impl TransformerModel {
     /// Whether words are scored by the target embeddings.
     pub fn has_tied_output(&self) -> bool {
@@ -159,7 +144,8 @@ impl Seq2Seq for TransformerModel {
         for depth in 0..self.depths[0] {
             let layer = &self.encoder[depth % self.encoder.len()];
             x = pass.scoped(format_args!("encoder.{depth}"), |pass| {
-                layer.forward(x, Some(&source.lengths), &mask, &positions, pass)
+                let x = layer.mixing().forward(x, Some(&source.lengths), &mask, &positions, pass);
+                layer.after_mixing(x, pass)
             });
         }
         let x = normalized(&self.encoder_norm, x, pass);

@@ -7,19 +7,6 @@ use lookback::layers::mixer::{MixerConfig, MixerKind, MixerShape, RecurrentMixer
 use lookback::layers::{Init, Pass};
 use lookback::models::weights::to_vec;
 
-const KINDS: [MixerKind; 11] = [
-    MixerKind::Vanilla,
-    MixerKind::Gru,
-    MixerKind::Lstm,
-    MixerKind::MinGru,
-    MixerKind::MinLstm,
-    MixerKind::Ssru,
-    MixerKind::RgLru,
-    MixerKind::Linear,
-    MixerKind::GatedLinear,
-    MixerKind::Delta,
-    MixerKind::GatedDelta,
-];
 const D: usize = 12;
 
 fn mixer(kind: MixerKind, n_directions: usize, device: &Device) -> RecurrentMixer {
@@ -45,7 +32,7 @@ fn a_long_sequence_in_pieces_is_the_same_as_at_once() {
     // Four whole chunks of the matrix memories and a part of a fifth, in pieces that end anywhere.
     const LEN: usize = 150;
     for adapter in host_backends() {
-        for kind in KINDS {
+        for kind in MixerKind::RECURRENT {
             for is_fused in [false, true] {
                 let what = format!("{kind:?} on {}, fused: {is_fused}", adapter.backend);
                 let mixer = mixer(kind, 1, &adapter.device);
@@ -70,7 +57,7 @@ fn a_long_sequence_in_pieces_is_the_same_as_at_once() {
 fn a_padded_sentence_is_the_same_as_alone_in_both_directions() {
     const LENGTHS: [usize; 3] = [97, 1, 40];
     for adapter in host_backends() {
-        for kind in KINDS {
+        for kind in MixerKind::RECURRENT {
             for is_fused in [false, true] {
                 let mixer = mixer(kind, 2, &adapter.device);
                 let input = input(3, 97, &adapter.device);
@@ -91,7 +78,7 @@ fn a_padded_sentence_is_the_same_as_alone_in_both_directions() {
 fn gradients_over_many_chunks_are_the_same_fused_and_written_out() {
     for adapter in host_backends() {
         let device = adapter.device.clone().autodiff();
-        for kind in KINDS {
+        for kind in MixerKind::RECURRENT {
             let mixer = mixer(kind, 2, &adapter.device).train();
             let gradients = |is_fused: bool| {
                 let output =

@@ -18,6 +18,7 @@
 use super::{LEARNING, accuracy_on, learn};
 use lookback::config::Config;
 use lookback::data::TaskConfig;
+use lookback::layers::mixer::MixerKind;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -163,22 +164,10 @@ fn mixers() -> Vec<Scheme> {
         reverse: Expected::Learns,
         recall: Expected::Learns,
     };
-    let kinds = [
-        "vanilla",
-        "gru",
-        "lstm",
-        "min-gru",
-        "min-lstm",
-        "ssru",
-        "rg-lru",
-        "linear",
-        "gated-linear",
-        "delta",
-        "gated-delta",
-    ];
-    let mut all: Vec<Scheme> = kinds
+    let mut all: Vec<Scheme> = MixerKind::RECURRENT
         .into_iter()
         .map(|kind| {
+            let kind = kind.name();
             let choice = format!("mixer = {{ kind = \"{kind}\" }}\npositions = {{ kind = \"none\" }}");
             let layers = "n_encoder_layers = 1\nn_decoder_layers = 1";
             scheme(&format!("Transformer of {kind}"), "transformer", layers, &choice)

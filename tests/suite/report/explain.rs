@@ -216,26 +216,13 @@ fn mixed() -> Vec<(String, ModelConfig)> {
         })
     };
     let hybrid = [MixerKind::GatedDelta, MixerKind::Attention].map(MixerConfig::new);
-    let kinds = [
-        MixerKind::Vanilla,
-        MixerKind::Gru,
-        MixerKind::Lstm,
-        MixerKind::MinGru,
-        MixerKind::MinLstm,
-        MixerKind::Ssru,
-        MixerKind::RgLru,
-        MixerKind::Linear,
-        MixerKind::GatedLinear,
-        MixerKind::Delta,
-        MixerKind::GatedDelta,
-    ];
     let mut models = vec![
         ("decoder-only".into(), decoder_only(Mixers::default(), PositionConfig::Rotary { base: 100.0 })),
         ("decoder-only, Shaw".into(), decoder_only(Mixers::default(), PositionConfig::Shaw { max_distance: 2 })),
         ("decoder-only, hybrid".into(), decoder_only(Mixers::InTurn(hybrid.into()), PositionConfig::None {})),
         ("decoder-only, lstm".into(), decoder_only(MixerKind::Lstm.into(), PositionConfig::None {})),
     ];
-    models.extend(kinds.map(|kind| {
+    models.extend(MixerKind::RECURRENT.map(|kind| {
         let config = TransformerConfig { mixer: kind.into(), ..transformer(PositionConfig::None {}) };
         (format!("{kind:?}"), ModelConfig::Transformer(config))
     }));

@@ -1,6 +1,6 @@
 //! The formulas of a decoder-only model: those of a Transformer's decoder, in which one attention sees source and target.
 
-use super::transformer::{every_layer, feed_forward, input, kinds, mixers, output, self_attention};
+use super::transformer::{every_layer, feed_forward, input, mixers, output, self_attention};
 use super::{Formula, Mechanism, Part, line, n};
 use crate::layers::mixer::Mixers;
 use crate::models::{DecoderOnlyConfig, TransformerConfig};
@@ -17,7 +17,7 @@ pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
     let (text, meaning) = feed_forward(&layers, "u_t", "x_t");
     formulas.push(line("state", text, meaning));
     formulas.push(output(&layers));
-    let mixed = if config.has_attention_alone() { String::new() } else { format!(" of {}", kinds(&config.mixer)) };
+    let mixed = if config.has_attention_alone() { String::new() } else { format!(" of {}", config.mixer.names()) };
     let shared = if config.share_layers { ", one for every depth" } else { "" };
     Mechanism {
         title: format!(

@@ -56,19 +56,13 @@ pub(super) fn mixers(mixers: &Mixers, n_layers: usize) -> Vec<(&MixerConfig, Str
     found.into_iter().map(|(own, layers)| (own, words(layers))).collect()
 }
 
-/// The names of mixers, in turn.
-pub(super) fn kinds(mixers: &Mixers) -> String {
-    let kinds = mixers.all().iter().map(|own| serde_json::to_value(own.kind).unwrap_or_default());
-    kinds.map(|kind| kind.as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>().join(", ")
-}
-
 /// What stands in place of self-attention.
 fn title_of_mixers(config: &TransformerConfig) -> String {
     let shared = if config.share_layers { ", one for every depth" } else { "" };
     if config.has_attention_alone() {
         return shared.to_owned();
     }
-    let (encoder, decoder) = (kinds(config.encoder_mixers()), kinds(config.decoder_mixers()));
+    let (encoder, decoder) = (config.encoder_mixers().names(), config.decoder_mixers().names());
     format!("{shared}, encoder of {encoder}, decoder of {decoder}")
 }
 
@@ -284,8 +278,7 @@ fn encoder(config: &TransformerConfig) -> Vec<Formula> {
                 format!("its scores: every source position against every other{meaning}"),
             ));
         } else {
-            let name = serde_json::to_value(own.kind).unwrap_or_default();
-            let read = format!("{}({})_i", name.as_str().unwrap_or_default(), before(config, "x^(n-1)"));
+            let read = format!("{}({})_i", own.kind.name(), before(config, "x^(n-1)"));
             let directions = if own.n_directions() == 2 { "from both ends" } else { "from the first word on" };
             lines.push(line(
                 "residual",
