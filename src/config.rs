@@ -7,12 +7,12 @@ mod reader;
 
 use self::reader::Fault;
 use crate::backend::Backend;
-use crate::data::{LengthFilter, SplitFiles, TaskConfig, TokenizersConfig};
+use crate::data::{LengthFilter, Split, SplitFiles, TaskConfig, TextConfig, TokenizersConfig};
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::{ModelConfig, TransformerConfig};
-use crate::training::{ScheduledSampling, TrainingConfig};
+use crate::training::{Criterion, ScheduledSampling, TrainingConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -66,6 +66,9 @@ pub struct DataConfig {
     pub n_valid: usize,
     /// Test pairs to generate.
     pub n_test: usize,
+    /// Plain text for a language model, instead of pairs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextConfig>,
     /// Folder that the paths of the split files are relative to; without it, the working directory.
     pub dir: Option<PathBuf>,
     /// Training files.
@@ -91,6 +94,7 @@ impl Default for DataConfig {
             n_train: 50_000,
             n_valid: 500,
             n_test: 1000,
+            text: None,
             dir: None,
             train: None,
             valid: None,
@@ -117,6 +121,13 @@ impl DataConfig {
 
     /// Whether one of these files is `path`.
     pub fn names(&self, path: &Path) -> bool {
+        if let Some(text) = &self.text {
+            let under = |file: &PathBuf| self.dir.iter().collect::<PathBuf>().join(file);
+            return Split::ALL
+                .iter()
+                .flat_map(|split| text.files(*split))
+                .any(|file| files::are_same(&under(file), path));
+        }
         let splits = [&self.train, &self.valid, &self.test].into_iter().flatten().map(|files| self.resolve(files));
         splits.into_iter().any(|files| {
             let SplitFiles { source, target, tsv, more_targets, .. } = &files;
@@ -124,7 +135,27 @@ impl DataConfig {
         })
     }
 
+    /// Checks plain text, beside which nothing that makes or names pairs has a place.
+    fn validate_text(&self, text: &TextConfig) -> Result<()> {
+        let others = [
+            ("task", self.task.is_some()),
+            ("train", self.train.is_some()),
+            ("valid", self.valid.is_some()),
+            ("test", self.test.is_some()),
+            ("several_references", self.several_references),
+            ("filter", self.filter != LengthFilter::default()),
+        ];
+        if let Some((key, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
+            let message = "is for pairs of source and target, and data.text is plain text; leave one of the two out";
+            return Err(Error::config(format!("data.{key}"), message));
+        }
+        text.validate(self.hold_out_per_mille)
+    }
+
     fn validate(&self) -> Result<()> {
+        if let Some(text) = &self.text {
+            return self.validate_text(text);
+        }
         for (key, files) in [("train", &self.train), ("valid", &self.valid), ("test", &self.test)] {
             if let Some(files) = files {
                 files.validate(&format!("data.{key}"))?;
@@ -139,9 +170,10 @@ impl DataConfig {
                 "data",
                 "has both a task and training files; leave one of data.task and data.train out",
             )),
-            (None, None) => {
-                Err(Error::config("data", "has nothing to learn: give data.task.kind, or data.train with its files"))
-            }
+            (None, None) => Err(Error::config(
+                "data",
+                "has nothing to learn: give data.task.kind, data.train with its files, or data.text for plain text",
+            )),
             (Some(task), None) => {
                 for (key, n) in [("n_train", self.n_train), ("n_valid", self.n_valid), ("n_test", self.n_test)] {
                     if n == 0 {
@@ -235,6 +267,7 @@ impl Config {
         self.tokenizer.validate()?;
         self.model.validate()?;
         self.training.validate()?;
+        self.validate_language_model()?;
         if self.training.scheduled_sampling != ScheduledSampling::default()
             && !matches!(self.model, ModelConfig::Rnn(_))
         {
@@ -242,6 +275,35 @@ impl Config {
             return Err(Error::config("training.scheduled_sampling", message));
         }
         self.decoding.validate()
+    }
+
+    /// Plain text is for models without a source, and they for plain text.
+    fn validate_language_model(&self) -> Result<()> {
+        match (&self.data.text, self.model.reads_source()) {
+            (None, true) => return Ok(()),
+            (None, false) => {
+                let message =
+                    "is false, so that the model learns from plain text: name it in data.text.train, or leave this out";
+                return Err(Error::config("model.reads_source", message));
+            }
+            (Some(_), true) => {
+                let message = "is plain text, which has no source: set model.kind = \"decoder-only\" and model.reads_source = false";
+                return Err(Error::config("data.text", message));
+            }
+            (Some(_), false) => {}
+        }
+        if self.training.criterion == Criterion::Score {
+            let message = "is \"score\", but plain text has no right answer to be compared with: leave it at \"loss\"";
+            return Err(Error::config("training.criterion", message));
+        }
+        Ok(())
+    }
+
+    /// The most tokens that a language model has in sight as it writes: those that it was trained with; nothing where it has a
+    /// state of fixed size, which goes on for ever.
+    pub fn context_of_writing(&self) -> Option<usize> {
+        let context = self.data.text.as_ref().map(|text| text.context);
+        context.filter(|_| !matches!(&self.model, ModelConfig::DecoderOnly(model) if !model.has_attention()))
     }
 
     /// This config with the value that `other` has for a dotted key.

@@ -82,6 +82,7 @@ pub mod data;
 pub mod decoding;
 pub mod error;
 mod files;
+pub mod interop;
 pub mod layers;
 mod memory;
 pub mod models;

@@ -1,7 +1,7 @@
 //! `lookback config`.
 
 use super::print;
-use crate::config::Config;
+use crate::config::{Config, DataConfig};
 use crate::data::Split;
 use crate::error::Result;
 use crate::training::dataset;
@@ -31,7 +31,7 @@ pub(super) struct ConfigArgs {
 pub(super) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Read the data as `train` would, and count the sentence pairs.
+    /// Read the data as `train` would, and count what there is.
     #[arg(long)]
     data: bool,
 }
@@ -58,6 +58,9 @@ fn check(args: &CheckArgs) -> Result<()> {
     if !args.data {
         return print(&format!("{right}; the data were not read, --data reads them\n"));
     }
+    if config.data.text.is_some() {
+        return print(&format!("{right}\n{}", text_of_splits(&config.data)?));
+    }
     let corpus = dataset::load(&config.data, config.seed)?;
     let dropped = match corpus.dropped.total() {
         0 => String::new(),
@@ -75,6 +78,26 @@ fn check(args: &CheckArgs) -> Result<()> {
         corpus.train.len(),
         corpus.valid.len()
     ))
+}
+
+/// How much plain text there is.
+fn text_of_splits(config: &DataConfig) -> Result<String> {
+    let mut said = String::new();
+    for (split, name) in [(Split::Train, "training"), (Split::Valid, "validation"), (Split::Test, "test")] {
+        let amount = match dataset::lines_of(config, split) {
+            Ok(lines) => {
+                let characters: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
+                format!("{} lines, {characters} characters", lines.len())
+            }
+            // Training needs no test data; but files that are named have to be there.
+            Err(error) if split == Split::Test && config.text.as_ref().is_some_and(|text| text.test.is_empty()) => {
+                format!("none; {error}")
+            }
+            Err(error) => return Err(error),
+        };
+        said += &format!("{name:<11} {amount}\n");
+    }
+    Ok(said)
 }
 
 /// Whole numbers of a config have 63 bits, as those of TOML, whatever the type that they are read into.

@@ -1,5 +1,7 @@
 //! `lookback evaluate`.
 
+mod text;
+
 use super::decoding::DecodingArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, print, progress};
@@ -74,6 +76,15 @@ fn metric_help() -> String {
 }
 
 pub(super) fn run(args: EvaluateArgs) -> Result<()> {
+    if let Some(first) = args.run.first()
+        && !Run::open(first)?.config()?.model.reads_source()
+    {
+        let scores = text::of_run(&args, first)?;
+        return print(&match args.json {
+            true => serde_json::to_string(&scores).expect("scores are plain data") + "\n",
+            false => text::table(&scores),
+        });
+    }
     let (scores, own) = match args.run.first() {
         Some(first) => of_run(&args, first)?,
         None => (of_files(&args)?, Metric::Bleu),
@@ -124,16 +135,14 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
         return Err(Error::message(message));
     }
     check_overrides(&args.set)?;
-    let split = Split::ALL
-        .into_iter()
-        .find(|split| split.name() == args.split)
-        .ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))?;
+    let split = split_of(args)?;
     let config = Run::open(first)?.config_with(&args.set)?;
     if let Some(path) = args.output.as_ref().filter(|output| config.data.names(output)) {
         return Err(Error::file(path, "is data of the run and would be written over; give another --output"));
     }
-    let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, split))?;
-    let sentences = dataset::sentences_from(&config.data, split, &pairs).map_err(|error| moved(error, split))?;
+    let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, &files_of(split)))?;
+    let sentences =
+        dataset::sentences_from(&config.data, split, &pairs).map_err(|error| moved(error, &files_of(split)))?;
     let backend = args.backend.unwrap_or(config.backend);
     let mut loaded = load_all(&args.run, Some(backend), args.checkpoint.as_deref())?;
     let decoding = args.decoding.apply(&config.decoding)?;
@@ -169,6 +178,11 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
     Ok((scores, config.training.score))
 }
 
+fn split_of(args: &EvaluateArgs) -> Result<Split> {
+    let split = Split::ALL.into_iter().find(|split| split.name() == args.split);
+    split.ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))
+}
+
 /// Refuses overrides that would change nothing: the model is what it is.
 fn check_overrides(set: &[String]) -> Result<()> {
     const WITH_EFFECT: [&str; 5] = ["data.", "decoding.", "backend", "seed", "training.score"];
@@ -182,15 +196,17 @@ fn check_overrides(set: &[String]) -> Result<()> {
     }
 }
 
-/// A run that was moved, or whose data were, names files that are not there.
-fn moved(error: Error, split: Split) -> Error {
+/// How the files of a split of pairs are named.
+fn files_of(split: Split) -> String {
+    format!("data.{split}.tsv=FILE (data.{split}.source and data.{split}.target for two files)")
+}
+
+/// A run that was moved, or whose data were, names files that are not there; `keys` is how else they are named.
+fn moved(error: Error, keys: &str) -> Error {
     match error {
         Error::Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => Error::file(
             path,
-            format!(
-                "is not there; if the data have moved, say where: --set data.dir=FOLDER, or --set data.{split}.tsv=FILE \
-                 (data.{split}.source and data.{split}.target for two files)"
-            ),
+            format!("is not there; if the data have moved, say where: --set data.dir=FOLDER, or --set {keys}"),
         ),
         other => other,
     }

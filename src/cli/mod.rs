@@ -10,6 +10,8 @@ mod devices;
 mod evaluate;
 mod explain;
 mod export;
+mod generate;
+mod import;
 mod inspect;
 mod lines;
 mod progress;
@@ -62,6 +64,8 @@ enum Command {
     Train(train::TrainArgs),
     /// Translate text, one sentence a line.
     Translate(translate::TranslateArgs),
+    /// Go on with a text, by a language model.
+    Generate(generate::GenerateArgs),
     /// Score a model on held-out data, or hypotheses against references.
     Evaluate(evaluate::EvaluateArgs),
     /// Walk through the decoding of a sentence, with the model's own numbers.
@@ -79,6 +83,9 @@ enum Command {
     /// Write a trained model for use elsewhere.
     #[command(subcommand)]
     Export(export::ExportCommand),
+    /// Read a model of another program.
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// List the backends and devices, and check that they agree.
     Devices(devices::DevicesArgs),
     /// Compare a backend with flex, for the process that started this one.
@@ -115,6 +122,7 @@ impl Cli {
             Command::Data(command) => data::run(command),
             Command::Train(args) => train::run(args),
             Command::Translate(args) => translate::run(args),
+            Command::Generate(args) => generate::run(args),
             Command::Evaluate(args) => evaluate::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Attend(args) => attend::run(args),
@@ -122,6 +130,7 @@ impl Cli {
             Command::CompareCell(args) => compare::cell(args),
             Command::Inspect(command) => inspect::run(command),
             Command::Export(command) => export::run(command),
+            Command::Import(command) => import::run(command),
             Command::Devices(args) => devices::run(args),
             Command::CheckBackend(args) => devices::check_backend(args),
             Command::Config(command) => config::run(command),
@@ -144,6 +153,11 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
     let mut adapter = None;
     for path in runs {
         let run = Run::open(path)?;
+        if !run.config()?.model.reads_source() {
+            let message =
+                "is a language model, which reads no source: `generate` goes on with text, `evaluate` measures it";
+            return Err(Error::file(path, message));
+        }
         if adapter.is_none() {
             adapter = Some(open(backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?)?);
         }
@@ -157,6 +171,17 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
         loaded.push(model);
     }
     Ok(loaded)
+}
+
+/// The language model of a run folder, as [`load`] takes others.
+fn load_language_model(path: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
+    let run = Run::open(path)?;
+    let config = run.config()?;
+    if config.model.reads_source() {
+        let message = "is no language model: it writes a target for a source, which `translate` does";
+        return Err(Error::file(path, message));
+    }
+    run.load_model(&open(backend.unwrap_or(config.backend))?, checkpoint, notice::warn)
 }
 
 /// The models of an ensemble apart from what else was loaded with the first.

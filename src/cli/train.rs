@@ -3,15 +3,19 @@
 use super::{evaluate, open, print};
 use crate::backend::Backend;
 use crate::config::{Config, QUICK_START};
-use crate::data::Split;
+use crate::data::text::text_of;
+use crate::data::{EOS, Split};
+use crate::decoding::Continuation;
 use crate::error::{Error, Result};
 use crate::notice;
-use crate::training::{Dashboard, Outcome, Run, Stop, TrainOptions, dataset, duration, train};
+use crate::training::{Dashboard, LoadedModel, Outcome, Run, Stop, TrainOptions, dataset, duration, train};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// Examples that are shown at the end.
 const N_SHOWN: usize = 5;
+/// Tokens of text that are shown at the end.
+const N_TOKENS_SHOWN: usize = 200;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
@@ -69,6 +73,9 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
         ));
     }
     let loaded = Run::open(&run)?.load_model(&adapter, None, notice::warn)?;
+    if config.data.text.is_some() {
+        return show_text(&run, &loaded);
+    }
     // The run knows the length cap that was derived from the data.
     let decoding = &loaded.config.decoding;
     let is_task = config.data.task.is_some();
@@ -96,6 +103,20 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     let run = run.display();
     print(&format!(
         "the run is in {run}\n  translate   echo 'TEXT' | lookback translate --run {run}\n  evaluate    lookback evaluate --run {run}\n"
+    ))
+}
+
+/// Shows what a language model writes, and how it is used.
+fn show_text(run: &Path, loaded: &LoadedModel) -> Result<()> {
+    let sampling = loaded.config.decoding.sampling.clone().unwrap_or_default();
+    let (context, seed) = (loaded.config.context_of_writing(), loaded.config.seed);
+    let words = Continuation::new(&loaded.model, &[EOS], context, Some(&sampling), seed).take(N_TOKENS_SHOWN);
+    let text = text_of(&words.map(|next| next.id).collect::<Vec<_>>(), loaded.tokenizers.target());
+    let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
+    let run = run.display();
+    print(&format!(
+        "a sample of its text:\n{indented}the run is in {run}\n  generate    lookback generate --run {run} 'BEGINNING' --sample\n  \
+         evaluate    lookback evaluate --run {run}\n"
     ))
 }
 

@@ -174,6 +174,14 @@ fn is_same_experiment(left: &Config, right: &Config) -> bool {
 
 fn check(entrants: &[Entrant]) -> Result<()> {
     for (i, left) in entrants.iter().enumerate() {
+        if !left.config.model.reads_source() {
+            let message = format!(
+                "{} is a language model, and what is compared is what models write for a source; `lookback evaluate` measures it \
+                 on text",
+                left.name
+            );
+            return Err(Error::message(message));
+        }
         for right in &entrants[i + 1..] {
             if left.name == right.name {
                 let message = format!("two contestants are called \"{}\"; rename one of the files", left.name);

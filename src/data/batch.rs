@@ -72,7 +72,7 @@ impl Padded {
 /// What a model learns from in one step.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// What is read: `x_1 .. x_S </s>`.
+    /// What is read: `x_1 .. x_S </s>`; sentences of no words where there is no source.
     pub source: Padded,
     /// What the decoder is given: `<s> y_1 .. y_T`.
     pub target_input: Padded,
@@ -90,13 +90,24 @@ impl Batch {
             examples.iter().map(|example| [BOS].into_iter().chain(example.target.iter().copied()).collect()).collect();
         let output: Vec<Vec<u32>> =
             examples.iter().map(|example| example.target.iter().copied().chain([EOS]).collect()).collect();
-        let target_output = Padded::new(&output, 0, device);
+        Self::shifted(source, &input, &output, device)
+    }
+
+    /// Pieces of text without a source: of each, every token but the last is read, and every one but the first is foretold.
+    pub fn of_text(pieces: &[&[u32]], device: &Device) -> Self {
+        let input: Vec<Vec<u32>> = pieces.iter().map(|piece| piece[..piece.len() - 1].to_vec()).collect();
+        let output: Vec<Vec<u32>> = pieces.iter().map(|piece| piece[1..].to_vec()).collect();
+        Self::shifted(Padded::new(&vec![Vec::new(); pieces.len()], 0, device), &input, &output, device)
+    }
+
+    fn shifted(source: Padded, input: &[Vec<u32>], output: &[Vec<u32>], device: &Device) -> Self {
+        let target_output = Padded::new(output, 0, device);
         let len = target_output.len();
         let mut target_ids = vec![PAD; output.len() * len];
-        for (row, sentence) in target_ids.chunks_mut(len).zip(&output) {
+        for (row, sentence) in target_ids.chunks_mut(len).zip(output) {
             row[..sentence.len()].copy_from_slice(sentence);
         }
-        Self { source, target_input: Padded::new(&input, 0, device), target_output, target_ids }
+        Self { source, target_input: Padded::new(input, 0, device), target_output, target_ids }
     }
 
     /// Target tokens that count, end symbols included.
@@ -156,7 +167,7 @@ fn cut(order: &[usize], lengths: &[(usize, usize)], max_tokens: usize) -> Vec<Ve
 }
 
 /// Fisher-Yates with numbers that depend on nothing but the arguments.
-fn shuffle<T>(items: &mut [T], seed: u64, epoch: u64, stage: u64) {
+pub(super) fn shuffle<T>(items: &mut [T], seed: u64, epoch: u64, stage: u64) {
     let stream = Stream::new(seed, Purpose::Shuffle, &[epoch, stage]);
     for i in (1..items.len()).rev() {
         items.swap(i, (stream.bits(i as u64) % (i as u64 + 1)) as usize);

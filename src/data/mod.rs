@@ -8,11 +8,13 @@ pub mod corpus;
 pub mod fetch;
 pub mod random;
 pub mod tasks;
+pub mod text;
 pub mod tokenizer;
 
 pub use corpus::{LengthFilter, SplitFiles, add_references, for_each_line, read_lines, read_pairs, sha256_of_file};
 pub use random::{Rng, stream};
 pub use tasks::TaskConfig;
+pub use text::{TextConfig, TokenStream};
 pub use tokenizer::{BOS, EOS, PAD, Tokenizer, TokenizerConfig, Tokenizers, TokenizersConfig, UNK};
 
 /// One example: a source text and the target text that a model should produce for it.

@@ -17,6 +17,24 @@ pub struct SamplingConfig {
     pub top_p: f64,
 }
 
+impl SamplingConfig {
+    /// Checks every value against its rule.
+    ///
+    /// # Errors
+    /// Names the key, the value and the rule.
+    pub fn validate(&self) -> Result<()> {
+        if !(self.temperature > 0.0 && self.temperature.is_finite()) {
+            let message = format!("must be above 0 and finite, got {}", self.temperature);
+            return Err(Error::config("decoding.sampling.temperature", message));
+        }
+        if !(self.top_p > 0.0 && self.top_p <= 1.0) {
+            let message = format!("must be above 0 and at most 1, got {}", self.top_p);
+            return Err(Error::config("decoding.sampling.top_p", message));
+        }
+        Ok(())
+    }
+}
+
 impl Default for SamplingConfig {
     fn default() -> Self {
         Self { temperature: 1.0, top_k: 0, top_p: 1.0 }
@@ -106,14 +124,7 @@ impl DecodingConfig {
             return Err(Error::config("decoding.max_len_factor", message));
         }
         if let Some(sampling) = &self.sampling {
-            if !(sampling.temperature > 0.0 && sampling.temperature.is_finite()) {
-                let message = format!("must be above 0 and finite, got {}", sampling.temperature);
-                return Err(Error::config("decoding.sampling.temperature", message));
-            }
-            if !(sampling.top_p > 0.0 && sampling.top_p <= 1.0) {
-                let message = format!("must be above 0 and at most 1, got {}", sampling.top_p);
-                return Err(Error::config("decoding.sampling.top_p", message));
-            }
+            sampling.validate()?;
         }
         Ok(())
     }

@@ -5,12 +5,14 @@
 
 mod beam;
 mod config;
+mod continuation;
 mod greedy;
 mod sampling;
 mod score;
 
 pub use config::{DecodingConfig, MAX_SOURCE_LEN, SamplingConfig};
-pub use score::score_targets;
+pub use continuation::{Continuation, NextToken};
+pub use score::{score_targets, score_text};
 
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};

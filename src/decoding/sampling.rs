@@ -51,7 +51,7 @@ pub(super) fn sample<M: Seq2Seq>(
 }
 
 /// The word at `unit`, a number in `[0, 1)`, of the distribution that temperature, top-k and top-p leave.
-fn pick(probabilities: &LogProbabilities, row: usize, sampling: &SamplingConfig, unit: f64) -> u32 {
+pub(super) fn pick(probabilities: &LogProbabilities, row: usize, sampling: &SamplingConfig, unit: f64) -> u32 {
     let mut words: Vec<(u32, f64)> = probabilities
         .candidates(row)
         .map(|(word, log_probability)| (word, log_probability as f64 / sampling.temperature))

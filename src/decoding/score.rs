@@ -1,12 +1,17 @@
 //! Forced decoding: what a model thinks of given targets.
 
 use super::Hypothesis;
+use crate::backend::is_host;
+use crate::data::TokenStream;
 use crate::data::batch::{Batch, Example, plan_by_length};
+use crate::data::text::scored_windows;
 use crate::data::tokenizer::PAD;
-use crate::layers::Pass;
+use crate::layers::{Pass, fused};
 use crate::models::Seq2Seq;
+use crate::models::weights::to_vec;
 use crate::pool::in_pool;
-use burn::tensor::activation;
+use crate::scoring::{TextScores, TextStatistics};
+use burn::tensor::{Tensor, activation};
 
 /// The log-probability of every target word, its end symbol last, for each example, in nats.
 ///
@@ -20,7 +25,7 @@ pub fn score_targets<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: 
         let picked = in_pool(&model.device(), || {
             let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
             let log_p = activation::log_softmax(logits, 2);
-            crate::models::weights::to_vec(log_p.gather(2, batch.target_output.ids.clone().unsqueeze_dim(2)))
+            to_vec(log_p.gather(2, batch.target_output.ids.clone().unsqueeze_dim(2)))
         });
         let len = batch.target_output.len();
         for (row, index) in indices.iter().enumerate() {
@@ -29,6 +34,54 @@ pub fn score_targets<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: 
         }
     }
     scores
+}
+
+/// How well a model without a source foretells a text of which it has at most `context` tokens in sight.
+///
+/// The text is read in windows half a context apart: every token counts once, and but for the beginning of the text it has at
+/// least half a context before it. `progress` is called with the number of tokens that have been read.
+pub fn score_text<M: Seq2Seq>(
+    model: &M,
+    text: &TokenStream,
+    context: usize,
+    batch_tokens: usize,
+    mut progress: impl FnMut(usize),
+) -> TextScores {
+    let device = model.device();
+    let mut statistics = TextStatistics::default();
+    for windows in scored_windows(text.ids.len(), context).chunks((batch_tokens / context).max(1)) {
+        let pieces: Vec<&[u32]> = windows.iter().map(|window| &text.ids[window.range.clone()]).collect();
+        let batch = Batch::of_text(&pieces, &device);
+        let losses = in_pool(&device, || {
+            let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
+            losses(logits, &batch)
+        });
+        let len = batch.target_output.len();
+        for (row, window) in windows.iter().enumerate() {
+            for place in 0..window.range.len() - 1 {
+                let (loss, is_correct) = losses[row * len + place];
+                statistics.add(place + 1, place >= window.counted, loss, is_correct);
+            }
+        }
+        progress(windows.last().map_or(0, |window| window.range.end - 1));
+    }
+    statistics.scores(text.n_characters, text.n_bytes, text.n_unknown(), context)
+}
+
+/// For each target, row by row, its `-log p` in nats and whether it was the likeliest; of padding anything.
+fn losses(logits: Tensor<3>, batch: &Batch) -> Vec<(f64, bool)> {
+    if is_host(&logits.device()) {
+        let targets = batch.target_ids.iter().map(|id| (*id != PAD).then_some(*id)).collect();
+        let (_, rows) = fused::cross_entropy(logits, targets, 0.0, 1.0);
+        return rows
+            .into_iter()
+            .map(|row| row.map_or((0.0, false), |row| (row.cross_entropy, row.is_correct)))
+            .collect();
+    }
+    let ids = batch.target_output.ids.clone().unsqueeze_dim::<3>(2);
+    let is_correct = to_vec(logits.clone().argmax(2).equal(ids.clone()).float());
+    let log_p = to_vec(activation::log_softmax(logits, 2).gather(2, ids));
+    log_p.into_iter().zip(is_correct).map(|(log_p, is_correct)| (-log_p as f64, is_correct > 0.5)).collect()
 }
 
 impl Hypothesis {

@@ -14,6 +14,7 @@
 //! Every layer is a burn `Module`. What a layer needs to know of the pass it takes part in, dropout and tracing, comes in
 //! through a [`Pass`].
 
+mod activation;
 pub mod attention;
 pub mod feed_forward;
 pub mod fused;

@@ -17,7 +17,7 @@ pub use ensemble::Ensemble;
 pub use int8::Int8Model;
 pub use readout::Scores;
 pub use rnn::{RnnConfig, RnnModel};
-pub use transformer::{TransformerConfig, TransformerModel};
+pub use transformer::{TiedEmbeddings, TransformerConfig, TransformerModel};
 
 use crate::data::batch::{Batch, Padded};
 use crate::error::{Error, Result};
@@ -39,9 +39,9 @@ pub trait Rows: Sized {
 /// to sentence `r / n_beams`: the beams of a sentence share its memory, which is never repeated.
 pub trait Seq2Seq: Sync {
     /// What the encoder has made of the sources.
-    type Memory: Rows;
+    type Memory: Rows + Send + Sync;
     /// What the decoder carries from step to step.
-    type State: Rows;
+    type State: Rows + Send;
 
     /// Reads the sources.
     fn encode(&self, source: &Padded, pass: &mut Pass) -> Self::Memory;
@@ -164,6 +164,14 @@ impl ModelConfig {
             Self::Rnn(config) => config.dropout_rate,
             Self::Transformer(config) => config.dropout_rate,
             Self::DecoderOnly(config) => config.dropout_rate,
+        }
+    }
+
+    /// Whether there is a source to go on from; if not, this is a language model of plain text.
+    pub fn reads_source(&self) -> bool {
+        match self {
+            Self::Rnn(_) | Self::Transformer(_) => true,
+            Self::DecoderOnly(config) => config.reads_source,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::layers::fused::{self, RowLoss};
 use crate::layers::{Init, Pass};
-use burn::module::Module;
+use burn::module::{Module, Param};
 use burn::nn::{Embedding, Linear};
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
@@ -15,17 +15,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Module, Debug)]
 pub struct Output {
     projection: Option<Linear>,
+    /// Beside the target embeddings; a projection has its own.
+    bias: Option<Param<Tensor<1>>>,
 }
 
 impl Output {
     /// `logits = W x + b`.
     pub fn projection(d_input: usize, vocab_size: usize, init: &Init) -> Self {
-        Self { projection: Some(init.linear(d_input, vocab_size, 1)) }
+        Self { projection: Some(init.linear(d_input, vocab_size, 1)), bias: None }
     }
 
     /// `logits = E x` with the target embeddings `E`.
     pub fn tied() -> Self {
-        Self { projection: None }
+        Self { projection: None, bias: None }
+    }
+
+    /// `logits = E x + b`.
+    pub fn tied_with_bias(vocab_size: usize, init: &Init) -> Self {
+        Self { projection: None, bias: Some(init.constant([vocab_size], 0.0)) }
     }
 
     /// Whether words are scored by their embeddings.
@@ -39,7 +46,13 @@ impl Output {
     pub fn forward(&self, input: Tensor<3>, embedding: &Embedding, pass: &Pass) -> Tensor<3> {
         match &self.projection {
             Some(projection) => fused::linear_layer(projection, input, pass),
-            None => fused::similarity(input, embedding, pass),
+            None => {
+                let logits = fused::similarity(input, embedding, pass);
+                match &self.bias {
+                    Some(bias) => logits + bias.val().unsqueeze(),
+                    None => logits,
+                }
+            }
         }
     }
 }
@@ -72,7 +85,7 @@ impl Scores<'_> {
     ) -> (Tensor<1>, Vec<Option<RowLoss>>) {
         let weight = match &self.output.projection {
             Some(projection) => (projection.weight.val(), projection.bias.as_ref().map(|bias| bias.val()), false),
-            None => (self.embedding.weight.val(), None, true),
+            None => (self.embedding.weight.val(), self.output.bias.as_ref().map(Param::val), true),
         };
         fused::projected_cross_entropy(self.input, weight, targets, smoothing, scale)
     }

@@ -16,6 +16,7 @@ mod metric;
 mod ngrams;
 mod ratio;
 mod significance;
+mod text;
 mod tokenize;
 
 use std::ops::AddAssign;
@@ -35,6 +36,7 @@ pub use inference::{
 pub use metric::Metric;
 pub use ratio::{Ratio, Summable};
 pub use significance::{Bootstrap, Comparison, Estimate};
+pub use text::{PositionScores, TextScores, TextStatistics};
 pub use tokenize::BleuTokenizer;
 
 use crate::error::{Error, Result};

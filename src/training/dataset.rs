@@ -133,6 +133,18 @@ pub fn sentences_from(config: &DataConfig, split: Split, pairs: &[Pair]) -> Resu
     Ok(if config.several_references { Sentence::merge_by_source(sentences) } else { sentences })
 }
 
+/// The lines of a split of plain text.
+///
+/// # Errors
+/// If the config names no files for that split, or they cannot be read.
+pub fn lines_of(config: &DataConfig, split: Split) -> Result<Vec<String>> {
+    let text = config
+        .text
+        .as_ref()
+        .ok_or_else(|| Error::config("data.text", "is missing: this config names no plain text"))?;
+    text.lines(split, config.dir.as_deref(), config.hold_out_per_mille)
+}
+
 /// Token ids of `pairs`.
 pub fn encode(pairs: &[Pair], tokenizers: &Tokenizers) -> Vec<Example> {
     pairs
@@ -146,9 +158,15 @@ pub fn encode(pairs: &[Pair], tokenizers: &Tokenizers) -> Vec<Example> {
 
 /// The SHA-256 of pairs that no file holds.
 pub(crate) fn hash_of(pairs: &[Pair]) -> String {
+    hash_of_lines(pairs.iter().map(|pair| format!("{}\t{}", pair.source, pair.target)))
+}
+
+/// The SHA-256 of lines of text.
+pub(super) fn hash_of_lines<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> String {
     let mut hasher = Sha256::new();
-    for pair in pairs {
-        hasher.update(format!("{}\t{}\n", pair.source, pair.target));
+    for line in lines {
+        hasher.update(line.as_ref());
+        hasher.update("\n");
     }
     hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

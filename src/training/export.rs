@@ -8,8 +8,11 @@
 use super::checkpoint::{self, Parameters};
 use super::run::{Run, vocabularies};
 use crate::backend::Backend;
+use crate::config::Config;
+use crate::data::Tokenizers;
 use crate::error::{Error, Result};
-use crate::models::{Int8Model, weights};
+use crate::models::Int8Model;
+use crate::models::weights::{self, Weights};
 use burn::module::Module;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,14 +31,7 @@ pub struct ExportOptions {
 /// # Errors
 /// If the run has no whole checkpoint, or `out` holds something.
 pub fn export(run: &Run, out: &Path, options: &ExportOptions, warn: impl FnOnce(String)) -> Result<u64> {
-    let is_taken = match std::fs::read_dir(out) {
-        Ok(mut entries) => entries.next().is_some(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
-        Err(error) => return Err(Error::io(out)(error)),
-    };
-    if is_taken {
-        return Err(Error::file(out, "holds something already; give another --out"));
-    }
+    check_free(out)?;
     let (name, mut parameters) = run.parameters(options.checkpoint.as_deref(), warn)?;
     let config = run.config()?;
     let tokenizers = run.tokenizers()?;
@@ -56,6 +52,41 @@ pub fn export(run: &Run, out: &Path, options: &ExportOptions, warn: impl FnOnce(
     Ok(sizes.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum())
 }
 
+/// Writes a model that comes from elsewhere into the folder `out`, as [`export`] does; `origin` says whence.
+///
+/// # Errors
+/// If `out` holds something.
+pub fn export_parts(
+    out: &Path,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    weights: Weights,
+    origin: &str,
+) -> Result<()> {
+    check_free(out)?;
+    let card = format!("# {}\n\n{origin}.\n", out.file_name().unwrap_or_default().to_string_lossy());
+    let besides = [
+        ("config.toml", super::format::seal(&config.to_toml()).into_bytes()),
+        ("tokenizer.json", tokenizers.to_json().into_bytes()),
+        ("README.md", card.into_bytes()),
+    ];
+    let parameters = Parameters { weights, file: out.join(checkpoint::MODEL), updates: 0, is_int8: false };
+    checkpoint::export(out, &parameters, &BTreeMap::new(), &besides)
+}
+
+/// Refuses a folder that holds something.
+fn check_free(out: &Path) -> Result<()> {
+    let is_taken = match std::fs::read_dir(out) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => return Err(Error::io(out)(error)),
+    };
+    if is_taken {
+        return Err(Error::file(out, "holds something already; give another --out"));
+    }
+    Ok(())
+}
+
 fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(Error::io(path))
 }
@@ -71,7 +102,9 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
     };
     let environment = run.environment().ok();
     let mut card = format!("# {}\n\n", run.path().file_name().unwrap_or_default().to_string_lossy());
-    card += "An encoder-decoder model, trained and exported by Lookback.\n\n| | |\n| --- | --- |\n";
+    let is_text = config.data.text.is_some();
+    let what = if is_text { "A language model" } else { "A model that writes a target for a source" };
+    card += &format!("{what}, trained and exported by Lookback.\n\n| | |\n| --- | --- |\n");
     let mut row = |name: &str, value: String| card += &format!("| {name} | {value} |\n");
     row("parameters", n_parameters.to_string());
     row("numbers", if parameters.is_int8 { "matrices in 8 bits, else 32-bit floats" } else { "32-bit floats" }.into());
@@ -88,6 +121,9 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
         if let Some(perplexity) = number("perplexity") {
             row("validation perplexity", format!("{perplexity:.3} per target token"));
         }
+        if let Some(bits) = number("bits_per_character") {
+            row("validation, bits per character", format!("{bits:.3}"));
+        }
         if let Some(score) = number("score") {
             let n = config.training.sample_size;
             row(
@@ -96,7 +132,12 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
             );
         }
     }
-    card += "\n## Use\n\nIn this folder:\n\n```sh\necho 'TEXT' | lookback translate --run .\n";
+    card += "\n## Use\n\nIn this folder:\n\n```sh\n";
+    card += if is_text {
+        "lookback generate --run . 'BEGINNING' --sample\n"
+    } else {
+        "echo 'TEXT' | lookback translate --run .\n"
+    };
     if config.data.task.is_none() {
         card += "lookback evaluate --run . --set data.dir=FOLDER    # the folder of the test files\n";
     }
@@ -108,7 +149,12 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
     }
     card += &format!("\n## Model\n\n```toml\n{}```\n", section("model"));
     card += "\n## Limits\n\nThe model knows text like its training data. Scores of other text, and of sentences longer than those \
-             of training, have to be measured: `lookback evaluate --hypotheses FILE --references FILE`.\n";
+             of training, have to be measured: ";
+    card += if is_text {
+        "`lookback evaluate --run . --set 'data.text.test=[\"FILE\"]'`.\n"
+    } else {
+        "`lookback evaluate --hypotheses FILE --references FILE`.\n"
+    };
     Ok(card)
 }
 

@@ -26,7 +26,7 @@ impl Trainer {
         }
         if self.validation_seconds == 0.0 {
             let start = Instant::now();
-            self.measure(&self.model().valid())?;
+            self.lessons.measure(&self.model().valid())?;
             self.validation_seconds = start.elapsed().as_secs_f64();
         }
         self.paces.sort_by(f64::total_cmp);

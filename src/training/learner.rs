@@ -4,7 +4,7 @@
 //! What burn's dashboard calls an epoch is the stretch between two validations.
 
 use super::checkpoint::{self, TrainingState};
-use super::dataset::{Corpus, encode};
+use super::lessons::Lessons;
 use super::loss::LossSums;
 use super::metrics::Stats;
 use super::optimizer::{Adam, GradientSet};
@@ -15,10 +15,9 @@ use super::schedule::ScheduleParameters;
 use super::{UpdatePart, gradients, resume, saving, signal};
 use crate::backend::Adapter;
 use crate::config::Config;
-use crate::data::batch::{Batch, Example, plan_epoch};
-use crate::data::{Sentence, Tokenizers, UNK};
+use crate::data::batch::Batch;
 use crate::error::{Error, Result};
-use crate::models::{Model, weights};
+use crate::models::{Model, Seq2Seq, weights};
 use crate::notice;
 use crate::pool::in_pool;
 use burn::module::Module;
@@ -64,11 +63,7 @@ pub(super) struct Trainer {
     pub(super) run: Run,
     pub(super) is_host: bool,
     pub(super) device: Device,
-    pub(super) tokenizers: Tokenizers,
-    pub(super) train: Vec<Example>,
-    pub(super) lengths: Vec<(usize, usize)>,
-    pub(super) valid: Vec<Example>,
-    pub(super) sample: Vec<Sentence>,
+    pub(super) lessons: Box<dyn Lessons>,
     /// Absent only while an update moves its parameters, which happens in place.
     model: Option<Model>,
     pub(super) adam: Adam,
@@ -91,18 +86,15 @@ pub(super) struct Trainer {
 impl Trainer {
     /// Prepares the loop, from the newest whole checkpoint if there is one. `planned` is the horizon of a run that has none
     /// written down.
-    #[allow(clippy::too_many_arguments)] // Everything that the loop owns.
     pub(super) fn new(
         config: &Config,
         run: &Run,
         adapter: &Adapter,
-        corpus: &Corpus,
-        train: Vec<Example>,
-        tokenizers: Tokenizers,
+        lessons: Box<dyn Lessons>,
         model: Model,
         planned: Option<u64>,
     ) -> Result<Self> {
-        let valid = encode(&corpus.valid, &tokenizers);
+        lessons.check_lengths(model.limits())?;
         let mut state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
         let mut adam = Adam::new(config.training.optimizer.clone());
         let mut model = model;
@@ -133,16 +125,12 @@ impl Trainer {
             seconds_before: state.seconds,
             max_seconds: config.training.max_minutes.map(|minutes| 60.0 * minutes),
         };
-        let trainer = Self {
+        Ok(Self {
             config: config.clone(),
             run: run.clone(),
             is_host: adapter.backend.is_host(),
             device: adapter.device.clone().autodiff(),
-            lengths: train.iter().map(|example| (example.source.len(), example.target.len())).collect(),
-            train,
-            valid,
-            sample: corpus.valid_sentences.iter().take(config.training.sample_size).cloned().collect(),
-            tokenizers,
+            lessons,
             model: Some(model.train()),
             adam,
             state,
@@ -154,9 +142,7 @@ impl Trainer {
             last_cut: 0,
             saved,
             went_back_to: None,
-        };
-        trainer.check_lengths()?;
-        Ok(trainer)
+        })
     }
 
     /// The model as it learns.
@@ -172,38 +158,6 @@ impl Trainer {
     /// Updates made.
     pub(super) fn update(&self) -> u64 {
         self.state.update
-    }
-
-    /// How much of the validation data the vocabularies do not hold; nothing where they hold all.
-    pub(super) fn unknown(&self) -> Option<String> {
-        let share = |side: fn(&Example) -> &Vec<u32>| {
-            let ids = || self.valid.iter().flat_map(side);
-            100.0 * ids().filter(|id| **id == UNK).count() as f64 / ids().count().max(1) as f64
-        };
-        let (source, target) = (share(|example| &example.source), share(|example| &example.target));
-        (source + target > 0.0).then(|| {
-            format!("{source:.2} % of the source tokens and {target:.2} % of the target tokens of the validation data")
-        })
-    }
-
-    fn check_lengths(&self) -> Result<()> {
-        let limits = crate::models::Seq2Seq::limits(self.model());
-        let examples = || self.train.iter().chain(&self.valid);
-        let longest_source = examples().map(|e| e.source.len() + 1).max().unwrap_or(0);
-        let longest_target = examples().map(|e| e.target.len() + 1).max().unwrap_or(0);
-        for (limit, longest, side) in
-            [(limits.source, longest_source, "source"), (limits.target, longest_target, "target")]
-        {
-            if let Some(limit) = limit.filter(|limit| limit.len < longest) {
-                let message = format!(
-                    "is {}, but the data has {longest} tokens in a {side} sentence; raise it, filter with data.filter.max_len, \
-                     or choose a scheme without a limit",
-                    limit.len
-                );
-                return Err(Error::config(limit.key, message));
-            }
-        }
-        Ok(())
     }
 
     fn schedule(&self) -> ScheduleParameters {
@@ -224,7 +178,7 @@ impl Trainer {
         events: &mut SupervisedTrainingEventProcessor<Model>,
         interrupter: &Interrupter,
     ) -> Result<Stop> {
-        let mut plan = (self.state.epoch, self.plan(self.state.epoch));
+        let mut plan = (self.state.epoch, self.lessons.plan(self.state.epoch));
         let mut bad_updates = 0;
         let mut record = Record::open(&self.run)?;
         let stretch = |update: u64, every: u64| (update / every) as usize + 1;
@@ -236,7 +190,7 @@ impl Trainer {
                 return Ok(stop);
             }
             if plan.0 != self.state.epoch {
-                plan = (self.state.epoch, self.plan(self.state.epoch));
+                plan = (self.state.epoch, self.lessons.plan(self.state.epoch));
             }
             let Some(stats) = self.update_once(&plan.1)? else {
                 bad_updates += 1;
@@ -294,10 +248,6 @@ impl Trainer {
         }
     }
 
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
-        plan_epoch(&self.lengths, self.config.training.batch_tokens, self.config.seed, epoch)
-    }
-
     pub(super) fn seconds(&self) -> f64 {
         self.progress.lock().expect("no thread panics with the lock").seconds()
     }
@@ -312,7 +262,8 @@ impl Trainer {
         let training = &self.config.training;
         let first = self.state.position;
         let last = (first + training.accumulation).min(plan.len());
-        let batches: Vec<Batch> = plan[first..last].iter().map(|indices| self.batch(indices)).collect();
+        let batch = |numbers: &Vec<usize>| self.lessons.batch(self.state.epoch, numbers, &self.device);
+        let batches: Vec<Batch> = plan[first..last].iter().map(batch).collect();
         let n_total = batches.iter().map(Batch::n_target_tokens).sum();
         let mut sums = LossSums::default();
         let mut total = GradientSet::default();
@@ -364,10 +315,5 @@ impl Trainer {
             tokens_per_second: Some(n_total as f64 / seconds),
             ..Stats::new(sums)
         }))
-    }
-
-    fn batch(&self, indices: &[usize]) -> Batch {
-        let examples: Vec<&Example> = indices.iter().map(|i| &self.train[*i]).collect();
-        Batch::new(&examples, &self.device)
     }
 }

@@ -37,6 +37,9 @@ pub struct Stats {
     /// The score of the greedily translated sample, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
+    /// The cross-entropy of plain text in bits, for each character.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bits_per_character: Option<f64>,
     /// Sentences of the sample whose translations were cut at the length cap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut: Option<usize>,
@@ -113,6 +116,11 @@ impl Scalar {
     /// The score of the validation sample; its unit tells it from what is measured teacher forced.
     pub fn score(metric: Score) -> Self {
         Self::new(&metric.title(), !metric.lower_is_better(), 2, |stats| stats.score)
+    }
+
+    /// How well plain text is foretold, whatever its tokens are.
+    pub fn bits_per_character() -> Self {
+        Self::new("Bits per character", false, 3, |stats| stats.bits_per_character)
     }
 
     fn format(&self) -> FormatOptions {

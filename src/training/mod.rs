@@ -11,6 +11,7 @@ mod export;
 pub mod format;
 mod horizon;
 mod learner;
+mod lessons;
 pub mod loss;
 mod manifest;
 mod metrics;
@@ -28,7 +29,7 @@ mod strategy;
 mod validation;
 
 pub use config::{Criterion, TrainingConfig};
-pub use export::{ExportOptions, export};
+pub use export::{ExportOptions, export, export_parts};
 pub use learner::{Outcome, Stop};
 pub use metrics::Stats;
 pub use renderer::{Dashboard, Progress, duration};
@@ -38,8 +39,8 @@ pub use validation::{Sample, sample_score, validate};
 
 use crate::backend::Adapter;
 use crate::config::{Config, differences};
-use crate::data::Tokenizers;
 use crate::data::batch::Batch;
+use crate::data::{Tokenizers, TokenizersConfig};
 use crate::error::{Error, Result};
 use crate::layers::Pass;
 use crate::memory;
@@ -49,6 +50,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
 use learner::Trainer;
+use lessons::{PairLessons, Prepared, TextLessons};
 use loss::{LossSums, batch_loss, smoothed_cross_entropy};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -159,17 +161,16 @@ fn run_training(
         resume::check_config(begun, &config)?;
     }
     say(format!("run      {}{}", options.run.display(), if is_new { "" } else { " (continued)" }));
-    let corpus = dataset::load(&config.data, config.seed)?;
-    let dropped = corpus.dropped.total();
-    let dropped = if dropped > 0 { format!(", {dropped} left out by the filter") } else { String::new() };
-    say(format!("data     {} training pairs{dropped}, {} validation pairs", corpus.train.len(), corpus.valid.len()));
-    let tokenizers = tokenizers(&run, &config, &corpus, options.init_from.as_deref(), is_new)?;
-    let examples = dataset::encode(&corpus.train, &tokenizers);
-    config.decoding.fit_cap(examples.iter().map(|example| (example.source.len(), example.target.len())));
+    let Prepared { lessons, tokenizers, sha256, said } =
+        prepare(&run, &mut config, options.init_from.as_deref(), is_new)?;
+    say(format!("data     {said}"));
     let config = &config;
     let vocabularies = run::vocabularies(&tokenizers);
     let shared = if vocabularies.shared { " shared" } else { "" };
-    say(format!("tokens   {} source, {} target{shared}", vocabularies.source, vocabularies.target));
+    say(match config.model.reads_source() {
+        true => format!("tokens   {} source, {} target{shared}", vocabularies.source, vocabularies.target),
+        false => format!("tokens   {}", vocabularies.target),
+    });
     memory::check_training(&config.model, vocabularies, adapter)?;
     let mut model = config.model.init(vocabularies, config.seed, &adapter.device)?;
     if let Some(from) = &options.init_from {
@@ -179,7 +180,7 @@ fn run_training(
     say(format!("device   {} ({})", adapter.backend, adapter.name));
     // A run that began before horizons were written down planned for its last update.
     let is_old = !is_new && run.environment()?.format_version < 3;
-    let environment = resume::environment(config, adapter, options, &corpus, model.num_params());
+    let environment = resume::environment(adapter, options, sha256, model.num_params());
     if is_new {
         // Only this command knows where the parameters came from; the run has to know it without.
         let start = options.init_from.is_some().then(|| weights::collect(&model));
@@ -191,11 +192,12 @@ fn run_training(
     // Where minutes decide, the speed of updates has to show first where the learning rate ends.
     let at_start = begun.as_ref().unwrap_or(config);
     let planned = (is_old || at_start.training.max_minutes.is_none()).then_some(at_start.training.max_updates);
-    let trainer = Trainer::new(config, &run, adapter, &corpus, examples, tokenizers, model, planned)?;
+    let unknown = lessons.unknown();
+    let trainer = Trainer::new(config, &run, adapter, lessons, model, planned)?;
     if let Some(horizon) = trainer.state.horizon.filter(|horizon| *horizon != config.training.max_updates) {
         say(format!("schedule the learning rate falls until update {horizon}, as planned when the run began"));
     }
-    if let Some(unknown) = trainer.unknown() {
+    if let Some(unknown) = unknown {
         say(format!("unknown  {unknown}"));
     }
     if adapter.backend.is_host() {
@@ -207,33 +209,31 @@ fn run_training(
     strategy::launch(trainer, options.dashboard)
 }
 
-/// The tokenizers of the run: read if it has begun, taken from the run that is fine-tuned, or trained.
-fn tokenizers(
-    run: &Run,
-    config: &Config,
-    corpus: &dataset::Corpus,
-    init_from: Option<&Path>,
-    is_new: bool,
-) -> Result<Tokenizers> {
-    if !is_new {
-        return run.tokenizers();
-    }
-    match init_from {
-        Some(from) => {
-            let tokenizers = Run::open(from)?.tokenizers()?;
-            if tokenizers.config() != &config.tokenizer {
-                return Err(Error::config(
-                    "tokenizer",
-                    format!(
-                        "differs from that of {}; a model can only be fine-tuned with its own tokenizer",
-                        from.display()
-                    ),
-                ));
-            }
-            Ok(tokenizers)
+/// The data of a run with its tokenizers: those of the run if it has begun, those of the run that is fine-tuned, or new ones.
+fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: bool) -> Result<Prepared> {
+    let known = match (is_new, init_from) {
+        (false, _) => Some(run.tokenizers()?),
+        (true, Some(from)) => Some(tokenizers_of(from, &config.tokenizer)?),
+        (true, None) => None,
+    };
+    let own = config.tokenizer.clone();
+    match config.data.text.clone() {
+        Some(text) => {
+            TextLessons::prepare(config, &text, |lines| known.map_or_else(|| Tokenizers::train_text(lines, &own), Ok))
         }
-        None => Tokenizers::train(&corpus.train, &config.tokenizer),
+        None => PairLessons::prepare(config, |corpus| known.map_or_else(|| Tokenizers::train(&corpus.train, &own), Ok)),
     }
+}
+
+/// The tokenizers of a run that is fine-tuned.
+fn tokenizers_of(from: &Path, config: &TokenizersConfig) -> Result<Tokenizers> {
+    let tokenizers = Run::open(from)?.tokenizers()?;
+    if tokenizers.config() != config {
+        let message =
+            format!("differs from that of {}; a model can only be fine-tuned with its own tokenizer", from.display());
+        return Err(Error::config("tokenizer", message));
+    }
+    Ok(tokenizers)
 }
 
 /// `model` with the parameters of the run in `from`.

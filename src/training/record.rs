@@ -1,9 +1,8 @@
-//! What a run writes down as it goes: `metrics.jsonl` and the translated samples.
+//! What a run writes down as it goes: `metrics.jsonl` and samples of what the model writes.
 
 use super::checkpoint::{self, TrainingState};
 use super::metrics::Stats;
 use super::run::Run;
-use crate::data::Sentence;
 use crate::error::{Error, Result};
 use crate::{files, memory};
 use std::fs::{File, OpenOptions};
@@ -36,19 +35,10 @@ impl Record {
         writeln!(self.file, "{line}").map_err(Error::io(self.run.join("metrics.jsonl")))
     }
 
-    /// Writes the translations of a validation beside their references.
-    pub(super) fn write_sample(&self, update: u64, sample: &[Sentence], translations: &[String]) -> Result<()> {
+    /// Writes down what the model wrote at a validation.
+    pub(super) fn write_sample(&self, update: u64, sample: &str) -> Result<()> {
         let path = self.run.join(&format!("samples/{}.txt", checkpoint::name_of(update)));
-        let text: String = sample
-            .iter()
-            .zip(translations)
-            .map(|(sentence, translation)| {
-                let references: String =
-                    sentence.references.iter().map(|reference| format!("reference  {reference}\n")).collect();
-                format!("source     {}\n{references}model      {translation}\n\n", sentence.source)
-            })
-            .collect();
-        files::replace(&path, text.as_bytes())
+        files::replace(&path, sample.as_bytes())
     }
 }
 

@@ -193,6 +193,7 @@ impl PlainRenderer {
         show("Loss", &|v| format!("loss {v:.4}"));
         show("Perplexity", &|v| format!("ppl {v:.2}"));
         show("Token accuracy", &|v| format!("tokens right {v:.1} %"));
+        show("Bits per character", &|v| format!("{v:.3} bits per character"));
         for metric in Metric::ALL {
             let percent = if metric.unit().is_some() { " %" } else { "" };
             show(&metric.title(), &|v| format!("{} {v:.2}{percent}", metric.label()));

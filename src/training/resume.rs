@@ -2,7 +2,6 @@
 
 use super::TrainOptions;
 use super::checkpoint::{self, TrainingState};
-use super::dataset::Corpus;
 use super::format::{FORMAT_VERSION, seal};
 use super::run::{Environment, Run};
 use crate::backend::Adapter;
@@ -11,10 +10,11 @@ use crate::data::Tokenizers;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights::Weights;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
-const CHANGEABLE: [&str; 18] = [
+const CHANGEABLE: [&str; 21] = [
     "backend",
     "data.dir",
     "data.train.source",
@@ -25,6 +25,9 @@ const CHANGEABLE: [&str; 18] = [
     "data.valid.tsv",
     "data.valid.more_targets",
     "data.test",
+    "data.text.train",
+    "data.text.valid",
+    "data.text.test",
     "decoding",
     "training.max_updates",
     "training.max_minutes",
@@ -97,10 +100,9 @@ pub(super) fn check_data(old: &Environment, new: &Environment) -> Result<()> {
 
 /// What is written down about where and how the run was made.
 pub(super) fn environment(
-    _config: &Config,
     adapter: &Adapter,
     options: &TrainOptions,
-    corpus: &Corpus,
+    data_sha256: BTreeMap<String, String>,
     n_parameters: usize,
 ) -> Environment {
     Environment {
@@ -110,7 +112,7 @@ pub(super) fn environment(
         device: adapter.name.clone(),
         platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         command: options.command.clone(),
-        data_sha256: corpus.sha256.clone(),
+        data_sha256,
         n_parameters,
         init_from: options.init_from.as_ref().map(|run| run.display().to_string()),
     }

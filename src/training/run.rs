@@ -326,6 +326,6 @@ pub fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
     Vocabularies {
         source: tokenizers.source().vocab_size(),
         target: tokenizers.target().vocab_size(),
-        shared: tokenizers.config().is_shared(),
+        shared: tokenizers.is_shared(),
     }
 }

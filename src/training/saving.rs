@@ -70,14 +70,14 @@ impl Trainer {
         let name = format!("averaged-{}", checkpoint::name_of(self.state.update));
         let folder = self.run.checkpoint(&name);
         let model = weights::apply(self.model().valid(), &mean, &folder)?;
-        let (stats, _) = self.measure(&model)?;
+        let stats = self.lessons.measure(&model)?.stats;
         let is_better = self.is_better(&stats);
         let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
         let line = format!(
-            "mean of {} checkpoints: loss {:.4}, score {:.2}: {verdict}",
+            "mean of {} checkpoints: loss {:.4}{}: {verdict}",
             sets.len(),
             stats.loss,
-            stats.score.unwrap_or(0.0)
+            stats.score.map(|score| format!(", score {score:.2}")).unwrap_or_default()
         );
         resume::log(&self.run, &line)?;
         notice::say(line);
@@ -101,18 +101,13 @@ impl Trainer {
         });
         let Some((folder, checkpoint)) = checkpoint.filter(|_| rollbacks <= MAX_ROLLBACKS) else {
             // At position 0 the epoch that `plan` is of has just ended.
-            let indices = self.state.position.checked_sub(1).map_or(plan.last(), |last| plan.get(last));
-            let lines: Vec<String> = indices
-                .into_iter()
-                .flatten()
-                .map(|i| {
-                    let example = &self.train[*i];
-                    let source = self.tokenizers.source().decode(&example.source);
-                    format!("{source}\t{}", self.tokenizers.target().decode(&example.target))
-                })
-                .collect();
+            let (epoch, last) = match self.state.position.checked_sub(1) {
+                Some(last) => (self.state.epoch, plan.get(last)),
+                None => (self.state.epoch.saturating_sub(1), plan.last()),
+            };
+            let text = last.map(|numbers| self.lessons.text(epoch, numbers)).unwrap_or_default();
             let path = self.run.join("diverged-batch.tsv");
-            files::replace(&path, (lines.join("\n") + "\n").as_bytes())?;
+            files::replace(&path, text.as_bytes())?;
             return Err(Error::message(format!(
                 "training diverged: {MAX_BAD_UPDATES} gradients in a row were not finite after update {} and {} rollbacks; \
                  the last batch is in {}; lower training.learning_rate or raise training.warmup_updates",

@@ -131,7 +131,7 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     let interrupter = Interrupter::new();
     let training = &trainer.config.training;
     let renderer = dashboard.renderer(&interrupter, &trainer.progress, training.log_every);
-    let score = Scalar::score(training.score);
+    let metric = trainer.lessons.metric();
     let n_stretches = training.max_updates.div_ceil(training.validate_every) as usize;
     let model = trainer.model().clone();
     let label = trainer.run.path().display().to_string();
@@ -152,7 +152,7 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     for metric in Scalar::of_training() {
         supervised = supervised.metric_train_numeric(metric);
     }
-    supervised = supervised.metric_valid_numeric(score);
+    supervised = supervised.metric_valid_numeric(metric);
     // burn's learner wants an optimizer of burn's; this one is never used.
     let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init();
     let shown = dashboard.is_tui().then(|| StandardError::into_log(&run));

@@ -3,6 +3,7 @@
 use super::checkpoint;
 use super::config::Criterion;
 use super::learner::Trainer;
+use super::lessons::Measured;
 use super::loss::{LossSums, smoothed_cross_entropy};
 use super::metrics::Stats;
 use super::record::Record;
@@ -79,11 +80,11 @@ impl Trainer {
         let _ = events.process_valid(LearnerEvent::StartSplit { epoch_number: number, total_items: 1 });
         let model = self.model().valid();
         let start = Instant::now();
-        let (stats, translations) = self.measure(&model)?;
+        let Measured { stats, sample } = self.lessons.measure(&model)?;
         self.validation_seconds = start.elapsed().as_secs_f64();
         self.last_cut = stats.cut.unwrap_or(0);
         record.write("valid", &self.state, self.seconds(), &stats)?;
-        record.write_sample(self.state.update, &self.sample, &translations)?;
+        record.write_sample(self.state.update, &sample)?;
         if self.is_better(&stats) {
             self.state.best = Some(self.criterion(&stats));
             self.state.best_checkpoint = Some(checkpoint::name_of(self.state.update));
@@ -100,14 +101,6 @@ impl Trainer {
         let _ = events.process_valid(LearnerEvent::ProcessedItem(item));
         let _ = events.process_valid(LearnerEvent::EndSplit(number));
         Ok(())
-    }
-
-    pub(super) fn measure(&self, model: &Model) -> Result<(Stats, Vec<String>)> {
-        let training = &self.config.training;
-        let sums = validate(model, &self.valid, training.batch_tokens);
-        let found = sample_score(model, &self.tokenizers, &self.sample, training.score, &self.config.decoding)?;
-        let stats = Stats { score: Some(found.score), cut: Some(found.cut), ..Stats::new(sums) };
-        Ok((stats, found.translations))
     }
 
     /// To nine decimals: with more digits serde_json does not read back what it wrote, and a resumed run would compare with

@@ -8,7 +8,8 @@
 The layout of the file, the closed form of parameters and inputs, the loss and the checks of each model are those of
 models.py; everything is computed in 64 bits. Each sentence is read alone: its source, then its target, without padding.
 The second program of the models with learned positions is transformers' GPT2LMHeadModel with the same weights; that of the
-others is the second program of positions.py and mixers.py.
+others is the second program of positions.py and mixers.py. Language models of plain text have empty sources; GPT-2 reads
+their words as its own, with its tied table and its approximation of gelu.
 """
 
 import math
@@ -32,7 +33,7 @@ class DecoderOnly:
         ffn = prefixed("feed_forward", models.feed_forward_shapes(d, config["d_feed_forward"], config["activation"]))
         ffn |= norm("feed_forward_residual.norm")
         self.shapes = {"target_embedding.weight": [vocabularies["target"], d]}
-        if config["tied_embeddings"] != "all":
+        if config["tied_embeddings"] != "all" and config["reads_source"]:
             self.shapes["source_embedding.weight"] = [vocabularies["source"], d]
         made = min(len(self.mixers()), config["n_layers"]) if config["share_layers"] else config["n_layers"]
         scheme = config["positions"]
@@ -61,8 +62,9 @@ class DecoderOnly:
     def embedded(self, p: Parameters, source: list, target: list) -> torch.Tensor:
         """One sentence's words, `[1, length, d]`, without positions."""
         table = "source_embedding.weight" if "source_embedding.weight" in p else "target_embedding.weight"
-        words = [F.embedding(torch.tensor(ids), p[name]) for ids, name in ((source, table), (target, "target_embedding.weight"))]
-        return torch.cat(words)[None] * math.sqrt(self.config["d_model"])
+        sides = ((source, table), (target, "target_embedding.weight"))
+        words = [F.embedding(torch.tensor(ids, dtype=torch.long), p[name]) for ids, name in sides]
+        return torch.cat(words)[None] * (math.sqrt(self.config["d_model"]) if self.config["scales_embeddings"] else 1.0)
 
     def output(self, p: Parameters, x: torch.Tensor) -> torch.Tensor:
         return linear(x, p, "output.projection") if "output.projection.weight" in p else x @ p["target_embedding.weight"].T
@@ -107,7 +109,7 @@ class DecoderOnly:
         return self.output(p, x)[0, len(source) :]
 
     def gpt2(self, p: Parameters, source: list, target: list) -> torch.Tensor:
-        """The same by GPT-2, whose own position table and layers take our weights; the words come in as vectors."""
+        """The same by GPT-2, whose own position table and layers take our weights; beside a source the words come in as vectors."""
         config = self.config
         d = config["d_model"]
         library = GPT2LMHeadModel(
@@ -118,11 +120,11 @@ class DecoderOnly:
                 n_layer=config["n_layers"],
                 n_head=config["n_heads"],
                 n_inner=config["d_feed_forward"],
-                activation_function=config["activation"],
+                activation_function={"gelu-tanh": "gelu_new"}.get(config["activation"], config["activation"]),
                 resid_pdrop=0.0,
                 embd_pdrop=0.0,
                 attn_pdrop=0.0,
-                tie_word_embeddings=False,
+                tie_word_embeddings=not config["reads_source"],
                 attn_implementation="eager",
             )
         )
@@ -141,6 +143,10 @@ class DecoderOnly:
             for name, (own, weight, bias) in names.items():
                 weights[f"transformer.h.{i}.{name}.weight"] = p[f"layers.{i}.{own}.{weight}"]
                 weights[f"transformer.h.{i}.{name}.bias"] = p[f"layers.{i}.{own}.{bias}"]
+        if not config["reads_source"]:
+            weights["transformer.wte.weight"] = p["target_embedding.weight"]
+            words = torch.tensor([target])
+            return torch.func.functional_call(library, weights, (words,), {}).logits[0]
         words = self.embedded(p, source, target)
         return torch.func.functional_call(library, weights, (), {"inputs_embeds": words}).logits[0, len(source) :]
 
@@ -178,8 +184,16 @@ def model_cases() -> list[dict]:
         ("linear", kind("linear"), none, 1, False, False, "pre", "gelu", "all", 0),
         ("hybrid", [kind("rg-lru"), attention], rotary(100.0), 3, False, False, "pre", "gelu", "all", 0),
     ]
+    texts = [
+        ("gpt2", attention, learned, 2, False, False, "pre", "gelu-tanh", "all", 0),
+        ("gpt2-relu", attention, learned, 1, False, False, "pre", "relu", "target-output", 1),
+        ("rotary", attention, rotary(100.0), 1, False, False, "pre", "gelu", "none", 1),
+        ("min-gru", kind("min-gru", convolution=3), none, 2, False, False, "pre", "gelu", "target-output", 0),
+        ("hybrid", [kind("gated-delta"), attention], none, 2, False, False, "post", "gelu", "none", 1),
+    ]
     cases = []
-    for name, mixer, positions, n_layers, shared, whole, norm_position, activation, tied, batch in rows:
+    rows = [(True, *row) for row in rows] + [(False, *row) for row in texts]
+    for reads_source, name, mixer, positions, n_layers, shared, whole, norm_position, activation, tied, batch in rows:
         config = {
             "kind": "decoder-only",
             "d_model": 8,
@@ -188,7 +202,9 @@ def model_cases() -> list[dict]:
             "n_layers": n_layers,
             "share_layers": shared,
             "mixer": mixer,
+            "reads_source": reads_source,
             "sees_whole_source": whole,
+            "scales_embeddings": reads_source or positions["kind"] != "learned",
             "dropout_rate": 0.0,
             "norm_position": norm_position,
             "norm": "layer",
@@ -197,7 +213,9 @@ def model_cases() -> list[dict]:
             "tied_embeddings": tied,
         }
         vocabularies = SHARED if tied == "all" else SEPARATE
-        case = {"name": f"decoder-only/{name}", "config": config, "vocabularies": vocabularies, "batch": BATCHES[batch]}
+        chosen = BATCHES[batch] if reads_source else {**BATCHES[batch], "source": [[], [], []]}
+        family = "decoder-only" if reads_source else "language-model"
+        case = {"name": f"{family}/{name}", "config": config, "vocabularies": vocabularies, "batch": chosen}
         cases.append(models.model_case(case, DecoderOnly, 1.0))
     return cases
 

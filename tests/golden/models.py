@@ -180,6 +180,8 @@ def feed_forward(p: dict, activation: str, x: torch.Tensor) -> torch.Tensor:
         active = F.relu(inner)
     elif activation == "gelu":
         active = F.gelu(inner, approximate="none")
+    elif activation == "gelu-tanh":
+        active = F.gelu(inner, approximate="tanh")
     else:
         gate, value = inner.chunk(2, dim=-1)
         active = F.silu(gate) * value

@@ -56,6 +56,16 @@ fn complete() -> Vec<Config> {
 fn substitute_corpus(config: &mut Config, dir: &Path) {
     config.data.dir = Some(dir.to_path_buf());
     let task = TaskConfig::from_name("numbers").unwrap();
+    if let Some(text) = &mut config.data.text {
+        text.context = 20;
+        for (file, split) in
+            Split::ALL.iter().flat_map(|split| text.files(*split).iter().map(move |file| (file, *split)))
+        {
+            let pairs = task.generate(split, 40, 1).unwrap();
+            fs::write(dir.join(file), pairs.iter().map(|pair| format!("{}\n", pair.source)).collect::<String>())
+                .unwrap();
+        }
+    }
     for (split, files) in
         [(Split::Train, &config.data.train), (Split::Valid, &config.data.valid), (Split::Test, &config.data.test)]
     {

@@ -9,6 +9,7 @@
 //! | `dashboard` | burn-train's dashboard in a pseudo-terminal |
 //! | `data` | corpora, generated tasks, tokenizers, what is held out, fetching |
 //! | `decoding` | searches and samples of a model whose probabilities are known |
+//! | `interop` | models of other programs, read and run as there |
 //! | `layers` | layers, the loss, Adam and learning rates against PyTorch and by hand |
 //! | `learning` | small models learn small tasks; about a minute |
 //! | `manifest` | the packages that the program names |
@@ -29,6 +30,7 @@ mod dashboard;
 mod data;
 mod decoding;
 mod documents;
+mod interop;
 mod layers;
 mod learning;
 mod manifest;

@@ -4,7 +4,7 @@
 
 mod golden;
 
-pub use golden::{GoldenInput, LayerCase, ModelCase, golden, golden_models};
+pub use golden::{GoldenInput, LayerCase, ModelCase, golden, golden_models, golden_with_source};
 
 use burn::module::Module;
 use burn::optim::GradientsParams;

@@ -120,6 +120,8 @@ pub enum TokenizerConfig {
     Bpe(SubwordConfig),
     /// Unigram pieces: the vocabulary that makes the text most likely (Kudo 2018).
     Unigram(SubwordConfig),
+    /// Byte-pair encoding of bytes, as in GPT-2 (Radford 2019): no text is unknown, and ends of lines are text.
+    ByteBpe(SubwordConfig),
 }
 
 impl Default for TokenizerConfig {
@@ -134,7 +136,7 @@ impl TokenizerConfig {
         match self {
             Self::Char(c) => c.shared,
             Self::Word(c) => c.shared,
-            Self::Bpe(c) | Self::Unigram(c) => c.shared,
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) => c.shared,
         }
     }
 
@@ -143,8 +145,13 @@ impl TokenizerConfig {
         match self {
             Self::Char(c) => c.lowercase,
             Self::Word(c) => c.lowercase,
-            Self::Bpe(c) | Self::Unigram(c) => c.lowercase,
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) => c.lowercase,
         }
+    }
+
+    /// Whether the end of a line is text as any; otherwise texts are lines.
+    pub fn has_lines(&self) -> bool {
+        matches!(self, Self::ByteBpe(_))
     }
 
     /// Checks every field that can be checked without the data; `key` is the section for messages.
@@ -159,10 +166,12 @@ impl TokenizerConfig {
                 format!("{key}.max_size"),
                 format!("must be at least {least} ({} special tokens and one word), got {size}", SPECIALS.len()),
             )),
-            Self::Bpe(c) | Self::Unigram(c) if !(least..=MAX_VOCAB_SIZE).contains(&c.vocab_size) => Err(Error::config(
-                format!("{key}.vocab_size"),
-                format!("must lie in {least}..={MAX_VOCAB_SIZE}, got {}", c.vocab_size),
-            )),
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) if !(least..=MAX_VOCAB_SIZE).contains(&c.vocab_size) => {
+                Err(Error::config(
+                    format!("{key}.vocab_size"),
+                    format!("must lie in {least}..={MAX_VOCAB_SIZE}, got {}", c.vocab_size),
+                ))
+            }
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Tokenizer, Tokenizers, TokenizersConfig, character, subword, word};
+use super::{Model, Tokenizer, Tokenizers, TokenizersConfig, byte_level, character, subword, word};
 
 /// The version written; it grows when older programs could misread a file.
 const FORMAT: u32 = 1;
@@ -28,6 +28,7 @@ pub(super) enum Side {
     Word { split_punctuation: bool, vocabulary: Vec<String> },
     Bpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
     Unigram { pieces: Vec<(String, f64)> },
+    ByteBpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
 }
 
 impl Saved {
@@ -68,7 +69,9 @@ impl Side {
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Char { vocabulary } => vocabulary.is_empty(),
-            Self::Word { vocabulary, .. } | Self::Bpe { vocabulary, .. } => vocabulary.is_empty(),
+            Self::Word { vocabulary, .. } | Self::Bpe { vocabulary, .. } | Self::ByteBpe { vocabulary, .. } => {
+                vocabulary.is_empty()
+            }
             Self::Unigram { pieces } => pieces.is_empty(),
         }
     }
@@ -76,7 +79,9 @@ impl Side {
     fn tokens(&self) -> Vec<String> {
         match self {
             Self::Char { vocabulary } => vocabulary.iter().map(char::to_string).collect(),
-            Self::Word { vocabulary, .. } | Self::Bpe { vocabulary, .. } => vocabulary.clone(),
+            Self::Word { vocabulary, .. } | Self::Bpe { vocabulary, .. } | Self::ByteBpe { vocabulary, .. } => {
+                vocabulary.clone()
+            }
             Self::Unigram { pieces } => pieces.iter().map(|(piece, _)| piece.clone()).collect(),
         }
     }
@@ -94,6 +99,7 @@ impl Side {
             Self::Char { vocabulary } => Box::new(character::Characters::new(vocabulary)),
             Self::Word { split_punctuation, vocabulary } => Box::new(word::Words::new(vocabulary, *split_punctuation)),
             Self::Bpe { vocabulary, merges } => Box::new(subword::Pieces::bpe(vocabulary, merges)?),
+            Self::ByteBpe { vocabulary, merges } => Box::new(byte_level::Bytes::new(vocabulary, merges)?),
             Self::Unigram { pieces } => Box::new(subword::Pieces::unigram(pieces)?),
         };
         Ok(Tokenizer::new(tokens, lowercase, model))

@@ -1,10 +1,12 @@
 //! Tokenizers: from text to token ids and back.
 //!
-//! Four kinds, all trained here from the training pairs: characters, words, byte-pair encoding and unigram pieces.
+//! Five kinds, all trained here from the training text: characters, words, byte-pair encoding of characters and of bytes, and
+//! unigram pieces.
 //! [`Tokenizers`] holds one for the source and one for the target, of one kind or two, or one for both, and is the
 //! `tokenizer.json` of a run. Training is deterministic: the same pairs and settings give the same file, byte for byte, whatever the number
 //! of threads.
 
+mod byte_level;
 mod character;
 mod config;
 mod file;
@@ -44,6 +46,10 @@ trait Model: std::fmt::Debug + Send + Sync {
     fn join(&self, tokens: &[&str]) -> String;
     /// How a token is shown to people.
     fn label(&self, token: &str) -> String;
+    /// Whether the end of a line is text as any; otherwise texts are lines.
+    fn has_lines(&self) -> bool {
+        false
+    }
 }
 
 /// The tokenizer of one side.
@@ -102,6 +108,11 @@ impl Tokenizer {
         if (id as usize) < SPECIALS.len() { self.token(id).to_owned() } else { self.model.label(self.token(id)) }
     }
 
+    /// Whether the end of a line is text as any; otherwise texts are lines.
+    pub fn has_lines(&self) -> bool {
+        self.model.has_lines()
+    }
+
     /// The id of a token as it stands in the vocabulary, if it is there.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.tokens.iter().position(|t| t == token).map(|id| id as u32)
@@ -147,6 +158,43 @@ impl Tokenizers {
         saved.build().map_err(Error::message)
     }
 
+    /// Builds one vocabulary from the lines of plain text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::train`]; also when the settings name two sides.
+    pub fn train_text<S: AsRef<str>>(lines: &[S], config: &TokenizersConfig) -> Result<Self> {
+        config.validate()?;
+        let TokenizersConfig::Same(own) = config else {
+            let message = "has two sides, but plain text has one; give one [tokenizer]";
+            return Err(Error::config("tokenizer.source", message));
+        };
+        let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
+        let chunks = chunks_of(&lines);
+        let texts: Vec<&str> = if own.has_lines() { chunks.iter().map(String::as_str).collect() } else { lines };
+        let side = train_side(&texts, own, "text", "tokenizer")?;
+        file::Saved::new(config.clone(), side, None).build().map_err(Error::message)
+    }
+
+    /// A byte-level BPE that was trained elsewhere: its tokens in the order of their ids, special ones left out, and its merges.
+    ///
+    /// # Errors
+    ///
+    /// When the merges do not fit the tokens, or a token stands there twice; the message names no file.
+    pub fn of_byte_pairs(
+        tokens: Vec<String>,
+        merges: Vec<(String, String)>,
+        config: SubwordConfig,
+    ) -> Result<Self, String> {
+        let config = TokenizersConfig::Same(TokenizerConfig::ByteBpe(config));
+        file::Saved::new(config, file::Side::ByteBpe { vocabulary: tokens, merges }, None).build()
+    }
+
+    /// Whether one vocabulary serves both sides, or there is but one side.
+    pub fn is_shared(&self) -> bool {
+        self.target.is_none()
+    }
+
     /// The tokenizer of the source side.
     pub fn source(&self) -> &Tokenizer {
         &self.source
@@ -171,6 +219,11 @@ impl Tokenizers {
         files::replace(path.as_ref(), self.saved.to_json().as_bytes())
     }
 
+    /// What [`Self::save`] writes.
+    pub fn to_json(&self) -> String {
+        self.saved.to_json()
+    }
+
     /// Reads what [`Self::save`] wrote.
     ///
     /// # Errors
@@ -187,6 +240,25 @@ impl Tokenizers {
     }
 }
 
+/// Lines with their ends, in pieces whose tokens are those of the whole text: what is cut between is a single end of a line,
+/// which GPT-2's pattern makes a word of in any case; of several spaces the last would go with what follows.
+pub(super) fn chunks_of<S: AsRef<str>>(lines: &[S]) -> Vec<String> {
+    let mut chunks: Vec<String> = Vec::new();
+    let mut can_end = false;
+    for line in lines {
+        let line = line.as_ref();
+        match chunks.last_mut() {
+            Some(chunk) if !can_end || line.is_empty() || line.starts_with(char::is_whitespace) => {
+                *chunk += line;
+                chunk.push('\n');
+            }
+            _ => chunks.push(format!("{line}\n")),
+        }
+        can_end = !line.is_empty() && !line.ends_with(char::is_whitespace);
+    }
+    chunks
+}
+
 /// Trains one side; `side` and `key`, the section of its settings, are for messages.
 fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str, key: &str) -> Result<file::Side> {
     let lowered: Vec<String>;
@@ -201,6 +273,7 @@ fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str, key: &str) -
         TokenizerConfig::Word(c) => word::train(&texts, c),
         TokenizerConfig::Bpe(c) => subword::train_bpe(&texts, c, key)?,
         TokenizerConfig::Unigram(c) => subword::train_unigram(&texts, c, key)?,
+        TokenizerConfig::ByteBpe(c) => byte_level::train(&texts, c, key)?,
     };
     if trained.is_empty() {
         let cure = match config {

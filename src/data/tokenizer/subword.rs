@@ -76,10 +76,13 @@ pub(super) fn train_bpe(texts: &[&str], config: &SubwordConfig, key: &str) -> Re
     trainer.do_train(&counts, &mut model).map_err(training_failed)?;
     let mut vocabulary: Vec<(String, u32)> = model.get_vocab().into_iter().filter(|&(_, id)| id > 0).collect();
     vocabulary.sort_unstable_by_key(|&(_, id)| id);
-    // The crate gives the merges away only through serde, in order of rank.
-    let mut fields = serde_json::to_value(&model).map_err(training_failed)?;
-    let merges = serde_json::from_value(fields["merges"].take()).map_err(training_failed)?;
-    Ok(Side::Bpe { vocabulary: vocabulary.into_iter().map(|(token, _)| token).collect(), merges })
+    Ok(Side::Bpe { vocabulary: vocabulary.into_iter().map(|(token, _)| token).collect(), merges: merges_of(&model)? })
+}
+
+/// The merges of a model, in order of rank. The crate gives them away only through serde.
+pub(super) fn merges_of(model: &BPE) -> Result<Vec<(String, String)>> {
+    let mut fields = serde_json::to_value(model).map_err(training_failed)?;
+    serde_json::from_value(fields["merges"].take()).map_err(training_failed)
 }
 
 /// Trains unigram pieces by expectation maximisation and pruning.
@@ -134,7 +137,7 @@ fn in_fixed_order(mut pieces: Vec<(String, f64)>) -> Vec<(String, f64)> {
     pieces
 }
 
-fn training_failed(source: impl std::fmt::Display) -> Error {
+pub(super) fn training_failed(source: impl std::fmt::Display) -> Error {
     Error::config("tokenizer", format!("the subword vocabulary could not be trained: {source}"))
 }
 

@@ -25,6 +25,7 @@
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
 //! | [`Int8Weights`] | three of four bytes of each weight, in decoding |
 
+mod activation;
 mod alignment;
 mod attention;
 mod cache;

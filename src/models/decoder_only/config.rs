@@ -31,9 +31,13 @@ pub struct DecoderOnlyConfig {
     pub share_layers: bool,
     /// What lets the positions exchange something: a mixer, or a list that the layers take in turn.
     pub mixer: Mixers,
+    /// Whether there is a source that the text goes on from; without it, this is a language model of plain text (`data.text`).
+    pub reads_source: bool,
     /// Whether the words of a source see those behind them too, as in an encoder (a prefix language model, Raffel 2020, 3.2);
     /// for attention alone.
     pub sees_whole_source: bool,
+    /// Whether embeddings are multiplied by the root of `d_model` (Vaswani 2017, 3.4); GPT-2 does not.
+    pub scales_embeddings: bool,
     /// Probability of dropping an element of a sublayer's output.
     pub dropout_rate: f64,
     /// Probability of dropping an element of an embedding; without it, `dropout_rate`.
@@ -48,10 +52,13 @@ pub struct DecoderOnlyConfig {
     pub norm: NormKind,
     /// The non-linearity of the feed-forward networks.
     pub activation: Activation,
-    /// The position scheme. Learned positions are shared out between source and target, half of them for each.
+    /// The position scheme. Learned positions are shared out between source and target, if there is one, half of them for each.
     pub positions: PositionConfig,
     /// Which tables share their numbers.
     pub tied_embeddings: TiedEmbeddings,
+    /// Whether words have a number of their own added to their scores, also where the output is tied to a table; a projection
+    /// always has one.
+    pub output_bias: bool,
 }
 
 impl Default for DecoderOnlyConfig {
@@ -64,7 +71,9 @@ impl Default for DecoderOnlyConfig {
             n_layers: 6,
             share_layers: false,
             mixer: Mixers::default(),
+            reads_source: true,
             sees_whole_source: false,
+            scales_embeddings: true,
             dropout_rate: 0.1,
             embedding_dropout_rate: None,
             attention_dropout_rate: 0.0,
@@ -74,6 +83,7 @@ impl Default for DecoderOnlyConfig {
             activation: Activation::Gelu,
             positions: PositionConfig::Rotary { base: 10_000.0 },
             tied_embeddings: TiedEmbeddings::None,
+            output_bias: false,
         }
     }
 }
@@ -96,20 +106,28 @@ impl DecoderOnlyConfig {
             let message = "is for encoders: here every word is written after those before it";
             return Err(Error::config(format!("{key}.bidirectional"), message));
         }
-        if self.attention_dropout_rate > 0.0 && !self.mixer.has_attention(self.n_layers) {
+        if self.attention_dropout_rate > 0.0 && !self.has_attention() {
             let message = "drops weights of attention, and by model.mixer no layer has any; leave it out";
             return Err(Error::config("model.attention_dropout_rate", message));
+        }
+        if self.sees_whole_source && !self.reads_source {
+            let message = "is for models with a source, and by model.reads_source there is none; leave it out";
+            return Err(Error::config("model.sees_whole_source", message));
         }
         if self.sees_whole_source && !self.has_attention_alone() {
             let message = "is for attention alone: a recurrence reads forwards, and so does a convolution";
             return Err(Error::config("model.sees_whole_source", message));
         }
-        if let PositionConfig::Learned { max_len: 1 } = self.positions {
+        if let (true, PositionConfig::Learned { max_len: 1 }) = (self.reads_source, &self.positions) {
             let message = "must be at least 2, for a source and a target, got 1";
             return Err(Error::config("model.positions.max_len", message));
         }
+        if self.output_bias && self.tied_embeddings == TiedEmbeddings::None {
+            let message = "is for an output that is tied to a table: a projection has a bias of its own; leave it out";
+            return Err(Error::config("model.output_bias", message));
+        }
         self.positions.validate("model.positions", self.d_model, self.n_heads)?;
-        self.positions.check_attention("model.positions", self.mixer.has_attention(self.n_layers), "the model")
+        self.positions.check_attention("model.positions", self.has_attention(), "the model")
     }
 
     /// Heads of keys and values.
@@ -120,6 +138,11 @@ impl DecoderOnlyConfig {
     /// Probability of dropping an element of an embedding.
     pub fn embedding_dropout_rate(&self) -> f64 {
         self.embedding_dropout_rate.unwrap_or(self.dropout_rate)
+    }
+
+    /// Whether any layer mixes by attention.
+    pub fn has_attention(&self) -> bool {
+        self.mixer.has_attention(self.n_layers)
     }
 
     /// Whether every layer mixes by attention, without a convolution before it.
@@ -147,7 +170,12 @@ impl DecoderOnlyConfig {
 
     /// Learned positions end somewhere.
     pub(super) fn limits(&self) -> LengthLimits {
-        let limit = self.positions.max_len().map(|len| LengthLimit { len: len / 2, key: "model.positions.max_len" });
-        LengthLimits { source: limit, target: limit }
+        let limit = |len| LengthLimit { len, key: "model.positions.max_len" };
+        match self.positions.max_len() {
+            Some(len) if self.reads_source => {
+                LengthLimits { source: Some(limit(len / 2)), target: Some(limit(len / 2)) }
+            }
+            len => LengthLimits { source: None, target: len.map(limit) },
+        }
     }
 }

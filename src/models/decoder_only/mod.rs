@@ -23,13 +23,14 @@ use joined::Joined;
 impl DecoderOnlyConfig {
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<DecoderOnlyModel> {
-        let output = self.tied_embeddings.output(self.d_model, vocabularies, init)?;
+        let output = self.tied_embeddings.output(self.d_model, self.output_bias, vocabularies, init)?;
         let all_tied = self.tied_embeddings == TiedEmbeddings::All;
         // Distances to both sides are told apart where both sides are seen.
         let side = if self.sees_whole_source { Side::Encoder } else { Side::Decoder };
         let block = self.block();
         Ok(DecoderOnlyModel {
-            source_embedding: (!all_tied).then(|| init.embedding(vocabularies.source, self.d_model)),
+            source_embedding: (self.reads_source && !all_tied)
+                .then(|| init.embedding(vocabularies.source, self.d_model)),
             target_embedding: init.embedding(vocabularies.target, self.d_model),
             position: self.positions.init(self.d_model, self.n_heads, side, init),
             layers: self
@@ -41,8 +42,9 @@ impl DecoderOnlyConfig {
             norm: (self.norm_position == NormPosition::Pre).then(|| self.norm.init(self.d_model, init)),
             output,
             n_layers: self.n_layers,
-            d_model: self.d_model,
+            embedding_scale: if self.scales_embeddings { (self.d_model as f64).sqrt() } else { 1.0 },
             embedding_dropout_rate: self.embedding_dropout_rate(),
+            reads_source: self.reads_source,
             sees_whole_source: self.sees_whole_source,
             limits: self.limits(),
         })
@@ -55,10 +57,14 @@ impl DecoderOnlyConfig {
 /// There is no encoder and no cross-attention: the source is read by filling the caches, all words at once, and the target goes
 /// on from there. Source and target have tables of their own unless they are tied.
 ///
+/// Without a source it is a language model of plain text, in which each word is foretold from those before it. What `encode`
+/// reads is then the beginning of the text itself, as it stands: a prompt.
+///
 /// # Reference
 /// Radford et al., Improving Language Understanding by Generative Pre-Training, 2018, section 3.3 (source, delimiter, target);
 /// Liu et al., Generating Wikipedia by Summarizing Long Sequences, 2018, section 4.2.3; Raffel et al., Exploring the Limits of
-/// Transfer Learning, 2020, section 3.2, for the source that sees all of itself. **Differs from the papers:** the source's own
+/// Transfer Learning, 2020, section 3.2, for the source that sees all of itself; Radford et al., Language Models are Unsupervised
+/// Multitask Learners, 2019, section 2.3, for plain text. **Differs from the papers:** the source's own
 /// words are not learnt to be foretold, and embeddings are scaled by the root of the width, as in the other models here.
 #[derive(Module, Debug)]
 pub struct DecoderOnlyModel {
@@ -72,9 +78,11 @@ pub struct DecoderOnlyModel {
     #[module(skip)]
     n_layers: usize,
     #[module(skip)]
-    d_model: usize,
+    embedding_scale: f64,
     #[module(skip)]
     embedding_dropout_rate: f64,
+    #[module(skip)]
+    reads_source: bool,
     #[module(skip)]
     sees_whole_source: bool,
     #[module(skip)]
@@ -123,7 +131,7 @@ impl DecoderOnlyModel {
     }
 
     fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>, pass: &Pass) -> Tensor<3> {
-        fused::embedding(ids, embedding, (self.d_model as f64).sqrt(), pass)
+        fused::embedding(ids, embedding, self.embedding_scale, pass)
     }
 
     fn embed_source(&self, ids: Tensor<2, Int>, pass: &mut Pass) -> Tensor<3> {
@@ -145,6 +153,9 @@ impl DecoderOnlyModel {
 
     /// The scores of every target position, as [`Seq2Seq::forward`] has them.
     pub fn scores(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Scores<'_> {
+        if !self.reads_source {
+            return self.scores_of_text(target_input, pass);
+        }
         let device = source.ids.device();
         let joined = Joined::new(source, target_input);
         let words = [
@@ -169,6 +180,23 @@ impl DecoderOnlyModel {
         }
         self.scores_of(joined.target(x), pass)
     }
+
+    /// The scores of every word of a text that is not the continuation of anything.
+    fn scores_of_text(&self, text: &Padded, pass: &mut Pass) -> Scores<'_> {
+        let (device, len) = (text.ids.device(), text.len());
+        let words = self.embed(&self.target_embedding, text.ids.clone(), pass);
+        let words = pass.watch_input(words);
+        let mut x = pass.dropout(self.position.embed(words, 0), self.embedding_dropout_rate);
+        let mask = Mask::causal(len, &device);
+        let positions = self.position.in_attention(0, len, &device);
+        for depth in 0..self.n_layers {
+            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                let x = self.layer(depth).mixing().forward(x, None, &mask, &positions, pass);
+                self.layer(depth).after_mixing(x, pass)
+            });
+        }
+        self.scores_of(x, pass)
+    }
 }
 
 impl Seq2Seq for DecoderOnlyModel {
@@ -177,6 +205,15 @@ impl Seq2Seq for DecoderOnlyModel {
 
     fn encode(&self, source: &Padded, pass: &mut Pass) -> DecoderOnlyMemory {
         let device = source.ids.device();
+        if source.n_tokens() == 0 {
+            let read = DecoderOnlyState {
+                layers: vec![LayerState::default(); self.n_layers],
+                starts: None,
+                n_source: 0,
+                len: 0,
+            };
+            return DecoderOnlyMemory { read, batch: source.batch_size() };
+        }
         let (len, sees_all) = (source.len(), self.sees_whole_source);
         let rows = RightAligned::new(&source.lengths, len, &device);
         let starts = rows.starts();
@@ -236,7 +273,9 @@ impl Seq2Seq for DecoderOnlyModel {
                 let x = self.layer(depth).mixing().step(x, &mut state.layers[depth], &mask, &positions, pass);
                 self.layer(depth).after_mixing(x, pass)
             });
-            pass.rework(before, |entries| seen::apart(entries, state.n_source, 0));
+            if self.reads_source {
+                pass.rework(before, |entries| seen::apart(entries, state.n_source, 0));
+            }
         }
         state.len += 1;
         (self.scores_of(x, pass).logits(pass).squeeze_dim(1), state)

@@ -77,13 +77,20 @@ pub struct TransformerConfig {
 
 impl TiedEmbeddings {
     /// The last product of a model with vectors of width `d_model`.
-    pub(in crate::models) fn output(self, d_model: usize, vocabularies: Vocabularies, init: &Init) -> Result<Output> {
+    pub(in crate::models) fn output(
+        self,
+        d_model: usize,
+        has_bias: bool,
+        vocabularies: Vocabularies,
+        init: &Init,
+    ) -> Result<Output> {
         match self {
             Self::None => Ok(Output::projection(d_model, vocabularies.target, init)),
             Self::All if !vocabularies.shared => Err(Error::config(
                 "model.tied_embeddings",
                 "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"",
             )),
+            _ if has_bias => Ok(Output::tied_with_bias(vocabularies.target, init)),
             Self::TargetOutput | Self::All => Ok(Output::tied()),
         }
     }

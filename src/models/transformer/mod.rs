@@ -25,7 +25,7 @@ use layer::DecoderLayer;
 impl TransformerConfig {
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<TransformerModel> {
-        let output = self.tied_embeddings.output(self.d_model, vocabularies, init)?;
+        let output = self.tied_embeddings.output(self.d_model, false, vocabularies, init)?;
         let all_tied = self.tied_embeddings == TiedEmbeddings::All;
         let has_final_norm = self.norm_position == NormPosition::Pre;
         let norm = || has_final_norm.then(|| self.norm.init(self.d_model, init));

@@ -259,7 +259,7 @@ fn data_that_is_missing_or_twofold_is_refused() {
     let task = "task = { kind = \"copy\" }\n";
     let files = |split: &str| format!("{split} = {{ tsv = \"x\" }}\n");
     for (data, parts) in [
-        (String::new(), ["data: ", "data.task.kind, or data.train"]),
+        (String::new(), ["data: ", "data.task.kind, data.train with its files, or data.text"]),
         (format!("{task}{}", files("train")), ["data: ", "has both a task and training files"]),
         (files("train"), ["data.valid: ", "hold_out_per_mille"]),
         (format!("{task}hold_out_per_mille = 9"), ["data.hold_out_per_mille: ", "is for training files"]),

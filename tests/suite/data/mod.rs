@@ -5,4 +5,5 @@ mod fetch;
 mod held_out;
 mod random;
 mod tasks;
+mod text;
 mod tokenizer;

@@ -38,9 +38,14 @@ fn subword(vocab_size: usize) -> SubwordConfig {
     SubwordConfig { vocab_size, ..SubwordConfig::default() }
 }
 
-/// Every kind, with a vocabulary that the small texts here fit into.
-fn every_kind() -> [TokenizerConfig; 4] {
+/// The kinds whose vocabulary comes from the training text, with one that the small texts here fit into.
+fn kinds_of_text() -> [TokenizerConfig; 4] {
     [char_config(), word_config(), TokenizerConfig::Bpe(subword(300)), TokenizerConfig::Unigram(subword(300))]
+}
+
+/// Every kind: bytes besides, of which all are known before there is any text.
+fn every_kind() -> impl Iterator<Item = TokenizerConfig> {
+    kinds_of_text().into_iter().chain([TokenizerConfig::ByteBpe(subword(300))])
 }
 
 /// Some hundred sentence pairs whose words repeat, as in a real corpus.
@@ -50,6 +55,23 @@ fn number_pairs() -> Vec<Pair> {
 
 fn error(pairs: &[Pair], config: &TokenizerConfig) -> String {
     Tokenizers::train(pairs, config).unwrap_err().to_string()
+}
+
+#[test]
+fn bytes_know_every_text_and_change_none() {
+    let pairs: Vec<Pair> = number_pairs();
+    let tokenizers = Tokenizers::train(&pairs, &TokenizerConfig::ByteBpe(subword(300))).unwrap();
+    let tokenizer = tokenizers.source();
+    assert_eq!(tokenizer.vocab_size(), 300);
+    for text in HARD.iter().copied().chain(["two\n\nlines\n", "  spaces  ", "\u{0}\u{feff}", ""]) {
+        let ids = tokenizer.encode(text);
+        assert!(!ids.contains(&UNK), "{text:?}");
+        assert_eq!(tokenizer.decode(&ids), text);
+    }
+    let known = &pairs[0].source;
+    assert!(tokenizer.encode(known).len() < known.len(), "merges make {known} shorter");
+    let message = error(&pairs, &TokenizerConfig::ByteBpe(subword(100)));
+    assert!(message.contains("tokenizer.vocab_size") && message.contains("at least 260"), "{message}");
 }
 
 #[test]
@@ -180,7 +202,7 @@ fn special_tokens_in_the_text_are_plain_text() {
 
 #[test]
 fn what_was_never_seen_becomes_unknown_and_nothing_panics() {
-    for config in every_kind() {
+    for config in kinds_of_text() {
         let tokenizers = Tokenizers::train(&number_pairs(), &config).unwrap();
         let source = tokenizers.source();
         assert!(source.encode("one 雪雪 two").contains(&UNK), "{config:?}");
@@ -297,7 +319,7 @@ fn a_batch_is_encoded_in_order() {
 
 #[test]
 fn a_vocabulary_of_nothing_but_special_tokens_is_an_error() {
-    for config in every_kind() {
+    for config in kinds_of_text() {
         let message = error(&[Pair::new("a", "")], &config);
         let expected = "tokenizer: the target vocabulary would hold nothing but special tokens; check the data";
         assert_eq!(message, expected);
@@ -402,7 +424,7 @@ fn what_is_wrong_with_a_side_names_the_side() {
 
 #[test]
 fn the_unknown_parts_of_a_text_are_those_that_become_unknown_tokens() {
-    for config in every_kind() {
+    for config in kinds_of_text() {
         let tokenizers = Tokenizers::train(&number_pairs(), &config).unwrap();
         let tokenizer = tokenizers.source();
         for text in ["one hundred", "", "one ☃ hundred", "日本 two", "q☃q"] {

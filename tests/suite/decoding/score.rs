@@ -2,7 +2,7 @@
 
 use super::mock::Mock;
 use super::{TOLERANCE, decode_all, requests};
-use crate::support::{golden, host_backends};
+use crate::support::{golden_with_source, host_backends};
 use lookback::data::batch::Example;
 use lookback::decoding::{DecodingConfig, Hypothesis, SamplingConfig, score_targets};
 
@@ -21,7 +21,7 @@ fn forced_scores_are_the_log_probabilities_that_decoding_reports() {
     ];
     let (mut n_complete, mut n_cut) = (0, 0);
     for adapter in host_backends() {
-        for case in &golden().models {
+        for case in golden_with_source() {
             let model = case.model(&adapter.device);
             for config in &ways {
                 let found = decode_all(&model, &requests(&sources), config);

@@ -1,14 +1,15 @@
 //! Fused operations: each the same as the layer written out in burn's operations, forward and backward, dropout included.
 
-use crate::support::{assert_close, closed_form_tensor, host_backends, random_cases};
+use crate::support::{assert_close, closed_form_tensor, gradients_by_path, host_backends, random_cases};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
 use lookback::data::batch::{Batch, Example};
 use lookback::layers::attention::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
 use lookback::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
+use lookback::layers::feed_forward::{Activation, FeedForward};
 use lookback::layers::fused::{self, AlignmentScore, Heads, Projected};
 use lookback::layers::recurrent::CellKind;
-use lookback::layers::{Mask, Pass};
+use lookback::layers::{Init, Mask, Pass};
 use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{Bridge, Directions};
 use lookback::models::weights::{collect, to_vec};
@@ -225,6 +226,38 @@ proptest! {
             let found = contexts(sizes, &lengths, score, true, &device);
             let what = format!("{score:?}, {sizes:?}, {lengths:?} on {}", adapter.backend);
             assert_all_close(&what, &["context", "query", "keys", "values", "vector"], &found, &expected);
+        }
+    }
+}
+
+/// The output and the gradients of a feed-forward network, by the name of the input.
+fn feed_forward(layer: &FeedForward, shape: [usize; 3], is_fused: bool, device: &Device) -> Vec<Vec<f32>> {
+    let input = closed_form_tensor("input", shape, 4.0, &device.clone().autodiff()).require_grad();
+    let mut pass = Pass::training(1, 2, 3).fused(is_fused);
+    let output = layer.forward(input.clone(), &mut pass);
+    let weights = closed_form_tensor("weights", shape, 1.0, &device.clone().autodiff());
+    let gradients = (output.clone() * weights).sum().backward();
+    let of_input = to_vec(input.grad(&gradients).expect("the input has a gradient"));
+    let of_parameters = gradients_by_path(layer, gradients).into_values();
+    [to_vec(output), of_input].into_iter().chain(of_parameters).collect()
+}
+
+#[test]
+fn a_fused_feed_forward_network_is_the_network_written_out() {
+    // Widths on both sides of what the instructions take at once; rows enough for more than one task.
+    for (d_model, d_inner, rows) in [(3, 5, 7), (16, 33, 40), (8, 64, 700)] {
+        for activation in [Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Swiglu] {
+            for (rate, adapter) in
+                [0.0, 0.3].into_iter().flat_map(|rate| host_backends().into_iter().map(move |a| (rate, a)))
+            {
+                let device = &adapter.device;
+                let layer = FeedForward::new(d_model, d_inner, activation, rate, &Init::new(1, device)).train();
+                let shape = [2, rows, d_model];
+                let [found, expected] = [true, false].map(|is_fused| feed_forward(&layer, shape, is_fused, device));
+                let what = format!("{activation:?}, {d_inner} units, dropout {rate} on {}", adapter.backend);
+                let names = ["output", "input", "inner.bias", "inner.weight", "outer.bias", "outer.weight"];
+                assert_all_close(&what, &names, &found, &expected);
+            }
         }
     }
 }

@@ -41,6 +41,13 @@ fn every_golden_decoder_only_model_is_pytorchs_and_gpt2s_forward_and_backward() 
 }
 
 #[test]
+fn every_golden_language_model_is_gpt2_or_the_papers_forward_and_backward() {
+    let cases = golden_models("language-model/");
+    assert_eq!(cases.len(), 5);
+    cases.into_iter().for_each(check);
+}
+
+#[test]
 fn every_golden_rnn_is_pytorchs_forward_and_backward() {
     let cases = golden_models("rnn/");
     assert_eq!(cases.len(), 16);

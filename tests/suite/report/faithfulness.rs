@@ -1,6 +1,6 @@
 //! Erasing source words, and gradient x input beside it.
 
-use crate::support::{SAME_TOLERANCE, assert_close, flex, golden};
+use crate::support::{SAME_TOLERANCE, assert_close, flex, golden, golden_with_source};
 use burn::module::Module;
 use lookback::data::batch::Example;
 use lookback::data::{EOS, UNK};
@@ -33,7 +33,7 @@ fn the_effect_of_erasing_is_the_difference_of_two_scores() {
 
 #[test]
 fn gradient_times_input_is_nothing_where_a_word_is_erased_already() {
-    for case in &golden().models {
+    for case in golden_with_source() {
         let model = case.model(&flex()).train().no_grad();
         let told = gradient_times_input(&model, &pair());
         assert_eq!((told.n_words, told.values.len()), (3, 9), "{}", case.name);

@@ -1,7 +1,7 @@
 //! States: projections by hand, groups, neighbours, the picture.
 
 use crate::cli::trained;
-use crate::support::{flex, golden};
+use crate::support::{flex, golden_with_source};
 use crate::training::{assert_says, finish, read};
 use lookback::layers::{Pass, Trace};
 use lookback::models::Seq2Seq;
@@ -83,7 +83,7 @@ fn a_map_of_unknown_words_comes_with_a_warning() {
 
 #[test]
 fn every_encoder_leaves_its_output_in_the_trace() {
-    for case in &golden().models {
+    for case in golden_with_source() {
         let model = case.model(&flex());
         let mut trace = Trace::of(|name| name == "encoder.output");
         let source = lookback::data::batch::Padded::new(&case.source, 0, &flex());

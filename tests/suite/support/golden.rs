@@ -91,6 +91,11 @@ pub fn golden() -> &'static Golden {
     &GOLDEN
 }
 
+/// The models that write a target for a source.
+pub fn golden_with_source() -> impl Iterator<Item = &'static ModelCase> {
+    GOLDEN.models.iter().filter(|case| case.config.reads_source())
+}
+
 /// The model cases whose names begin with `prefix`.
 pub fn golden_models(prefix: &str) -> Vec<&'static ModelCase> {
     let cases: Vec<_> = GOLDEN.models.iter().filter(|case| case.name.starts_with(prefix)).collect();

@@ -8,6 +8,7 @@ mod resume;
 mod run;
 mod sampling;
 mod stopping;
+mod text;
 
 use lookback::config::Config;
 use lookback::error::Result;

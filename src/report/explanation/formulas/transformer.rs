@@ -233,7 +233,7 @@ pub(super) fn feed_forward(config: &TransformerConfig, from: &str, to: &str) -> 
     let text = format!("{to}^{n} = {}", after(config, from, &format!("FFN({})", before(config, from))));
     let network = match config.activation {
         Activation::Relu => "W_2 relu(W_1 x + b_1) + b_2",
-        Activation::Gelu => "W_2 gelu(W_1 x + b_1) + b_2",
+        Activation::Gelu | Activation::GeluTanh => "W_2 gelu(W_1 x + b_1) + b_2",
         Activation::Swiglu => "W_2 (silu(W_1 x + b_1) * (V_1 x + c_1)) + b_2",
     };
     (text, format!("the layer's output; FFN(x) = {network}"))

@@ -1,0 +1,80 @@
+//! `lookback evaluate` of a language model.
+
+use super::{EvaluateArgs, check_overrides, moved, split_of};
+use crate::cli::{load_language_model, progress};
+use crate::data::TokenStream;
+use crate::decoding::score_text;
+use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
+use crate::notice;
+use crate::scoring::TextScores;
+use crate::training::{Run, dataset};
+use std::path::Path;
+
+/// Options that are about translations.
+fn check_options(args: &EvaluateArgs) -> Result<()> {
+    let given = [
+        (args.run.len() > 1, "a second --run"),
+        (args.output.is_some(), "--output"),
+        (!args.metrics.is_empty(), "--metric"),
+        (args.lowercase, "--lowercase"),
+    ];
+    let first = given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name);
+    match first.or(args.decoding.first_given()) {
+        Some(option) => {
+            let message = format!(
+                "{option} has no effect here: a language model is measured on the text itself, and writes nothing"
+            );
+            Err(Error::message(message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// How well the model of a run foretells a split of its text.
+pub(super) fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
+    check_options(args)?;
+    check_overrides(&args.set)?;
+    let split = split_of(args)?;
+    let config = Run::open(run)?.config_with(&args.set)?;
+    let lines = dataset::lines_of(&config.data, split)
+        .map_err(|error| moved(error, &format!("data.text.{split}=[\"FILE\"]")))?;
+    let loaded = load_language_model(run, Some(args.backend.unwrap_or(config.backend)), args.checkpoint.as_deref())?;
+    let text = TokenStream::new(&lines, loaded.tokenizers.target());
+    let context = config.data.text.as_ref().map_or(text.n_tokens(), |text| text.context);
+    if let Some(limit) = loaded.model.limits().target.filter(|limit| limit.len < context) {
+        let message = format!("is {context}, but the model was trained with {} = {}", limit.key, limit.len);
+        return Err(Error::config("data.text.context", message));
+    }
+    if text.n_unknown() > 0 {
+        notice::warn(format_args!(
+            "{} of {} tokens are not in the vocabulary; perplexity and bits say nothing of what they are",
+            text.n_unknown(),
+            text.n_tokens()
+        ));
+    }
+    let bar = progress::bar(text.n_tokens() as u64, "reading");
+    let scores =
+        score_text(&loaded.model, &text, context, config.decoding.batch_tokens, |n| bar.set_position(n as u64));
+    bar.finish_and_clear();
+    Ok(scores)
+}
+
+/// The scores as a table.
+pub(super) fn table(scores: &TextScores) -> String {
+    let mut text = String::new();
+    let mut row = |name: &str, value: String| text += &format!("{name:<30}{value:>10}\n");
+    row("tokens", scores.tokens.to_string());
+    row("characters", scores.characters.to_string());
+    row("loss (nats per token)", format!("{:.4}", scores.loss));
+    row("perplexity (tokens)", format!("{:.3}", scores.perplexity));
+    row("bits per character", format!("{:.4}", scores.bits_per_character));
+    row("bits per byte", format!("{:.4}", scores.bits_per_byte));
+    row("token accuracy (%)", format!("{:.2}", 100.0 * scores.token_accuracy));
+    text += &format!("\n{:>23}  {:>9}  {:>9}\n", "tokens in sight", "tokens", "loss");
+    for range in &scores.by_position {
+        let name = if range.from == range.to { range.to.to_string() } else { format!("{}-{}", range.from, range.to) };
+        text += &format!("{name:>23}  {:>9}  {:>9.4}\n", range.tokens, range.loss);
+    }
+    text
+}

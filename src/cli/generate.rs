@@ -1,0 +1,183 @@
+//! `lookback generate`.
+
+use super::load_language_model;
+use crate::backend::Backend;
+use crate::data::text::{prompt_ids, text_of};
+use crate::data::{EOS, Tokenizer};
+use crate::decoding::{Continuation, NextToken, SamplingConfig};
+use crate::error::{Error, Result};
+use crate::notice;
+use clap::Args;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The text is written as it comes, the prompt before it. Without --sample the likeliest token is taken each
+time, which soon repeats itself. Of a long text the model has its last `data.text.context` tokens in sight.
+
+Examples:
+  lookback generate --run runs/captions-decoder-only 'A man in a' --sample
+  lookback generate --run runs/captions-decoder-only --sample --temperature 0.8 --samples 3 --lines 1
+  cat beginning.txt | lookback generate --run runs/captions-decoder-only - --max-tokens 1000"
+)]
+pub(super) struct GenerateArgs {
+    /// The run folder of a language model.
+    #[arg(long)]
+    run: PathBuf,
+    /// The beginning of the text, `-` for standard input; without it, the text begins with a new line.
+    #[arg(default_value = "", hide_default_value = true)]
+    prompt: String,
+    /// Tokens to write at most.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: u64,
+    /// Stop after so many ends of lines.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    lines: Option<u64>,
+    /// Draw at random instead of taking the likeliest token.
+    #[arg(long)]
+    sample: bool,
+    /// Temperature of sampling.
+    #[arg(long, requires = "sample")]
+    temperature: Option<f64>,
+    /// Sample from this many of the likeliest tokens.
+    #[arg(long, requires = "sample")]
+    top_k: Option<usize>,
+    /// Sample from the likeliest tokens that together have this probability.
+    #[arg(long, requires = "sample")]
+    top_p: Option<f64>,
+    /// Seed of sampling [default: the run's].
+    #[arg(long, requires = "sample")]
+    seed: Option<u64>,
+    /// Texts to draw.
+    #[arg(long, requires = "sample", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    samples: u64,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// The checkpoint to take [default: the best].
+    #[arg(long, value_name = "NAME")]
+    checkpoint: Option<String>,
+    /// One JSON object for each text, when it is done.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: GenerateArgs) -> Result<()> {
+    let prompt = match args.prompt.as_str() {
+        "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(Error::io("<standard input>"))?;
+            text
+        }
+        text => text.to_string(),
+    };
+    let loaded = load_language_model(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let tokenizer = loaded.tokenizers.target();
+    let sampling = args.sampling(loaded.config.decoding.sampling.clone())?;
+    let ids = prompt_ids(&prompt, tokenizer);
+    let unknown: Vec<String> = prompt.lines().flat_map(|line| tokenizer.unknown(line)).collect();
+    if !unknown.is_empty() {
+        notice::warn(format_args!(
+            "the vocabulary does not hold {} of the prompt's tokens: {}",
+            unknown.len(),
+            unknown.join(" ")
+        ));
+    }
+    let context = loaded.config.context_of_writing();
+    let first_seed = args.seed.unwrap_or(loaded.config.seed);
+    for sample in 0..args.samples {
+        let seed = first_seed.wrapping_add(sample);
+        let words = Continuation::new(&loaded.model, &ids, context, sampling.as_ref(), seed);
+        let mut output = Output { tokenizer, out: std::io::stdout().lock(), line: Vec::new(), n_shown: 0 };
+        if !args.json {
+            output.show(&prompt)?;
+        }
+        let mut written: Vec<NextToken> = Vec::new();
+        let mut n_lines = 0;
+        for next in words.take(args.max_tokens as usize) {
+            written.push(next);
+            n_lines += (next.id == EOS) as u64;
+            let is_last = args.lines.is_some_and(|lines| n_lines >= lines);
+            if !args.json && !is_last {
+                output.token(next.id)?;
+            }
+            if is_last {
+                break;
+            }
+        }
+        if args.json {
+            output.show(&json_of(&prompt, &written, &unknown, tokenizer).to_string())?;
+        }
+        output.show("\n")?;
+        if !args.json && sample + 1 < args.samples {
+            output.show("\n")?;
+        }
+    }
+    Ok(())
+}
+
+impl GenerateArgs {
+    fn sampling(&self, own: Option<SamplingConfig>) -> Result<Option<SamplingConfig>> {
+        if !self.sample {
+            return Ok(own);
+        }
+        let own = own.unwrap_or_default();
+        let sampling = SamplingConfig {
+            temperature: self.temperature.unwrap_or(own.temperature),
+            top_k: self.top_k.unwrap_or(own.top_k),
+            top_p: self.top_p.unwrap_or(own.top_p),
+        };
+        sampling.validate()?;
+        Ok(Some(sampling))
+    }
+}
+
+fn json_of(prompt: &str, written: &[NextToken], unknown: &[String], tokenizer: &Tokenizer) -> serde_json::Value {
+    let ids: Vec<u32> = written.iter().map(|next| next.id).collect();
+    let log_probability: f64 = written.iter().map(|next| next.log_probability).sum();
+    json!({
+        "prompt": prompt,
+        "unknown": unknown,
+        "text": text_of(&ids, tokenizer),
+        "tokens": ids.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>(),
+        "token_log_probabilities": written.iter().map(|next| next.log_probability).collect::<Vec<_>>(),
+        "log_probability": log_probability,
+        "perplexity": (-log_probability / written.len().max(1) as f64).exp(),
+    })
+}
+
+/// Text on its way to the reader.
+struct Output<'a, W> {
+    tokenizer: &'a Tokenizer,
+    out: W,
+    /// The tokens of the line that is being written, and the bytes of its text that have been shown.
+    line: Vec<u32>,
+    n_shown: usize,
+}
+
+impl<W: Write> Output<'_, W> {
+    fn show(&mut self, text: &str) -> Result<()> {
+        self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).map_err(Error::io("standard output"))
+    }
+
+    /// Shows what a token adds to the line. The text of a line so far may end in a part of a character, which is held back.
+    fn token(&mut self, id: u32) -> Result<()> {
+        let is_end = id == EOS;
+        if !is_end {
+            self.line.push(id);
+        }
+        let text = self.tokenizer.decode(&self.line);
+        let whole = if is_end { &text[..] } else { text.trim_end_matches(char::REPLACEMENT_CHARACTER) };
+        let new = whole.get(self.n_shown..).unwrap_or_default().to_string();
+        self.n_shown += new.len();
+        self.show(&new)?;
+        if is_end {
+            self.line.clear();
+            self.n_shown = 0;
+            self.show("\n")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Going on with a text, token by token.
+
+use super::sampling::pick;
+use super::{LogProbabilities, SamplingConfig};
+use crate::data::batch::Padded;
+use crate::layers::fused::PackedWeights;
+use crate::layers::{Pass, indices};
+use crate::models::Seq2Seq;
+use crate::pool::in_pool;
+use crate::random::{Purpose, Stream};
+
+/// A token that follows a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NextToken {
+    /// Which.
+    pub id: u32,
+    /// The logarithm of its probability by the model, before temperature, top-k and top-p, in nats.
+    pub log_probability: f64,
+}
+
+/// What a language model writes after a prompt: an iterator that never ends.
+///
+/// The prompt is read at once, and every token once. Where the model can look back `context` tokens only and as many have been
+/// read, it reads the last half of them again as if the text began there, and goes on.
+pub struct Continuation<'a, M: Seq2Seq> {
+    model: &'a M,
+    context: Option<usize>,
+    sampling: Option<SamplingConfig>,
+    stream: Stream,
+    packed: PackedWeights,
+    /// The text from the last beginning on.
+    text: Vec<u32>,
+    memory: M::Memory,
+    /// What has been read: all of `text` but its last token.
+    state: Option<M::State>,
+    n_written: u64,
+}
+
+impl<'a, M: Seq2Seq> Continuation<'a, M> {
+    /// After `prompt`, drawn with `sampling` by numbers of `seed`, or the likeliest token each time. Of a prompt longer than
+    /// `context` tokens the end is read.
+    ///
+    /// # Panics
+    /// If the prompt has no token, or `context` is less than two.
+    pub fn new(
+        model: &'a M,
+        prompt: &[u32],
+        context: Option<usize>,
+        sampling: Option<&SamplingConfig>,
+        seed: u64,
+    ) -> Self {
+        assert!(!prompt.is_empty(), "something follows something");
+        assert!(context.is_none_or(|context| context >= 2), "a context holds a token and the one after it");
+        let text = context.map_or(prompt, |context| &prompt[prompt.len().saturating_sub(context)..]).to_vec();
+        let (memory, state) = read(model, &text);
+        Self {
+            model,
+            context,
+            sampling: sampling.cloned(),
+            stream: Stream::new(seed, Purpose::Sampling, &[]),
+            packed: PackedWeights::default(),
+            text,
+            memory,
+            state: Some(state),
+            n_written: 0,
+        }
+    }
+}
+
+/// The state after all of `text` but its last token.
+fn read<M: Seq2Seq>(model: &M, text: &[u32]) -> (M::Memory, M::State) {
+    let device = model.device();
+    in_pool(&device, || {
+        let prompt = Padded::new(&[text[..text.len() - 1].to_vec()], 0, &device);
+        let memory = model.encode(&prompt, &mut Pass::inference().fused(true));
+        let state = model.start(&memory, 1);
+        (memory, state)
+    })
+}
+
+impl<M: Seq2Seq> Iterator for Continuation<'_, M> {
+    type Item = NextToken;
+
+    fn next(&mut self) -> Option<NextToken> {
+        if let Some(context) = self.context.filter(|context| self.text.len() > *context) {
+            self.text.drain(..self.text.len() - context / 2);
+            let (memory, state) = read(self.model, &self.text);
+            (self.memory, self.state) = (memory, Some(state));
+        }
+        let device = self.model.device();
+        let state = self.state.take().expect("a state is put back after each step");
+        let last = *self.text.last().expect("a text has a token");
+        let (probabilities, state) = in_pool(&device, || {
+            let mut pass = Pass::inference().fused(true).packing(&self.packed);
+            let (logits, state) = self.model.step(indices([last as usize], &device), state, &self.memory, &mut pass);
+            (LogProbabilities::new(logits), state)
+        });
+        self.state = Some(state);
+        let id = match &self.sampling {
+            Some(sampling) => pick(&probabilities, 0, sampling, self.stream.unit(self.n_written)),
+            None => probabilities.likeliest(1)[0][0].0,
+        };
+        self.n_written += 1;
+        self.text.push(id);
+        Some(NextToken { id, log_probability: probabilities.of(0, id) as f64 })
+    }
+}

@@ -1,0 +1,139 @@
+//! Folders that Hugging Face's transformers wrote: `config.json`, `model.safetensors`, and a tokenizer.
+
+use crate::error::{Error, Result};
+use crate::models::weights::{Weight, Weights, from_safetensors};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// A folder with a model.
+pub(super) struct Folder {
+    path: PathBuf,
+}
+
+/// The tokens of a byte-level BPE by id, and its merges.
+pub(super) struct BytePairs {
+    pub(super) tokens: HashMap<usize, String>,
+    pub(super) merges: Vec<(String, String)>,
+}
+
+/// A merge in either form in which files have it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Merge {
+    Text(String),
+    Pair(String, String),
+}
+
+impl Merge {
+    fn pair(self) -> Option<(String, String)> {
+        match self {
+            Self::Pair(left, right) => Some((left, right)),
+            Self::Text(text) => text.split_once(' ').map(|(left, right)| (left.into(), right.into())),
+        }
+    }
+}
+
+impl Folder {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        if !path.is_dir() {
+            return Err(Error::file(path, "is no folder; give the one with config.json and model.safetensors"));
+        }
+        Ok(Self { path: path.to_path_buf() })
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>> {
+        let path = self.file(name);
+        std::fs::read(&path).map_err(Error::io(&path))
+    }
+
+    /// The config, if it is one of a `model_type`.
+    pub(super) fn config<T: DeserializeOwned>(&self, model_type: &str) -> Result<T> {
+        let file = self.file("config.json");
+        let fault = |error: serde_json::Error| Error::file(&file, format!("is no config of such a model: {error}"));
+        let value: serde_json::Value = serde_json::from_slice(&self.read("config.json")?).map_err(fault)?;
+        match value["model_type"].as_str() {
+            Some(found) if found == model_type => serde_json::from_value(value).map_err(fault),
+            found => {
+                let found = found.unwrap_or("nothing");
+                Err(Error::file(&file, format!("says model_type = \"{found}\", and this reads \"{model_type}\"")))
+            }
+        }
+    }
+
+    /// The parameters by name.
+    pub(super) fn weights(&self) -> Result<Weights> {
+        let file = self.file("model.safetensors");
+        if !file.is_file() && self.file("pytorch_model.bin").is_file() {
+            let message = "has its parameters as pytorch_model.bin, which only Python reads: load it with transformers and \
+                           save_pretrained writes model.safetensors";
+            return Err(Error::file(&self.path, message));
+        }
+        if !file.is_file() && self.file("model.safetensors.index.json").is_file() {
+            let message = "has its parameters in several files; save_pretrained(max_shard_size=\"100GB\") writes one";
+            return Err(Error::file(&self.path, message));
+        }
+        from_safetensors(&self.read("model.safetensors")?, &file)
+    }
+
+    /// The tokenizer, from `tokenizer.json`, or from `vocab.json` and `merges.txt`.
+    pub(super) fn byte_pairs(&self) -> Result<BytePairs> {
+        let by_id =
+            |vocabulary: HashMap<String, usize>| vocabulary.into_iter().map(|(token, id)| (id, token)).collect();
+        let file = self.file("tokenizer.json");
+        if file.is_file() {
+            let fault = |fault: &str| Error::file(&file, format!("is no byte-level BPE, as GPT-2 has: {fault}"));
+            let mut whole: serde_json::Value =
+                serde_json::from_slice(&self.read("tokenizer.json")?).map_err(|error| fault(&error.to_string()))?;
+            if whole["model"]["type"] != "BPE" || whole["decoder"]["type"] != "ByteLevel" {
+                return Err(fault("model.type or decoder.type is another"));
+            }
+            let cutter = &whole["pre_tokenizer"];
+            if cutter["type"] != "ByteLevel" || cutter["add_prefix_space"] == true || cutter["use_regex"] == false {
+                return Err(fault("pre_tokenizer cuts words in another way"));
+            }
+            if !whole["normalizer"].is_null() {
+                return Err(fault("it has a normalizer"));
+            }
+            let mut tokens: HashMap<usize, String> = by_id(
+                serde_json::from_value(whole["model"]["vocab"].take()).map_err(|error| fault(&error.to_string()))?,
+            );
+            for added in whole["added_tokens"].as_array().into_iter().flatten() {
+                if let (Some(id), Some(token)) = (added["id"].as_u64(), added["content"].as_str()) {
+                    tokens.insert(id as usize, token.to_string());
+                }
+            }
+            let merges: Vec<Merge> =
+                serde_json::from_value(whole["model"]["merges"].take()).map_err(|error| fault(&error.to_string()))?;
+            let merges = merges.into_iter().map(Merge::pair).collect::<Option<Vec<_>>>();
+            return Ok(BytePairs { tokens, merges: merges.ok_or_else(|| fault("a merge is no pair"))? });
+        }
+        let fault = |file: &Path, error: &dyn std::fmt::Display| Error::file(file, format!("cannot be read: {error}"));
+        let vocabulary = serde_json::from_slice(&self.read("vocab.json")?)
+            .map_err(|error| fault(&self.file("vocab.json"), &error))?;
+        let file = self.file("merges.txt");
+        let text = String::from_utf8(self.read("merges.txt")?).map_err(|error| fault(&file, &error))?;
+        let lines = text.lines().filter(|line| !line.starts_with("#version") && !line.trim().is_empty());
+        let merges = lines.map(|line| Merge::Text(line.to_string()).pair()).collect::<Option<Vec<_>>>();
+        Ok(BytePairs { tokens: by_id(vocabulary), merges: merges.ok_or_else(|| fault(&file, &"a line is no pair"))? })
+    }
+}
+
+/// Takes a parameter of a shape out of `weights`.
+///
+/// # Errors
+/// If it is not there, or has another shape.
+pub(super) fn take(weights: &mut Weights, name: &str, shape: &[usize], origin: &Path) -> Result<Weight> {
+    match weights.remove(name) {
+        Some(weight) if weight.shape == shape => Ok(weight),
+        Some(weight) => {
+            Err(Error::file(origin, format!("has {name} of shape {:?} where config.json says {shape:?}", weight.shape)))
+        }
+        None => Err(Error::file(origin, format!("has no parameter {name}"))),
+    }
+}

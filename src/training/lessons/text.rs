@@ -1,0 +1,123 @@
+//! Plain text.
+
+use super::{Lessons, Measured, Prepared};
+use crate::config::Config;
+use crate::data::batch::Batch;
+use crate::data::text::{Windows, text_of};
+use crate::data::{EOS, Split, TextConfig, TokenStream, Tokenizers};
+use crate::decoding::{Continuation, score_text};
+use crate::error::{Error, Result};
+use crate::models::{LengthLimits, Model};
+use crate::training::dataset::{self, hash_of_lines};
+use crate::training::metrics::{Scalar, Stats};
+use burn::tensor::Device;
+use std::sync::Arc;
+
+/// Tokens of the text that is written at a validation.
+const N_SAMPLED: usize = 200;
+
+/// Learning to go on with plain text: the loss of every token after those before it.
+pub(in crate::training) struct TextLessons {
+    config: Config,
+    text: TextConfig,
+    tokenizers: Arc<Tokenizers>,
+    train: TokenStream,
+    valid: TokenStream,
+}
+
+impl TextLessons {
+    /// Reads the text of `config`; `tokenizers` makes the vocabulary from its lines, or reads it.
+    pub(in crate::training) fn prepare(
+        config: &Config,
+        text: &TextConfig,
+        tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
+    ) -> Result<Prepared> {
+        let lines = |split| dataset::lines_of(&config.data, split);
+        let (train, valid) = (lines(Split::Train)?, lines(Split::Valid)?);
+        let own = Arc::new(tokenizers(&train)?);
+        let sha256 = [("train", hash_of_lines(&train)), ("valid", hash_of_lines(&valid))];
+        let lessons = Self {
+            config: config.clone(),
+            text: text.clone(),
+            train: TokenStream::new(&train, own.target()),
+            valid: TokenStream::new(&valid, own.target()),
+            tokenizers: own.clone(),
+        };
+        let n = lessons.train.n_tokens();
+        if n < text.context {
+            let message =
+                format!("is {}, but the training text has {n} tokens; give more text, or lower it", text.context);
+            return Err(Error::config("data.text.context", message));
+        }
+        let said = format!(
+            "{} lines with {n} tokens ({} characters) to learn from, {} lines with {} tokens for validation",
+            train.len(),
+            lessons.train.n_characters,
+            valid.len(),
+            lessons.valid.n_tokens()
+        );
+        let sha256 = sha256.into_iter().map(|(split, hash)| (split.to_string(), hash)).collect();
+        Ok(Prepared { lessons: Box::new(lessons), tokenizers: own, sha256, said })
+    }
+
+    fn windows(&self, epoch: u64) -> Windows {
+        Windows::of_epoch(self.train.ids.len(), self.text.context, self.config.seed, epoch)
+    }
+}
+
+impl Lessons for TextLessons {
+    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
+        self.windows(epoch).plan(self.config.training.batch_tokens, self.config.seed, epoch)
+    }
+
+    fn batch(&self, epoch: u64, numbers: &[usize], device: &Device) -> Batch {
+        let windows = self.windows(epoch);
+        let pieces: Vec<&[u32]> = numbers.iter().map(|i| &self.train.ids[windows.range(*i)]).collect();
+        Batch::of_text(&pieces, device)
+    }
+
+    fn text(&self, epoch: u64, numbers: &[usize]) -> String {
+        let windows = self.windows(epoch);
+        let piece = |i: &usize| text_of(&self.train.ids[windows.range(*i)], self.tokenizers.target());
+        numbers.iter().map(piece).collect::<Vec<_>>().join("\n\n") + "\n"
+    }
+
+    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
+        match limits.target {
+            Some(limit) if limit.len < self.text.context => {
+                let (context, most) = (self.text.context, limit.len);
+                let message = format!("is {context}, more than {} = {most}; lower it, or raise that", limit.key);
+                Err(Error::config("data.text.context", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unknown(&self) -> Option<String> {
+        let share = 100.0 * self.valid.n_unknown() as f64 / self.valid.n_tokens().max(1) as f64;
+        (share > 0.0).then(|| format!("{share:.2} % of the tokens of the validation text"))
+    }
+
+    fn measure(&self, model: &Model) -> Result<Measured> {
+        let scores = score_text(model, &self.valid, self.text.context, self.config.training.batch_tokens, |_| ());
+        // Drawn, since a search would repeat itself; by the same numbers at every validation, so that samples can be compared.
+        let sampling = self.config.decoding.sampling.clone().unwrap_or_default();
+        let context = self.config.context_of_writing();
+        let words = Continuation::new(model, &[EOS], context, Some(&sampling), self.config.seed);
+        let ids: Vec<u32> = words.take(N_SAMPLED).map(|next| next.id).collect();
+        let stats = Stats {
+            loss: scores.loss,
+            smoothed_loss: scores.loss,
+            perplexity: scores.perplexity,
+            token_accuracy: scores.token_accuracy,
+            tokens: scores.tokens,
+            bits_per_character: Some(scores.bits_per_character),
+            ..Stats::default()
+        };
+        Ok(Measured { stats, sample: text_of(&ids, self.tokenizers.target()) + "\n" })
+    }
+
+    fn metric(&self) -> Scalar {
+        Scalar::bits_per_character()
+    }
+}

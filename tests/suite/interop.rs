@@ -1,0 +1,179 @@
+//! Models of other programs: the same tokens, the same scores, the same words as there.
+
+use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
+use crate::training::{assert_says, fail, succeed};
+use lookback::data::batch::Padded;
+use lookback::data::text::prompt_ids;
+use lookback::data::{EOS, TokenStream};
+use lookback::interop::import_gpt2;
+use lookback::layers::Pass;
+use lookback::models::Seq2Seq;
+use lookback::models::weights::to_vec;
+use lookback::training::Run;
+use serde::Deserialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// What transformers says of `tests/golden/gpt2`; `tests/golden/gpt2.py` wrote it.
+#[derive(Deserialize)]
+struct Golden {
+    end: u32,
+    texts: Vec<Text>,
+    ids: Vec<u32>,
+    shape: [usize; 2],
+    logits: Vec<f64>,
+    greedy: Vec<Greedy>,
+}
+
+#[derive(Deserialize)]
+struct Text {
+    text: String,
+    ids: Vec<u32>,
+}
+
+#[derive(Deserialize)]
+struct Greedy {
+    prompt: String,
+    ids: Vec<u32>,
+    text: String,
+}
+
+impl Golden {
+    fn read() -> Self {
+        serde_json::from_str(&fs::read_to_string(folder("gpt2.json")).unwrap()).unwrap()
+    }
+
+    /// Our number of one of their tokens.
+    fn ours(&self, id: u32) -> u32 {
+        match id {
+            id if id == self.end => EOS,
+            id => 4 + id - u32::from(id > self.end),
+        }
+    }
+
+    fn all_ours(&self, ids: &[u32]) -> Vec<u32> {
+        ids.iter().map(|id| self.ours(*id)).collect()
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn imported() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    import_gpt2(&folder("gpt2"), &dir.path().join("run")).unwrap();
+    dir
+}
+
+#[test]
+fn an_imported_gpt2_has_the_tokens_of_the_original() {
+    let (golden, dir) = (Golden::read(), imported());
+    let tokenizers = Run::open(&dir.path().join("run")).unwrap().tokenizers().unwrap();
+    let tokenizer = tokenizers.target();
+    assert_eq!(tokenizer.vocab_size(), golden.shape[1] + 3);
+    for Text { text, ids } in &golden.texts {
+        assert_eq!(prompt_ids(text, tokenizer), golden.all_ours(ids), "{text:?}");
+        assert_eq!(tokenizer.decode(&golden.all_ours(ids)), *text);
+        // Line by line, on all cores, it is the same stream.
+        let lines: Vec<&str> = text.lines().collect();
+        let whole: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let expected: Vec<u32> = std::iter::once(EOS).chain(tokenizer.encode(&whole)).collect();
+        assert_eq!(TokenStream::new(&lines, tokenizer).ids, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn an_imported_gpt2_has_the_logits_of_the_original() {
+    let (golden, dir) = (Golden::read(), imported());
+    for adapter in host_backends() {
+        let loaded = Run::open(&dir.path().join("run")).unwrap().load_model(&adapter, None, |_| ()).unwrap();
+        let input = Padded::new(&[golden.all_ours(&golden.ids)], 0, &adapter.device);
+        let empty = Padded::new(&[Vec::new()], 0, &adapter.device);
+        for is_fused in [false, true] {
+            let logits = loaded.model.forward(&empty, &input, &mut Pass::inference().fused(is_fused));
+            let [_, len, vocab_size] = logits.dims();
+            let ours = to_vec(logits);
+            let in_their_order: Vec<f32> = (0..len)
+                .flat_map(|row| (0..golden.shape[1] as u32).map(move |id| (row, id)))
+                .map(|(row, id)| ours[row * vocab_size + golden.ours(id) as usize])
+                .collect();
+            assert_close(&format!("{}", adapter.backend), &in_their_order, &golden.logits, SAME_TOLERANCE);
+            for row in ours.chunks(vocab_size) {
+                assert!([0, 1, 3].iter().all(|special| row[*special] < -1e8), "what GPT-2 does not have is possible");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_imported_gpt2_writes_the_words_of_the_original() {
+    let (golden, dir) = (Golden::read(), imported());
+    for Greedy { prompt, ids, text } in &golden.greedy {
+        let loaded = Run::open(&dir.path().join("run")).unwrap();
+        let n_prompt = prompt_ids(prompt, loaded.tokenizers().unwrap().target()).len();
+        let n_new = (ids.len() - n_prompt).to_string();
+        let json = succeed(dir.path(), &["generate", "--run", "run", prompt, "--max-tokens", &n_new, "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["text"].as_str(), Some(text.as_str()), "after {prompt:?}");
+    }
+}
+
+#[test]
+fn an_imported_gpt2_is_a_model_like_any_other() {
+    let dir = imported();
+    fs::write(dir.path().join("text.txt"), "the dog looks back\n".repeat(30)).unwrap();
+    let test = "data.text.test=[\"text.txt\"]";
+    let scores = succeed(dir.path(), &["evaluate", "--run", "run", "--set", test]);
+    assert_says(&scores, &["bits per character"]);
+    assert_says(&fail(dir.path(), &["evaluate", "--run", "run"]), &["data.text.test", "names no file to measure on"]);
+    succeed(dir.path(), &["export", "run", "--run", "run", "--out", "small", "--int8"]);
+    succeed(dir.path(), &["generate", "--run", "small", "the", "--max-tokens", "3"]);
+    let config = fs::read_to_string(dir.path().join("run/config.toml")).unwrap();
+    let own: String = config.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    fs::write(dir.path().join("more.toml"), own).unwrap();
+    let settings = [
+        "data.text.train=[\"text.txt\"]",
+        "data.text.valid=[\"text.txt\"]",
+        "data.text.context=10",
+        "training.max_updates=2",
+        "training.batch_tokens=40",
+    ];
+    let mut arguments = vec!["train", "more.toml", "--run", "tuned", "--init-from", "run"];
+    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    succeed(dir.path(), &arguments);
+    assert_says(&fail(dir.path(), &["translate", "--run", "run"]), &["is a language model"]);
+}
+
+#[test]
+fn what_is_no_gpt2_is_refused_with_the_reason() {
+    let dir = TempDir::new().unwrap();
+    let copy = |name: &str, changes: &[(&str, &str, &str)]| {
+        let to = dir.path().join(name);
+        crate::training::copy_folder(&folder("gpt2"), &to);
+        for (file, old, new) in changes {
+            let text = fs::read_to_string(to.join(file)).unwrap();
+            assert!(text.contains(old), "{file} has no {old}");
+            fs::write(to.join(file), text.replace(old, new)).unwrap();
+        }
+        fail(dir.path(), &["import", "gpt2", name, "--run", "out"])
+    };
+    assert_says(&copy("bert", &[("config.json", "\"gpt2\"", "\"bert\"")]), &["config.json", "model_type = \"bert\""]);
+    let scaled = copy("scaled", &[("config.json", "_layer_idx\": false", "_layer_idx\": true")]);
+    assert_says(&scaled, &["scale_attn_by_inverse_layer_idx = true"]);
+    assert_says(
+        &copy("wide", &[("config.json", "\"n_embd\": 16", "\"n_embd\": 18")]),
+        &["model.safetensors", "wpe.weight"],
+    );
+    let heads = copy("heads", &[("config.json", "\"n_head\": 2", "\"n_head\": 3")]);
+    assert_says(&heads, &["n_heads", "must divide"]);
+    let deep = copy("deep", &[("config.json", "\"n_layer\": 2", "\"n_layer\": 1")]);
+    assert_says(&deep, &["h.1.", "which GPT-2 does not have"]);
+    let cutter = copy("cutter", &[("tokenizer.json", "\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}")]);
+    assert_says(&cutter, &["tokenizer.json", "normalizer"]);
+    assert_says(&fail(dir.path(), &["import", "gpt2", "nowhere", "--run", "out"]), &["nowhere", "is no folder"]);
+    fs::create_dir(dir.path().join("empty")).unwrap();
+    assert_says(&fail(dir.path(), &["import", "gpt2", "empty", "--run", "out"]), &["config.json"]);
+    assert!(!dir.path().join("out").exists(), "nothing is left of what was refused");
+}
