@@ -306,6 +306,15 @@ impl Config {
         context.filter(|_| !matches!(&self.model, ModelConfig::DecoderOnly(model) if !model.has_attention()))
     }
 
+    /// The command that has the model answer, and what that is called.
+    pub fn use_of(&self, run: &str) -> (&'static str, String) {
+        match &self.model {
+            ModelConfig::EncoderOnly(_) => ("predict", format!("echo 'TEXT' | lookback predict --run {run}")),
+            model if model.reads_source() => ("translate", format!("echo 'TEXT' | lookback translate --run {run}")),
+            _ => ("generate", format!("lookback generate --run {run} 'BEGINNING' --sample")),
+        }
+    }
+
     /// This config with the value that `other` has for a dotted key.
     ///
     /// # Errors

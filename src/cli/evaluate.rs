@@ -21,11 +21,13 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   lookback evaluate --run runs/first --beam 5
   lookback evaluate --run runs/seed1 --run runs/seed2                            an ensemble
+  lookback evaluate --run runs/gpt --run runs/min-gru --chart loss.svg           two language models
   lookback evaluate --run runs/g2p --metric per --metric sequence-error
   lookback evaluate --hypotheses out.en --references test.en --sources test.de --json
   lookback evaluate --hypotheses out.en --references a.en --references b.en      several references")]
 pub(super) struct EvaluateArgs {
-    /// The run folder; given more than once, the models write together (an ensemble).
+    /// The run folder; given more than once, the models write together (an ensemble), or, if they are language models, are
+    /// measured one after the other.
     #[arg(long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
     run: Vec<PathBuf>,
     /// Which of the run's data: train, valid or test.
@@ -60,6 +62,9 @@ pub(super) struct EvaluateArgs {
     output: Option<PathBuf>,
     #[arg(long = "metric", value_name = "NAME", help = metric_help())]
     metrics: Vec<Metric>,
+    /// Draw the loss of language models by the number of tokens in sight here: .svg or .png.
+    #[arg(long, requires = "run", value_name = "FILE")]
+    chart: Option<PathBuf>,
     /// One JSON object, always with all scores.
     #[arg(long)]
     json: bool,
@@ -79,11 +84,7 @@ pub(super) fn run(args: EvaluateArgs) -> Result<()> {
     if let Some(first) = args.run.first()
         && !Run::open(first)?.config()?.model.reads_source()
     {
-        let scores = text::of_run(&args, first)?;
-        return print(&match args.json {
-            true => serde_json::to_string(&scores).expect("scores are plain data") + "\n",
-            false => text::table(&scores),
-        });
+        return print(&text::evaluate(&args)?);
     }
     let (scores, own) = match args.run.first() {
         Some(first) => of_run(&args, first)?,
@@ -130,6 +131,10 @@ fn of_files(args: &EvaluateArgs) -> Result<Scores> {
 
 /// The scores of a run, and the score that its config calls its own.
 fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
+    if args.chart.is_some() {
+        let message = "--chart has no effect here: it draws the loss of language models of plain text";
+        return Err(Error::message(message));
+    }
     if args.decoding.has_n_best() {
         let message = "--n-best has no effect here: the best hypothesis is scored; `translate` writes lists";
         return Err(Error::message(message));
@@ -269,7 +274,8 @@ fn table(scores: &Scores, asked: &[Metric], own: Metric) -> String {
     // PER is WER under another name: shown where it was chosen.
     let others = Metric::ALL
         .into_iter()
-        .filter(|metric| *metric != own && *metric != if own == Metric::Per { Metric::Wer } else { Metric::Per });
+        .filter(|metric| *metric != own && *metric != if own == Metric::Per { Metric::Wer } else { Metric::Per })
+        .filter(|metric| *metric != Metric::SpanF1 || scores.metrics.span_f1.is_some());
     let shown: Vec<Metric> =
         if asked.is_empty() { std::iter::once(own).chain(others).collect() } else { asked.to_vec() };
     let mut text = format!("{:<30}{:>8}\n", "sentences", scores.sentences);

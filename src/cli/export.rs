@@ -49,5 +49,6 @@ pub(super) fn run(command: ExportCommand) -> Result<()> {
     } else {
         format!("{:.1} MB", bytes as f64 / 1e6)
     };
-    print(&format!("{out}: {size}\n  translate   echo 'TEXT' | lookback translate --run {out}\n"))
+    let (what, command) = run.config()?.use_of(&out.to_string());
+    print(&format!("{out}: {size}\n  {what:<11} {command}\n"))
 }

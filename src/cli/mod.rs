@@ -14,6 +14,7 @@ mod generate;
 mod import;
 mod inspect;
 mod lines;
+mod predict;
 mod progress;
 mod train;
 mod translate;
@@ -22,7 +23,7 @@ mod unknown;
 use crate::backend::{Adapter, Backend};
 use crate::decoding::MAX_SOURCE_LEN;
 use crate::error::{Error, Result};
-use crate::models::{Ensemble, LengthLimit, Model};
+use crate::models::{EncoderOnlyConfig, Ensemble, LengthLimit, Model, ModelConfig};
 use crate::notice;
 use crate::training::{LoadedModel, Run};
 use crate::trust::{self, Check};
@@ -66,6 +67,8 @@ enum Command {
     Translate(translate::TranslateArgs),
     /// Go on with a text, by a language model.
     Generate(generate::GenerateArgs),
+    /// Answer for each token of a text, or once for all: tags and classes.
+    Predict(predict::PredictArgs),
     /// Score a model on held-out data, or hypotheses against references.
     Evaluate(evaluate::EvaluateArgs),
     /// Walk through the decoding of a sentence, with the model's own numbers.
@@ -123,6 +126,7 @@ impl Cli {
             Command::Train(args) => train::run(args),
             Command::Translate(args) => translate::run(args),
             Command::Generate(args) => generate::run(args),
+            Command::Predict(args) => predict::run(args),
             Command::Evaluate(args) => evaluate::run(args),
             Command::Explain(args) => explain::run(args),
             Command::Attend(args) => attend::run(args),
@@ -182,6 +186,22 @@ fn load_language_model(path: &Path, backend: Option<Backend>, checkpoint: Option
         return Err(Error::file(path, message));
     }
     run.load_model(&open(backend.unwrap_or(config.backend))?, checkpoint, notice::warn)
+}
+
+/// The encoder-only model of a run folder, as [`load`] takes others.
+fn load_encoder_only(
+    path: &Path,
+    backend: Option<Backend>,
+    checkpoint: Option<&str>,
+) -> Result<(LoadedModel, EncoderOnlyConfig)> {
+    let run = Run::open(path)?;
+    let config = run.config()?;
+    let ModelConfig::EncoderOnly(model) = config.model else {
+        let message =
+            "is no encoder-only model, whose answers are tags or a class: `translate` and `generate` are for others";
+        return Err(Error::file(path, message));
+    };
+    Ok((run.load_model(&open(backend.unwrap_or(config.backend))?, checkpoint, notice::warn)?, model))
 }
 
 /// The models of an ensemble apart from what else was loaded with the first.

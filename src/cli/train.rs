@@ -100,10 +100,14 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
         };
         print(&format!("  {}  ->  {translation}{verdict}\n", sentence.source))?;
     }
-    let run = run.display();
-    print(&format!(
-        "the run is in {run}\n  translate   echo 'TEXT' | lookback translate --run {run}\n  evaluate    lookback evaluate --run {run}\n"
-    ))
+    show_use(&run, &loaded.config)
+}
+
+/// Says how the model is used.
+fn show_use(run: &Path, config: &Config) -> Result<()> {
+    let run = run.display().to_string();
+    let (what, command) = config.use_of(&run);
+    print(&format!("the run is in {run}\n  {what:<11} {command}\n  evaluate    lookback evaluate --run {run}\n"))
 }
 
 /// Shows what a language model writes, and how it is used.
@@ -113,11 +117,8 @@ fn show_text(run: &Path, loaded: &LoadedModel) -> Result<()> {
     let words = Continuation::new(&loaded.model, &[EOS], context, Some(&sampling), seed).take(N_TOKENS_SHOWN);
     let text = text_of(&words.map(|next| next.id).collect::<Vec<_>>(), loaded.tokenizers.target());
     let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
-    let run = run.display();
-    print(&format!(
-        "a sample of its text:\n{indented}the run is in {run}\n  generate    lookback generate --run {run} 'BEGINNING' --sample\n  \
-         evaluate    lookback evaluate --run {run}\n"
-    ))
+    print(&format!("a sample of its text:\n{indented}"))?;
+    show_use(run, &loaded.config)
 }
 
 fn default_run(config: Option<&Path>) -> PathBuf {

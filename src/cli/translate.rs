@@ -10,7 +10,7 @@ use crate::data::read_lines;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, count_cut, decode, score_targets};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::models::{Ensemble, Model, Seq2Seq};
+use crate::models::{Ensemble, Model, ModelConfig, Seq2Seq};
 use crate::notice;
 use crate::training::LoadedModel;
 use clap::Args;
@@ -61,6 +61,10 @@ pub(super) struct TranslateArgs {
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
     args.check_inputs()?;
     let mut loaded = load_all(&args.run, args.backend, args.checkpoint.as_deref())?;
+    if let Some(i) = loaded.iter().position(|loaded| matches!(loaded.config.model, ModelConfig::EncoderOnly(_))) {
+        let message = "is an encoder-only model, whose answers are tags or a class: `predict` writes them";
+        return Err(Error::file(&args.run[i], message));
+    }
     let int8 = args.decoding.round(&mut loaded)?;
     let (loaded, model) = ensemble(loaded);
     if let Some(targets) = &args.targets {

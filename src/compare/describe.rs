@@ -45,6 +45,8 @@ pub(super) fn family(model: &ModelConfig) -> &'static str {
         ModelConfig::Transformer(_) => "transformer with recurrences",
         ModelConfig::DecoderOnly(config) if config.has_attention_alone() => "decoder-only",
         ModelConfig::DecoderOnly(_) => "decoder-only with recurrences",
+        ModelConfig::EncoderOnly(config) if config.has_attention_alone() => "encoder-only",
+        ModelConfig::EncoderOnly(_) => "encoder-only with recurrences",
     }
 }
 
@@ -69,6 +71,16 @@ pub(super) fn model_words(model: &ModelConfig) -> String {
             config.n_decoder_layers,
             config.d_model,
             mixers(config),
+            config.n_heads,
+            kind(&config.positions)
+        ),
+        ModelConfig::EncoderOnly(config) => format!(
+            "encoder-only{}, {} layers of {}{} ({}), {} heads, {} positions",
+            if config.is_causal { ", causal" } else { "" },
+            config.n_layers,
+            config.d_model,
+            if config.share_layers { ", shared" } else { "" },
+            config.mixer.names(),
             config.n_heads,
             kind(&config.positions)
         ),

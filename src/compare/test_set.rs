@@ -193,7 +193,7 @@ fn single_lengths(
 /// The longest source of a task, in its own unit; none for a task without lengths.
 fn longest_of(task: &TaskConfig) -> Option<usize> {
     match task {
-        TaskConfig::Copy(c) | TaskConfig::Reverse(c) | TaskConfig::Sort(c) => Some(c.max_len),
+        TaskConfig::Copy(c) | TaskConfig::Reverse(c) | TaskConfig::Sort(c) | TaskConfig::Rises(c) => Some(c.max_len),
         TaskConfig::Recall(c) => Some(c.max_len),
         TaskConfig::SelectiveCopy(c) => Some(c.max_len),
         TaskConfig::Parity(c) => Some(c.max_len),

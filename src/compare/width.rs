@@ -109,6 +109,11 @@ fn widened(model: &ModelConfig, steps: usize) -> ModelConfig {
             config.d_feed_forward = (config.d_feed_forward * width).div_ceil(config.d_model);
             config.d_model = width;
         }
+        ModelConfig::EncoderOnly(config) => {
+            let width = steps * 2 * config.n_heads;
+            config.d_feed_forward = (config.d_feed_forward * width).div_ceil(config.d_model);
+            config.d_model = width;
+        }
     }
     model
 }
@@ -121,6 +126,7 @@ fn adjusted(model: &ModelConfig) -> Vec<ModelConfig> {
             ModelConfig::Rnn(_) => return None,
             ModelConfig::Transformer(config) => &mut config.d_feed_forward,
             ModelConfig::DecoderOnly(config) => &mut config.d_feed_forward,
+            ModelConfig::EncoderOnly(config) => &mut config.d_feed_forward,
         };
         *d_feed_forward = ((*d_feed_forward as f64 * part).round() as usize).max(1);
         Some(model)

@@ -3,6 +3,7 @@
 //! Everything here knows the [`Seq2Seq`] trait and no model. Sentences are decoded in batches of similar length and come
 //! back in the order in which they were given; an empty source never enters a model and gives an empty target.
 
+mod answers;
 mod beam;
 mod config;
 mod continuation;
@@ -10,6 +11,7 @@ mod greedy;
 mod sampling;
 mod score;
 
+pub use answers::{Choice, answers};
 pub use config::{DecodingConfig, MAX_SOURCE_LEN, SamplingConfig};
 pub use continuation::{Continuation, NextToken};
 pub use score::{score_targets, score_text};

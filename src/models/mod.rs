@@ -5,6 +5,7 @@
 
 mod block;
 pub mod decoder_only;
+pub mod encoder_only;
 mod ensemble;
 mod int8;
 pub mod readout;
@@ -13,6 +14,7 @@ pub mod transformer;
 pub mod weights;
 
 pub use decoder_only::{DecoderOnlyConfig, DecoderOnlyModel};
+pub use encoder_only::{Answers, EncoderOnlyConfig, EncoderOnlyModel};
 pub use ensemble::Ensemble;
 pub use int8::Int8Model;
 pub use readout::Scores;
@@ -105,6 +107,8 @@ pub enum ModelConfig {
     Transformer(TransformerConfig),
     /// A stack of layers over source and target as one sequence.
     DecoderOnly(DecoderOnlyConfig),
+    /// A stack of layers over the source, with an answer for each token or one for all.
+    EncoderOnly(EncoderOnlyConfig),
 }
 
 /// The sizes of the two vocabularies, and whether they are one.
@@ -137,6 +141,8 @@ pub enum Model {
     Transformer(TransformerModel),
     /// A stack of layers over source and target as one sequence.
     DecoderOnly(DecoderOnlyModel),
+    /// A stack of layers over the source, with an answer for each token or one for all.
+    EncoderOnly(EncoderOnlyModel),
 }
 
 impl ModelConfig {
@@ -146,6 +152,7 @@ impl ModelConfig {
             Self::Rnn(config) => config.validate(),
             Self::Transformer(config) => config.validate(),
             Self::DecoderOnly(config) => config.validate(),
+            Self::EncoderOnly(config) => config.validate(),
         }
     }
 
@@ -155,6 +162,7 @@ impl ModelConfig {
             Self::Rnn(config) => config.d_hidden,
             Self::Transformer(config) => config.d_model,
             Self::DecoderOnly(config) => config.d_model,
+            Self::EncoderOnly(config) => config.d_model,
         }
     }
 
@@ -164,14 +172,23 @@ impl ModelConfig {
             Self::Rnn(config) => config.dropout_rate,
             Self::Transformer(config) => config.dropout_rate,
             Self::DecoderOnly(config) => config.dropout_rate,
+            Self::EncoderOnly(config) => config.dropout_rate,
         }
     }
 
     /// Whether there is a source to go on from; if not, this is a language model of plain text.
     pub fn reads_source(&self) -> bool {
         match self {
-            Self::Rnn(_) | Self::Transformer(_) => true,
+            Self::Rnn(_) | Self::Transformer(_) | Self::EncoderOnly(_) => true,
             Self::DecoderOnly(config) => config.reads_source,
+        }
+    }
+
+    /// How many words the answer to a source of so many tokens has, its end left out; nothing where that depends on the words.
+    pub fn answer_len(&self, source_len: usize) -> Option<usize> {
+        match self {
+            Self::EncoderOnly(config) => Some(config.answer_len(source_len)),
+            Self::Rnn(_) | Self::Transformer(_) | Self::DecoderOnly(_) => None,
         }
     }
 
@@ -181,6 +198,7 @@ impl ModelConfig {
             Self::Rnn(config) => &mut config.dropout_rate,
             Self::Transformer(config) => &mut config.dropout_rate,
             Self::DecoderOnly(config) => &mut config.dropout_rate,
+            Self::EncoderOnly(config) => &mut config.dropout_rate,
         }
     }
 
@@ -200,6 +218,7 @@ impl ModelConfig {
             Self::Rnn(config) => Model::Rnn(config.init(vocabularies, init)?),
             Self::Transformer(config) => Model::Transformer(config.init(vocabularies, init)?),
             Self::DecoderOnly(config) => Model::DecoderOnly(config.init(vocabularies, init)?),
+            Self::EncoderOnly(config) => Model::EncoderOnly(config.init(vocabularies, init)?),
         })
     }
 }
@@ -215,6 +234,8 @@ pub enum Memory {
     Transformer(transformer::TransformerMemory),
     /// Of a decoder-only model.
     DecoderOnly(decoder_only::DecoderOnlyMemory),
+    /// Of an encoder-only model.
+    EncoderOnly(encoder_only::EncoderOnlyMemory),
 }
 
 /// The state of [`Model`].
@@ -228,6 +249,8 @@ pub enum State {
     Transformer(transformer::TransformerState),
     /// Of a decoder-only model.
     DecoderOnly(decoder_only::DecoderOnlyState),
+    /// Of an encoder-only model.
+    EncoderOnly(encoder_only::EncoderOnlyState),
 }
 
 impl Rows for Memory {
@@ -236,6 +259,7 @@ impl Rows for Memory {
             Self::Rnn(memory) => Self::Rnn(memory.select(rows)),
             Self::Transformer(memory) => Self::Transformer(memory.select(rows)),
             Self::DecoderOnly(memory) => Self::DecoderOnly(memory.select(rows)),
+            Self::EncoderOnly(memory) => Self::EncoderOnly(memory.select(rows)),
         }
     }
 }
@@ -246,6 +270,7 @@ impl Rows for State {
             Self::Rnn(state) => Self::Rnn(state.select(rows)),
             Self::Transformer(state) => Self::Transformer(state.select(rows)),
             Self::DecoderOnly(state) => Self::DecoderOnly(state.select(rows)),
+            Self::EncoderOnly(state) => Self::EncoderOnly(state.select(rows)),
         }
     }
 }
@@ -259,6 +284,7 @@ impl Seq2Seq for Model {
             Self::Rnn(model) => Memory::Rnn(model.encode(source, pass)),
             Self::Transformer(model) => Memory::Transformer(model.encode(source, pass)),
             Self::DecoderOnly(model) => Memory::DecoderOnly(model.encode(source, pass)),
+            Self::EncoderOnly(model) => Memory::EncoderOnly(model.encode(source, pass)),
         }
     }
 
@@ -267,6 +293,7 @@ impl Seq2Seq for Model {
             (Self::Rnn(model), Memory::Rnn(memory)) => State::Rnn(model.start(memory, n_beams)),
             (Self::Transformer(model), Memory::Transformer(memory)) => State::Transformer(model.start(memory, n_beams)),
             (Self::DecoderOnly(model), Memory::DecoderOnly(memory)) => State::DecoderOnly(model.start(memory, n_beams)),
+            (Self::EncoderOnly(model), Memory::EncoderOnly(memory)) => State::EncoderOnly(model.start(memory, n_beams)),
             _ => unreachable!("a memory belongs to the model that made it"),
         }
     }
@@ -285,6 +312,10 @@ impl Seq2Seq for Model {
                 let (logits, state) = model.step(previous, state, memory, pass);
                 (logits, State::DecoderOnly(state))
             }
+            (Self::EncoderOnly(model), State::EncoderOnly(state), Memory::EncoderOnly(memory)) => {
+                let (logits, state) = model.step(previous, state, memory, pass);
+                (logits, State::EncoderOnly(state))
+            }
             _ => unreachable!("a state belongs to the model that made it"),
         }
     }
@@ -294,6 +325,7 @@ impl Seq2Seq for Model {
             Self::Rnn(model) => model.forward(source, target_input, pass),
             Self::Transformer(model) => model.forward(source, target_input, pass),
             Self::DecoderOnly(model) => model.forward(source, target_input, pass),
+            Self::EncoderOnly(model) => model.forward(source, target_input, pass),
         }
     }
 
@@ -302,6 +334,7 @@ impl Seq2Seq for Model {
             Self::Rnn(model) => model.limits(),
             Self::Transformer(model) => model.limits(),
             Self::DecoderOnly(model) => model.limits(),
+            Self::EncoderOnly(model) => model.limits(),
         }
     }
 
@@ -310,6 +343,7 @@ impl Seq2Seq for Model {
             Self::Rnn(model) => model.device(),
             Self::Transformer(model) => model.device(),
             Self::DecoderOnly(model) => model.device(),
+            Self::EncoderOnly(model) => model.device(),
         }
     }
 }
@@ -321,6 +355,7 @@ impl Model {
             Self::Rnn(model) => model.has_tied_output(),
             Self::Transformer(model) => model.has_tied_output(),
             Self::DecoderOnly(model) => model.has_tied_output(),
+            Self::EncoderOnly(_) => false,
         }
     }
 
@@ -330,6 +365,7 @@ impl Model {
             Self::Rnn(model) => model.scores(&batch.source, &batch.target_input, pass),
             Self::Transformer(model) => model.scores(&batch.source, &batch.target_input, pass),
             Self::DecoderOnly(model) => model.scores(&batch.source, &batch.target_input, pass),
+            Self::EncoderOnly(model) => model.scores(&batch.source, &batch.target_input, pass),
         }
     }
 

@@ -6,6 +6,7 @@
 pub mod alignment;
 pub mod attention;
 pub mod attribution;
+pub mod by_position;
 pub mod comparison;
 pub mod explanation;
 pub mod faithfulness;

@@ -28,11 +28,13 @@ pub enum Metric {
     Per,
     /// Character error rate: the edit distance over characters, in percent of the reference's characters.
     Cer,
+    /// F1 of named spans in tags of the form `B-X`, `I-X`, `O`, as seqeval's micro average, in percent.
+    SpanF1,
 }
 
 impl Metric {
     /// Every metric, in the order in which tables have them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Bleu,
         Self::Chrf,
         Self::SequenceAccuracy,
@@ -41,6 +43,7 @@ impl Metric {
         Self::Wer,
         Self::Per,
         Self::Cer,
+        Self::SpanF1,
     ];
 
     /// The name in configs, on the command line and in files.
@@ -54,6 +57,7 @@ impl Metric {
             Self::Wer => "wer",
             Self::Per => "per",
             Self::Cer => "cer",
+            Self::SpanF1 => "span-f1",
         }
     }
 
@@ -68,13 +72,14 @@ impl Metric {
             Self::Wer => "WER",
             Self::Per => "PER",
             Self::Cer => "CER",
+            Self::SpanF1 => "F1 of spans",
         }
     }
 
-    /// What a percentage is a percentage of; none for BLEU and chrF, which are no percentages of anything that is counted.
+    /// What a percentage is a percentage of; none for BLEU, chrF and F1, which are no percentages of anything that is counted.
     pub fn unit(self) -> Option<&'static str> {
         match self {
-            Self::Bleu | Self::Chrf => None,
+            Self::Bleu | Self::Chrf | Self::SpanF1 => None,
             Self::SequenceAccuracy | Self::SequenceError => Some("sequences"),
             Self::TokenAccuracy | Self::Wer => Some("tokens"),
             Self::Per => Some("phones"),
@@ -105,6 +110,7 @@ impl Metric {
             Self::TokenAccuracy => 100.0 * metrics.token_accuracy,
             Self::Wer | Self::Per => 100.0 * metrics.wer,
             Self::Cer => 100.0 * metrics.cer,
+            Self::SpanF1 => 100.0 * metrics.span_f1.unwrap_or(0.0),
         }
     }
 
@@ -119,6 +125,7 @@ impl Metric {
             Self::TokenAccuracy => 100.0 * total.tokens.value_or(1.0),
             Self::Wer | Self::Per => 100.0 * error_rate(total.word_errors),
             Self::Cer => 100.0 * error_rate(total.character_errors),
+            Self::SpanF1 => 100.0 * total.spans.value_or(0.0),
         }
     }
 }

@@ -16,6 +16,7 @@ mod metric;
 mod ngrams;
 mod ratio;
 mod significance;
+mod spans;
 mod text;
 mod tokenize;
 
@@ -36,6 +37,7 @@ pub use inference::{
 pub use metric::Metric;
 pub use ratio::{Ratio, Summable};
 pub use significance::{Bootstrap, Comparison, Estimate};
+pub use spans::span_matches;
 pub use text::{PositionScores, TextScores, TextStatistics};
 pub use tokenize::BleuTokenizer;
 
@@ -100,6 +102,9 @@ pub struct Metrics {
     pub wer: f64,
     /// The character error rate, as a fraction of the characters of the references.
     pub cer: f64,
+    /// The F1 of named spans in tags; where there are none, absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span_f1: Option<f64>,
 }
 
 /// What [`Scores`] are computed from: the statistics of one sentence, or of many after adding them up.
@@ -117,6 +122,8 @@ pub struct SentenceStatistics {
     pub word_errors: Ratio,
     /// For the character error rate.
     pub character_errors: Ratio,
+    /// For the F1 of spans.
+    pub spans: Ratio,
 }
 
 impl AddAssign<&SentenceStatistics> for SentenceStatistics {
@@ -127,6 +134,7 @@ impl AddAssign<&SentenceStatistics> for SentenceStatistics {
         self.sequences += &other.sequences;
         self.word_errors += &other.word_errors;
         self.character_errors += &other.character_errors;
+        self.spans += &other.spans;
     }
 }
 
@@ -234,6 +242,7 @@ impl Scorer {
                 sequences: most(sequence_matches).unwrap_or_default(),
                 word_errors: fewest(word_errors).unwrap_or_default(),
                 character_errors: fewest(character_errors).unwrap_or_default(),
+                spans: most(span_matches).unwrap_or_default(),
             }
         };
         Ok(hypotheses.par_iter().zip(references).map(sentence).collect())
@@ -251,6 +260,7 @@ impl Scorer {
             sequence_error: 1.0 - total.sequences.value_or(1.0),
             wer: error_rate(total.word_errors),
             cer: error_rate(total.character_errors),
+            span_f1: (total.spans.denominator > 0.0).then(|| total.spans.value_or(0.0)),
         }
     }
 }

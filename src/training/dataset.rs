@@ -6,6 +6,7 @@ use crate::data::corpus::Dropped;
 use crate::data::{Pair, Sentence, Split, SplitFiles, Tokenizers, add_references, read_pairs, sha256_of_file};
 use crate::error::{Error, Result};
 use crate::memory;
+use crate::models::ModelConfig;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -131,6 +132,24 @@ pub fn sentences_from(config: &DataConfig, split: Split, pairs: &[Pair]) -> Resu
         add_references(&mut sentences, &config.resolve(files))?;
     }
     Ok(if config.several_references { Sentence::merge_by_source(sentences) } else { sentences })
+}
+
+/// Refuses answers that are not as long as an encoder-only model writes them: a tag for each token, or one class.
+///
+/// # Errors
+/// Names the split and shows the first such pair.
+pub fn check_answers(model: &ModelConfig, split: Split, pairs: &[Pair], examples: &[Example]) -> Result<()> {
+    let is_wrong =
+        |example: &Example| model.answer_len(example.source.len()).is_some_and(|n| n != example.target.len());
+    let Some(i) = examples.iter().position(is_wrong) else { return Ok(()) };
+    let (n_source, n_target) = (examples[i].source.len(), examples[i].target.len());
+    let expected = model.answer_len(n_source).unwrap_or_default();
+    let message = format!(
+        "has a pair with {n_source} source tokens and {n_target} target tokens, where this model answers with {expected}: \"{}\" \
+         and \"{}\"; look at model.output and at the tokenizers",
+        pairs[i].source, pairs[i].target
+    );
+    Err(Error::config(format!("data.{split}"), message))
 }
 
 /// The lines of a split of plain text.

@@ -11,8 +11,8 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
-use crate::models::Int8Model;
 use crate::models::weights::{self, Weights};
+use crate::models::{Int8Model, ModelConfig};
 use burn::module::Module;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -103,7 +103,11 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
     let environment = run.environment().ok();
     let mut card = format!("# {}\n\n", run.path().file_name().unwrap_or_default().to_string_lossy());
     let is_text = config.data.text.is_some();
-    let what = if is_text { "A language model" } else { "A model that writes a target for a source" };
+    let what = match &config.model {
+        ModelConfig::EncoderOnly(_) => "A model that answers for a text or for each of its tokens",
+        _ if is_text => "A language model",
+        _ => "A model that writes a target for a source",
+    };
     card += &format!("{what}, trained and exported by Lookback.\n\n| | |\n| --- | --- |\n");
     let mut row = |name: &str, value: String| card += &format!("| {name} | {value} |\n");
     row("parameters", n_parameters.to_string());
@@ -133,11 +137,7 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
         }
     }
     card += "\n## Use\n\nIn this folder:\n\n```sh\n";
-    card += if is_text {
-        "lookback generate --run . 'BEGINNING' --sample\n"
-    } else {
-        "echo 'TEXT' | lookback translate --run .\n"
-    };
+    card += &format!("{}\n", config.use_of(".").1);
     if config.data.task.is_none() {
         card += "lookback evaluate --run . --set data.dir=FOLDER    # the folder of the test files\n";
     }

@@ -10,7 +10,7 @@ use flate2::read::GzDecoder;
 use lookback::scoring::{
     Bleu, BleuScore, BleuTokenizer, Bootstrap, Chrf, ChrfStatistics, ChrfVariant, LengthBuckets, LengthUnit, Metric,
     Ratio, Scorer, SentenceStatistics, Smoothing, Summable, character_errors, edit_distance, error_rate,
-    phoneme_errors, sentence_errors, sequence_matches, token_matches, word_errors,
+    phoneme_errors, sentence_errors, sequence_matches, span_matches, token_matches, word_errors,
 };
 use serde::Deserialize;
 
@@ -457,4 +457,29 @@ fn sources_without_spaces_are_grouped_by_letters() {
     let found: Vec<(usize, Vec<usize>)> =
         buckets.group(&["ab", "abcdefghijklm", "a b c d e f"]).into_iter().map(|b| (b.from, b.indices)).collect();
     assert_eq!(found, [(1, vec![0]), (11, vec![1, 2])]);
+}
+
+/// Tags and their F1 by seqeval; `tests/golden/spans.py` wrote them.
+#[derive(Deserialize)]
+struct Tags {
+    hypotheses: Vec<String>,
+    references: Vec<String>,
+    f1: f64,
+}
+
+#[test]
+fn the_f1_of_spans_is_that_of_seqeval() {
+    let file = File::open(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/spans.json")).unwrap();
+    let cases: Vec<Tags> = serde_json::from_reader(file).unwrap();
+    assert!(cases.len() > 10);
+    for Tags { hypotheses, references, f1 } in cases {
+        let pairs = hypotheses.iter().zip(&references);
+        let ratios: Vec<Ratio> = pairs.map(|(hypothesis, reference)| span_matches(hypothesis, reference)).collect();
+        let total = Ratio::total(&ratios).value_or(0.0);
+        assert!((total - f1).abs() < TOLERANCE, "{hypotheses:?} and {references:?}: {total} is not {f1}");
+        let scores = Scorer::default().score(&hypotheses, &references, None).unwrap();
+        assert_eq!(Metric::SpanF1.of(&scores.metrics), 100.0 * total);
+    }
+    assert_eq!(span_matches("B-A O", "the cat").denominator, 0.0, "words are no tags");
+    assert_eq!(span_matches("O O", "O O").denominator, 0.0);
 }

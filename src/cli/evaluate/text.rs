@@ -5,20 +5,22 @@ use crate::cli::{load_language_model, progress};
 use crate::data::TokenStream;
 use crate::decoding::score_text;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::models::Seq2Seq;
 use crate::notice;
+use crate::report::by_position;
+use crate::report::png::png;
 use crate::scoring::TextScores;
 use crate::training::{Run, dataset};
 use std::path::Path;
 
+/// Pixels of a PNG for each of the picture.
+const PNG_SCALE: f32 = 2.0;
+
 /// Options that are about translations.
 fn check_options(args: &EvaluateArgs) -> Result<()> {
-    let given = [
-        (args.run.len() > 1, "a second --run"),
-        (args.output.is_some(), "--output"),
-        (!args.metrics.is_empty(), "--metric"),
-        (args.lowercase, "--lowercase"),
-    ];
+    let given =
+        [(args.output.is_some(), "--output"), (!args.metrics.is_empty(), "--metric"), (args.lowercase, "--lowercase")];
     let first = given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name);
     match first.or(args.decoding.first_given()) {
         Some(option) => {
@@ -31,15 +33,51 @@ fn check_options(args: &EvaluateArgs) -> Result<()> {
     }
 }
 
-/// How well the model of a run foretells a split of its text.
-pub(super) fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
+/// What comes of the language models of all runs: a table, or one JSON object a line; and a chart, if it is asked for.
+pub(super) fn evaluate(args: &EvaluateArgs) -> Result<String> {
     check_options(args)?;
     check_overrides(&args.set)?;
+    let measured = args.run.iter().map(|run| Ok((run.display().to_string(), of_run(args, run)?)));
+    let measured = measured.collect::<Result<Vec<(String, TextScores)>>>()?;
+    if let Some(path) = &args.chart {
+        draw(path, &measured)?;
+    }
+    let is_one = measured.len() == 1;
+    Ok(measured
+        .iter()
+        .map(|(run, scores)| match (args.json, is_one) {
+            (true, true) => json(scores).to_string() + "\n",
+            (true, false) => {
+                let mut line = json(scores);
+                line["run"] = run.as_str().into();
+                line.to_string() + "\n"
+            }
+            (false, true) => table(scores),
+            (false, false) => format!("{run}\n{}\n", table(scores)),
+        })
+        .collect())
+}
+
+fn json(scores: &TextScores) -> serde_json::Value {
+    serde_json::to_value(scores).expect("scores are plain data")
+}
+
+fn draw(path: &Path, measured: &[(String, TextScores)]) -> Result<()> {
+    let picture = by_position::chart(measured).svg();
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => files::replace(path, picture.as_bytes()),
+        Some("png") => files::replace(path, &png(&picture, PNG_SCALE)?),
+        _ => Err(Error::file(path, "ends neither in .svg nor in .png, the two kinds of picture that there are")),
+    }
+}
+
+/// How well the model of a run foretells a split of its text.
+fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
     let split = split_of(args)?;
     let config = Run::open(run)?.config_with(&args.set)?;
-    let lines = dataset::lines_of(&config.data, split)
-        .map_err(|error| moved(error, &format!("data.text.{split}=[\"FILE\"]")))?;
     let loaded = load_language_model(run, Some(args.backend.unwrap_or(config.backend)), args.checkpoint.as_deref())?;
+    let keys = format!("data.text.{split}=[\"FILE\"]");
+    let lines = dataset::lines_of(&config.data, split).map_err(|error| moved(error, &keys))?;
     let text = TokenStream::new(&lines, loaded.tokenizers.target());
     let context = config.data.text.as_ref().map_or(text.n_tokens(), |text| text.context);
     if let Some(limit) = loaded.model.limits().target.filter(|limit| limit.len < context) {
@@ -61,7 +99,7 @@ pub(super) fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
 }
 
 /// The scores as a table.
-pub(super) fn table(scores: &TextScores) -> String {
+fn table(scores: &TextScores) -> String {
     let mut text = String::new();
     let mut row = |name: &str, value: String| text += &format!("{name:<30}{value:>10}\n");
     row("tokens", scores.tokens.to_string());

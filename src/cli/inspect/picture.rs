@@ -5,9 +5,11 @@ use crate::report::attention::select::{Choice, Selection};
 use crate::report::attention::{AttentionMap, Part, SentenceMaps};
 use crate::report::heat_map::{HeatMap, grid, heat_map};
 
-/// The picture as SVG; of the cross-attention unless another part is chosen.
+/// The picture as SVG; unless a part is chosen, of the cross-attention, or of what there is where there is none.
 pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String> {
-    let part = selection.part.unwrap_or(Part::Cross);
+    let parts = [Part::Cross, Part::Encoder, Part::Decoder].into_iter();
+    let there = parts.into_iter().find(|part| sentence.maps.iter().any(|map| map.part == *part));
+    let part = selection.part.or(there).unwrap_or(Part::Cross);
     let selection = Selection { part: Some(part), ..selection };
     let maps = selection.apply(sentence)?;
     let what = match part {

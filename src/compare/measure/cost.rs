@@ -189,6 +189,10 @@ fn unify_dropout(model: &mut ModelConfig) {
             config.embedding_dropout_rate = Some(unified(config.embedding_dropout_rate()));
             [&mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
         }
+        ModelConfig::EncoderOnly(config) => {
+            config.embedding_dropout_rate = Some(unified(config.embedding_dropout_rate()));
+            [&mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
+        }
     };
     others.into_iter().for_each(|rate| *rate = unified(*rate));
 }

@@ -14,6 +14,7 @@ mod numbers;
 mod parity;
 mod recall;
 mod reverse;
+mod rises;
 mod selective_copy;
 mod sort;
 mod symbols;
@@ -63,6 +64,8 @@ pub enum TaskConfig {
     Arithmetic(ArithmeticConfig),
     /// How many brackets are open after each: `( ( ) (` gives `1 2 1 2`.
     Depth(DepthConfig),
+    /// For each symbol whether the next one is greater: `c a b` gives `> < >`.
+    Rises(SymbolsConfig),
     /// Dates as people write them into ISO 8601: `March 5th, 2024` gives `2024-03-05`.
     Dates(DatesConfig),
     /// English number words into French ones: `twenty-one` gives `vingt-et-un`.
@@ -71,7 +74,7 @@ pub enum TaskConfig {
 
 impl TaskConfig {
     /// Every task's name and one line about it, in the order in which they are listed.
-    pub const TASKS: [(&'static str, &'static str); 10] = [
+    pub const TASKS: [(&'static str, &'static str); 11] = [
         ("copy", "write the source again: `c a b` gives `c a b`"),
         ("reverse", "write the source backwards: `c a b` gives `b a c`"),
         ("sort", "write the symbols in ascending order: `c a b` gives `a b c`"),
@@ -80,6 +83,7 @@ impl TaskConfig {
         ("parity", "whether the number of ones is odd: `1 0 1 1` gives `odd`"),
         ("arithmetic", "a sum modulo a small number: `3 + 4 * 2` gives `1`"),
         ("depth", "how many brackets are open after each: `( ( ) (` gives `1 2 1 2`"),
+        ("rises", "for each symbol whether the next one is greater: `c a b` gives `> < >`"),
         ("dates", "dates as people write them into ISO 8601: `March 5th, 2024` gives `2024-03-05`"),
         ("numbers", "English number words into French ones: `twenty-one` gives `vingt-et-un`"),
     ];
@@ -99,6 +103,7 @@ impl TaskConfig {
             "parity" => Self::Parity(ParityConfig::default()),
             "arithmetic" => Self::Arithmetic(ArithmeticConfig::default()),
             "depth" => Self::Depth(DepthConfig::default()),
+            "rises" => Self::Rises(SymbolsConfig::default()),
             "dates" => Self::Dates(DatesConfig::default()),
             "numbers" => Self::Numbers(NumbersConfig::default()),
             _ => {
@@ -119,6 +124,7 @@ impl TaskConfig {
             Self::Parity(_) => "parity",
             Self::Arithmetic(_) => "arithmetic",
             Self::Depth(_) => "depth",
+            Self::Rises(_) => "rises",
             Self::Dates(_) => "dates",
             Self::Numbers(_) => "numbers",
         }
@@ -131,7 +137,7 @@ impl TaskConfig {
     /// When the task has no lengths (dates) and one is given. The values themselves are checked by [`Self::validate`].
     pub fn set_lengths(&mut self, min_len: Option<usize>, max_len: Option<usize>) -> Result<()> {
         let (min, max) = match self {
-            Self::Copy(c) | Self::Reverse(c) | Self::Sort(c) => (&mut c.min_len, &mut c.max_len),
+            Self::Copy(c) | Self::Reverse(c) | Self::Sort(c) | Self::Rises(c) => (&mut c.min_len, &mut c.max_len),
             Self::Recall(c) => (&mut c.min_len, &mut c.max_len),
             Self::SelectiveCopy(c) => (&mut c.min_len, &mut c.max_len),
             Self::Parity(c) => (&mut c.min_len, &mut c.max_len),
@@ -157,7 +163,7 @@ impl TaskConfig {
     /// Names the first field that breaks a rule (`data.task.max_len`), its value and the rule.
     pub fn validate(&self) -> Result<()> {
         match self {
-            Self::Copy(c) | Self::Reverse(c) | Self::Sort(c) => c.validate(),
+            Self::Copy(c) | Self::Reverse(c) | Self::Sort(c) | Self::Rises(c) => c.validate(),
             Self::Recall(c) => c.validate(),
             Self::SelectiveCopy(c) => c.validate(),
             Self::Parity(c) => c.validate(),
@@ -202,6 +208,7 @@ impl TaskConfig {
             Self::Parity(c) => parity::draw(c, rng),
             Self::Arithmetic(c) => arithmetic::draw(c, rng),
             Self::Depth(c) => depth::draw(c, rng),
+            Self::Rises(c) => rises::draw(c, rng),
             Self::Dates(c) => dates::draw(c, rng),
             Self::Numbers(c) => numbers::draw(c, rng),
         }

@@ -17,6 +17,7 @@ pub mod tables;
 pub mod words;
 
 pub use data::{Comparison, Contestant, Difference, FORMAT, Fact, Group, GroupKind, Resampling, Task, Trial};
+pub use scale::Division;
 pub use score::{key_of, metric_of};
 
 pub use measured::{

@@ -6,6 +6,7 @@
 
 mod by_hand;
 mod decoder_only;
+mod encoder_only;
 mod mixers;
 mod recurrent;
 mod transformer;
@@ -106,6 +107,7 @@ impl Mechanism {
             ModelConfig::Rnn(config) => recurrent::mechanism(config),
             ModelConfig::Transformer(config) => transformer::mechanism(config),
             ModelConfig::DecoderOnly(config) => decoder_only::mechanism(config),
+            ModelConfig::EncoderOnly(config) => encoder_only::mechanism(config),
         }
     }
 

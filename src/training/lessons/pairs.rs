@@ -3,7 +3,7 @@
 use super::{Lessons, Measured, Prepared};
 use crate::config::Config;
 use crate::data::batch::{Batch, Example, plan_epoch};
-use crate::data::{Sentence, Tokenizers, UNK};
+use crate::data::{Sentence, Split, Tokenizers, UNK};
 use crate::error::{Error, Result};
 use crate::models::{LengthLimits, Model};
 use crate::training::dataset::{self, Corpus, encode};
@@ -35,13 +35,16 @@ impl PairLessons {
         let dropped = if dropped > 0 { format!(", {dropped} left out by the filter") } else { String::new() };
         let said = format!("{} training pairs{dropped}, {} validation pairs", corpus.train.len(), corpus.valid.len());
         let own = Arc::new(tokenizers(&corpus)?);
-        let train = encode(&corpus.train, &own);
+        let (train, valid) = (encode(&corpus.train, &own), encode(&corpus.valid, &own));
+        for (split, pairs, examples) in [(Split::Train, &corpus.train, &train), (Split::Valid, &corpus.valid, &valid)] {
+            dataset::check_answers(&config.model, split, pairs, examples)?;
+        }
         config.decoding.fit_cap(train.iter().map(|example| (example.source.len(), example.target.len())));
         let lessons = Self {
             config: config.clone(),
             lengths: train.iter().map(|example| (example.source.len(), example.target.len())).collect(),
             train,
-            valid: encode(&corpus.valid, &own),
+            valid,
             sample: corpus.valid_sentences.iter().take(config.training.sample_size).cloned().collect(),
             tokenizers: own.clone(),
         };

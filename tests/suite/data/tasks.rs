@@ -532,11 +532,24 @@ fn tasks_are_told_apart_by_kind_and_misspelt_keys_are_refused() {
 }
 
 #[test]
+fn rises_asks_for_what_comes_next() {
+    let task = TaskConfig::Rises(symbols(5, 1, 9));
+    for Pair { source, target } in task.generate(Split::Train, 200, 3).unwrap() {
+        let (source, target): (Vec<&str>, Vec<&str>) = (source.split(' ').collect(), target.split(' ').collect());
+        assert_eq!(source.len(), target.len());
+        for (i, tag) in target.iter().enumerate() {
+            let rises = source.get(i + 1).is_some_and(|next| *next > source[i]);
+            assert_eq!(*tag, if rises { "<" } else { ">" }, "{source:?}, symbol {i}");
+        }
+    }
+}
+
+#[test]
 fn an_unknown_task_lists_those_there_are() {
     let message = TaskConfig::from_name("cpoy").unwrap_err().to_string();
     assert_eq!(
         message,
-        "unknown task `cpoy`; there are: copy, reverse, sort, recall, selective-copy, parity, arithmetic, depth, dates, numbers"
+        "unknown task `cpoy`; there are: copy, reverse, sort, recall, selective-copy, parity, arithmetic, depth, rises, dates, numbers"
     );
 }
 

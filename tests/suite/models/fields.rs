@@ -49,6 +49,11 @@ fn models() -> Vec<Value> {
             "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1, "positions": positions, "mixer": mixer,
         })
     };
+    let encoder_only = |positions: Value, mixer: Value| {
+        let mut model = decoder_only(positions, mixer);
+        model["kind"] = "encoder-only".into();
+        model
+    };
     let mut own = transformer(json!({ "kind": "alibi" }));
     own["decoder_positions"] = json!({ "kind": "none" });
     vec![
@@ -63,6 +68,8 @@ fn models() -> Vec<Value> {
         decoder_only(json!({ "kind": "learned", "max_len": 16 }), json!({ "kind": "attention" })),
         decoder_only(json!({ "kind": "t5", "n_buckets": 8, "max_distance": 5 }), json!({ "kind": "attention" })),
         decoder_only(json!({ "kind": "none" }), json!([{ "kind": "attention" }, { "kind": "ssru", "expansion": 2 }])),
+        encoder_only(json!({ "kind": "learned", "max_len": 16 }), json!({ "kind": "attention" })),
+        encoder_only(json!({ "kind": "none" }), json!([{ "kind": "attention" }, { "kind": "ssru", "expansion": 2 }])),
         recurrent(json!({ "kind": "bahdanau", "score": { "kind": "additive", "d_attention": 10 } })),
         recurrent(json!({ "kind": "bahdanau", "score": { "kind": "concat", "d_attention": 10 } })),
         recurrent(json!({ "kind": "luong", "window": { "kind": "local-p", "half_width": 1 } })),
@@ -117,6 +124,26 @@ fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
             ("share_layers", "true"),
             ("mixer", r#"{ "kind": "gru" }"#),
             ("mixer", r#"{ "kind": "attention" }"#),
+        ],
+        "encoder-only" => vec![
+            ("output", "\"class\""),
+            ("is_causal", "true"),
+            ("d_model", "24"),
+            ("d_feed_forward", "25"),
+            ("n_heads", "4"),
+            ("n_key_value_heads", "1"),
+            ("n_layers", "3"),
+            ("share_layers", "true"),
+            ("mixer", r#"{ "kind": "gru" }"#),
+            ("dropout_rate", "0.3"),
+            ("embedding_dropout_rate", "0.3"),
+            ("attention_dropout_rate", "0.3"),
+            ("activation_dropout_rate", "0.3"),
+            ("norm_position", "\"post\""),
+            ("norm", "\"rms\""),
+            ("activation", "\"gelu\""),
+            ("positions", r#"{ "kind": "sinusoidal" }"#),
+            ("positions", r#"{ "kind": "alibi" }"#),
         ],
         "decoder-only" => vec![
             ("d_model", "24"),

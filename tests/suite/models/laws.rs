@@ -14,7 +14,7 @@ use lookback::layers::mixer::MixerKind;
 use lookback::layers::position::PositionConfig;
 use lookback::layers::{Pass, Trace};
 use lookback::models::weights::{apply, collect, to_vec};
-use lookback::models::{Memory, Model, ModelConfig, RnnConfig, Seq2Seq, State};
+use lookback::models::{Answers, Memory, Model, ModelConfig, RnnConfig, Seq2Seq, State};
 use std::path::Path;
 
 /// A golden model on a device.
@@ -162,7 +162,8 @@ fn the_words_in_the_padding_do_not_matter() {
 
 #[test]
 fn the_future_does_not_matter() {
-    for subject in subjects() {
+    // Answers of encoders do not see each other at all.
+    for subject in subjects().filter(|subject| subject.case.config.answer_len(1).is_none()) {
         let [batch, target_len, vocab_size] = subject.case.logits_shape;
         let source = subject.padded(&subject.case.source, 0);
         let whole = to_vec(subject.whole());
@@ -184,6 +185,42 @@ fn the_future_does_not_matter() {
             assert!(future > 0.01, "{}: words from {t} on change nothing: {future}", subject.what);
         }
     }
+}
+
+#[test]
+fn a_causal_encoder_sees_no_token_to_the_right_and_another_sees_all() {
+    let mut n_checked = [0, 0];
+    for subject in subjects() {
+        let ModelConfig::EncoderOnly(config) = &subject.case.config else { continue };
+        if config.output == Answers::Class {
+            continue;
+        }
+        n_checked[usize::from(config.is_causal)] += 1;
+        let sentence = vec![5, 9, 4, 7, EOS];
+        let logits = |sentence: &Vec<u32>| {
+            let given = subject.padded(&[vec![BOS; 5]], 0);
+            to_vec(subject.forward(&subject.padded(std::slice::from_ref(sentence), 0), &given))
+        };
+        let whole = logits(&sentence);
+        for changed in 0..4 {
+            let mut other = sentence.clone();
+            other[changed] = 11;
+            let gaps: Vec<f32> = whole.iter().zip(logits(&other)).map(|(a, b)| (a - b).abs()).collect();
+            let (before, after) = gaps.split_at(changed * subject.vocab_size());
+            let largest = |gaps: &[f32]| gaps.iter().fold(0f32, |max, gap| gap.max(max));
+            assert!(largest(after) > 0.01, "{}: token {changed} changes nothing", subject.what);
+            // A recurrence may read forwards alone, and a convolution looks back.
+            let looks_ahead = !config.is_causal && config.mixer.all().iter().all(|mixer| mixer.bidirectional.is_none());
+            match looks_ahead {
+                false => assert_eq!(largest(before), 0.0, "{}: token {changed} is seen before it comes", subject.what),
+                true if changed > 0 => {
+                    assert!(largest(before) > 1e-3, "{}: token {changed} is not looked ahead at", subject.what)
+                }
+                true => {}
+            }
+        }
+    }
+    assert!(n_checked[0] >= 5 && n_checked[1] >= 2, "{n_checked:?}");
 }
 
 #[test]
@@ -230,11 +267,14 @@ fn the_weights_of_a_source_that_is_read_backwards_stand_in_the_order_of_its_word
 /// softmax does not see: its gradient is zero but for rounding. Rotary positions turn it with its key, so that it counts.
 fn key_biases(config: &ModelConfig, path: &str) -> std::ops::Range<usize> {
     let ModelConfig::Transformer(config) = config else {
-        let ModelConfig::DecoderOnly(config) = config else { return 0..0 };
-        let is_turned = matches!(config.positions, PositionConfig::Rotary { .. });
-        let d_key = config.d_model / config.n_heads * config.n_key_value_heads();
+        let (positions, d_model, d_key) = match config {
+            ModelConfig::DecoderOnly(c) => (&c.positions, c.d_model, c.d_model / c.n_heads * c.n_key_value_heads()),
+            ModelConfig::EncoderOnly(c) => (&c.positions, c.d_model, c.d_model / c.n_heads * c.n_key_value_heads()),
+            _ => return 0..0,
+        };
+        let is_turned = matches!(positions, PositionConfig::Rotary { .. });
         let has_keys = path.ends_with("attention.query_key_value.bias") && !is_turned;
-        return if has_keys { config.d_model..config.d_model + d_key } else { 0..0 };
+        return if has_keys { d_model..d_model + d_key } else { 0..0 };
     };
     let d_key = config.d_model / config.n_heads * config.n_key_value_heads();
     let scheme = if path.starts_with("encoder") { &config.positions } else { config.decoder_positions() };

@@ -158,7 +158,7 @@ pub fn softmax(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 fn weights_of(row: &AttentionRow, config: &ModelConfig) -> Vec<f64> {
     let window = match config {
         ModelConfig::Rnn(config) => config.attention.alignment().map(|(_, window)| window),
-        ModelConfig::Transformer(_) | ModelConfig::DecoderOnly(_) => None,
+        ModelConfig::Transformer(_) | ModelConfig::DecoderOnly(_) | ModelConfig::EncoderOnly(_) => None,
     };
     let distance = |i: usize| row.center.map_or(0.0, |center| (i + 1) as f64 - f64::from(center));
     let half_width = window.and_then(WindowConfig::half_width).map_or(f64::INFINITY, |half_width| half_width as f64);
@@ -195,7 +195,7 @@ fn scores_make_weights_and_weights_make_contexts() {
         let expected = match &config {
             ModelConfig::Rnn(config) => usize::from(config.attention.alignment().is_some()),
             ModelConfig::Transformer(config) => 2 * config.n_heads * config.n_decoder_layers,
-            ModelConfig::DecoderOnly(_) => unreachable!("it has a test of its own"),
+            ModelConfig::DecoderOnly(_) | ModelConfig::EncoderOnly(_) => unreachable!("they have tests of their own"),
         };
         assert_eq!(n_rows, 4 * expected, "{name}: rows");
         assert_eq!(explanation.encoder.context.is_some(), expected == 0, "{name}: a fixed context");

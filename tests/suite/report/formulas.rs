@@ -155,6 +155,7 @@ fn check(name: &str, config: &ModelConfig, change: impl Fn(String) -> String) {
         ModelConfig::Transformer(config) => config.n_decoder_layers,
         ModelConfig::Rnn(_) => 1,
         ModelConfig::DecoderOnly(config) => config.n_layers,
+        ModelConfig::EncoderOnly(config) => config.n_layers,
     };
     match &explanation.encoder.context {
         Some(context) => drop(board.known.insert("c".into(), Value::Vector(floats(context)))),

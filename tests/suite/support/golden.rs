@@ -70,8 +70,14 @@ pub struct GoldenTensor {
 }
 
 /// The files of one layout.
-const FILES: [&str; 5] =
-    ["models.json.gz", "positions.json.gz", "recurrent.json.gz", "mixers.json.gz", "decoder_only.json.gz"];
+const FILES: [&str; 6] = [
+    "models.json.gz",
+    "positions.json.gz",
+    "recurrent.json.gz",
+    "mixers.json.gz",
+    "decoder_only.json.gz",
+    "encoder_only.json.gz",
+];
 
 static GOLDEN: LazyLock<Golden> = LazyLock::new(|| {
     let mut all = Golden { models: Vec::new(), layers: Vec::new() };

@@ -8,6 +8,7 @@ mod resume;
 mod run;
 mod sampling;
 mod stopping;
+mod tags;
 mod text;
 
 use lookback::config::Config;

@@ -24,7 +24,7 @@ fn the_gradients_of_uneven_parts_add_up_to_that_of_the_whole_batch() {
             ModelConfig::Transformer(config) => {
                 (config.dropout_rate, config.attention_dropout_rate, config.activation_dropout_rate) = (0.0, 0.0, 0.0);
             }
-            ModelConfig::DecoderOnly(_) => unreachable!("neither of the two"),
+            ModelConfig::DecoderOnly(_) | ModelConfig::EncoderOnly(_) => unreachable!("neither of the two"),
         }
         let model = config.init(vocabularies, 3, &adapter.device).unwrap().train();
         let examples: Vec<Example> = [(1, 4), (3, 1), (2, 2), (5, 3), (4, 6)]

@@ -223,6 +223,13 @@ fn evaluate_measures_the_text_that_was_held_out() {
     let table = succeed(dir, &["evaluate", "--run", "run", "--split", "valid"]);
     assert_says(&table, &["bits per character", "tokens in sight", "9-12"]);
     let card = TempDir::new().unwrap();
+    let chart = card.path().join("loss.svg");
+    let both = ["evaluate", "--run", "run", "--run", "run", "--json", "--chart", chart.to_str().unwrap()];
+    let lines = succeed(dir, &both);
+    assert_eq!(lines.lines().count(), 2);
+    assert_says(&lines, &["\"run\":\"run\""]);
+    assert_says(&read(&chart), &["tokens in sight", "9 to 12 tokens in sight"]);
+    assert_says(&fail(dir, &["evaluate", "--run", "run", "--chart", "loss.pdf"]), &["loss.pdf", ".svg"]);
     let out = card.path().join("out");
     succeed(dir, &["export", "run", "--run", "run", "--out", out.to_str().unwrap()]);
     assert_says(&read(out.join("README.md")), &["A language model", "lookback generate --run .", "bits per character"]);

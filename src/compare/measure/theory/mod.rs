@@ -5,6 +5,7 @@
 //! for the weight for each product of the forward pass.
 
 mod decoder_only;
+mod encoder_only;
 mod mixer;
 mod transformer;
 
@@ -27,6 +28,7 @@ pub fn forward_flops(model: &ModelConfig, vocabularies: Vocabularies, n: usize) 
         ModelConfig::Rnn(config) => rnn_flops(config, vocabularies, n as f64),
         ModelConfig::Transformer(config) => transformer::flops(config, vocabularies, n as f64),
         ModelConfig::DecoderOnly(config) => decoder_only::flops(config, vocabularies, n as f64),
+        ModelConfig::EncoderOnly(config) => encoder_only::flops(config, vocabularies, n as f64),
     }
 }
 
@@ -100,6 +102,7 @@ pub fn training_steps(model: &ModelConfig, n: usize) -> u64 {
         ModelConfig::Rnn(config) => (2 * (n + config.n_layers - 1)) as u64,
         ModelConfig::Transformer(config) => transformer::training_steps(config, n),
         ModelConfig::DecoderOnly(config) => decoder_only::training_steps(config, n),
+        ModelConfig::EncoderOnly(config) => encoder_only::training_steps(config, n),
     }
 }
 
@@ -109,6 +112,7 @@ pub fn decoding_steps(model: &ModelConfig, n: usize) -> u64 {
         ModelConfig::Rnn(config) => (n + n * config.n_layers) as u64,
         ModelConfig::Transformer(config) => transformer::decoding_steps(config, n),
         ModelConfig::DecoderOnly(config) => decoder_only::decoding_steps(config, n),
+        ModelConfig::EncoderOnly(config) => encoder_only::decoding_steps(config, n),
     }
 }
 
@@ -133,6 +137,7 @@ pub fn state_bytes(model: &ModelConfig, n: usize) -> u64 {
         }
         ModelConfig::Transformer(config) => transformer::state_elements(config, n),
         ModelConfig::DecoderOnly(config) => decoder_only::state_elements(config, n),
+        ModelConfig::EncoderOnly(config) => encoder_only::state_elements(config, n),
     };
     ELEMENT * elements
 }
@@ -149,6 +154,7 @@ pub fn exponents(model: &ModelConfig, is_update: bool, is_fused: bool) -> [f64; 
         }
         ModelConfig::Rnn(_) => [2.0, if is_update { 2.0 } else { 1.0 }],
         ModelConfig::DecoderOnly(config) => decoder_only::exponents(config, is_update, is_fused),
+        ModelConfig::EncoderOnly(config) => encoder_only::exponents(config, is_update, is_fused),
         ModelConfig::Transformer(config) => {
             let has_tables = |positions: &PositionConfig| matches!(positions, PositionConfig::Shaw { .. });
             let decoder = config.decoder_positions.as_ref().unwrap_or(&config.positions);

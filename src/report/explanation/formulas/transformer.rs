@@ -255,7 +255,7 @@ pub(super) fn output(config: &TransformerConfig) -> Formula {
 }
 
 /// How the encoder's output is made.
-fn encoder(config: &TransformerConfig) -> Vec<Formula> {
+pub(super) fn encoder(config: &TransformerConfig) -> Vec<Formula> {
     let d_head = config.d_model / config.n_heads.max(1);
     let (term, meaning) = score_term(&config.positions, "i", "j");
     let key = if matches!(config.positions, PositionConfig::Shaw { .. }) { "(k_j + r_(j-i))" } else { "k_j" };

@@ -43,7 +43,7 @@ impl Board<'_> {
     pub fn transformer(&self) -> Option<&TransformerConfig> {
         match self.config {
             ModelConfig::Transformer(config) => Some(config),
-            ModelConfig::Rnn(_) | ModelConfig::DecoderOnly(_) => None,
+            ModelConfig::Rnn(_) | ModelConfig::DecoderOnly(_) | ModelConfig::EncoderOnly(_) => None,
         }
     }
 
@@ -220,7 +220,7 @@ impl Scope for Board<'_> {
             };
         }
         match self.config {
-            ModelConfig::DecoderOnly(_) => panic!("no formulas of it are computed"),
+            ModelConfig::DecoderOnly(_) | ModelConfig::EncoderOnly(_) => panic!("no formulas of it are computed"),
             ModelConfig::Rnn(config) => self.recurrent(name, config).unwrap_or_else(|| panic!("what is {name}?")),
             ModelConfig::Transformer(config) => {
                 let relative = |what: &str| {

@@ -1,0 +1,130 @@
+//! `lookback predict`.
+
+use super::lines::LineStream;
+use super::unknown::Unknown;
+use super::{check_lengths, load_encoder_only};
+use crate::backend::Backend;
+use crate::data::read_lines;
+use crate::decoding::{Choice, answers};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::models::{Answers, EncoderOnlyConfig, Seq2Seq};
+use crate::notice;
+use crate::training::LoadedModel;
+use clap::Args;
+use serde_json::json;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Tags are written one for each token, separated by spaces; of a class the class alone. A blank line stays blank.
+
+Examples:
+  echo 'c d a h' | lookback predict --run runs/rises-encoder-only
+  lookback predict --run runs/parity --input sequences.txt --json --n-best 2"
+)]
+pub(super) struct PredictArgs {
+    /// The run folder of an encoder-only model.
+    #[arg(long)]
+    run: PathBuf,
+    /// Text, one sentence a line; `-` is standard input.
+    #[arg(long, default_value = "-")]
+    input: PathBuf,
+    /// Where answers are written; `-` is standard output.
+    #[arg(long, default_value = "-")]
+    output: PathBuf,
+    /// Choices in the JSON for each answer, likeliest first.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), requires = "json")]
+    n_best: u16,
+    /// Where the tensors live.
+    #[arg(long)]
+    backend: Option<Backend>,
+    /// The checkpoint to take [default: the best].
+    #[arg(long, value_name = "NAME")]
+    checkpoint: Option<String>,
+    /// One JSON object a line, with probabilities.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: PredictArgs) -> Result<()> {
+    let (loaded, config) = load_encoder_only(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let mut output = open_output(&args)?;
+    let mut session =
+        Session { args: &args, loaded: &loaded, config: &config, n_lines: 0, unknown: Unknown::default() };
+    if args.input.is_file() {
+        session.answer(&read_lines(&args.input)?, &mut output)?;
+    } else {
+        let mut stream = LineStream::open(&args.input);
+        while let Some(lines) = stream.next()? {
+            session.answer(&lines, &mut output)?;
+        }
+    }
+    if let Some(warning) = session.unknown.warning() {
+        notice::warn(warning);
+    }
+    Ok(())
+}
+
+fn open_output(args: &PredictArgs) -> Result<Box<dyn Write>> {
+    let path = &args.output;
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
+    }
+    if files::are_same(&args.input, path) {
+        return Err(Error::file(path, "is read and would be written over; give another --output"));
+    }
+    Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
+}
+
+struct Session<'a> {
+    args: &'a PredictArgs,
+    loaded: &'a LoadedModel,
+    config: &'a EncoderOnlyConfig,
+    n_lines: usize,
+    unknown: Unknown,
+}
+
+impl Session<'_> {
+    fn answer(&mut self, lines: &[String], output: &mut dyn Write) -> Result<()> {
+        let tokenizer = self.loaded.tokenizers.source();
+        let decoding = &self.loaded.config.decoding;
+        let sources: Vec<Vec<u32>> = lines.iter().map(|line| tokenizer.encode(line.trim())).collect();
+        check_lengths(decoding.source_limit(self.loaded.model.limits().source), &sources, |i, message| {
+            Error::line(&self.args.input, self.n_lines + i + 1, message)
+        })?;
+        let n_best = usize::from(self.args.n_best);
+        let len = |n| self.config.answer_len(n);
+        let found = answers(&self.loaded.model, &sources, len, n_best, decoding.batch_tokens);
+        for ((i, line), (source, words)) in lines.iter().enumerate().zip(sources.iter().zip(&found)) {
+            let unknown = self.unknown.note(self.n_lines + i + 1, tokenizer, line.trim(), source);
+            let written = match self.args.json {
+                true => writeln!(output, "{}", self.json(line, source, words, &unknown)),
+                false => writeln!(output, "{}", self.text(words)),
+            };
+            written.map_err(Error::io(&self.args.output))?;
+        }
+        self.n_lines += lines.len();
+        output.flush().map_err(Error::io(&self.args.output))
+    }
+
+    fn text(&self, words: &[Vec<Choice>]) -> String {
+        let best: Vec<u32> = words.iter().filter_map(|choices| choices.first()).map(|choice| choice.id).collect();
+        self.loaded.tokenizers.target().decode(&best)
+    }
+
+    fn json(&self, line: &str, source: &[u32], words: &[Vec<Choice>], unknown: &[String]) -> serde_json::Value {
+        let (tokens, names) = (self.loaded.tokenizers.source(), self.loaded.tokenizers.target());
+        let tokens: Vec<String> = source.iter().map(|id| tokens.label(*id)).collect();
+        let choice = |choice: &Choice| json!({ "answer": names.label(choice.id), "probability": choice.probability });
+        let choices = |word: &Vec<Choice>| word.iter().map(choice).collect::<Vec<_>>();
+        let mut found = json!({ "source": line, "tokens": tokens, "unknown": unknown });
+        match self.config.output {
+            Answers::Tags => found["tags"] = words.iter().map(choices).collect(),
+            Answers::Class => found["class"] = words.first().map(choices).into(),
+        }
+        found
+    }
+}
