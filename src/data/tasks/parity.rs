@@ -1,4 +1,4 @@
-//! Parity: is the number of ones odd?
+//! Parity: is the number of ones odd? Asked at the end, or after every bit, which is far easier to learn.
 //!
 //! # Reference
 //!
@@ -24,11 +24,13 @@ pub struct ParityConfig {
     pub min_len: usize,
     /// Longest source, in bits.
     pub max_len: usize,
+    /// Ask after every bit instead of at the end: the answers are as many as the bits.
+    pub asks_all: bool,
 }
 
 impl Default for ParityConfig {
     fn default() -> Self {
-        Self { min_len: 8, max_len: 40 }
+        Self { min_len: 8, max_len: 40, asks_all: false }
     }
 }
 
@@ -43,6 +45,12 @@ pub(super) fn draw(config: &ParityConfig, rng: &mut Rng) -> Pair {
     let len = rng.between(config.min_len, config.max_len);
     let bits: Vec<u64> = (0..len).map(|_| rng.below(2)).collect();
     let text: Vec<String> = bits.iter().map(u64::to_string).collect();
-    let answer = if bits.iter().sum::<u64>() % 2 == 1 { "odd" } else { "even" };
-    Pair::new(text.join(" "), answer)
+    let mut is_odd = false;
+    let answers = bits.iter().map(|bit| {
+        is_odd ^= *bit == 1;
+        if is_odd { "odd" } else { "even" }
+    });
+    let answers: Vec<&str> = answers.collect();
+    let last = answers.len() - 1;
+    Pair::new(text.join(" "), if config.asks_all { answers.join(" ") } else { answers[last].to_string() })
 }

@@ -10,7 +10,7 @@ use crate::data::tokenizer::{BOS, EOS, PAD, Tokenizer};
 use crate::decoding::{DecodingConfig, Request, decode};
 use crate::layers::{Pass, Trace};
 use crate::models::weights::{self, Weight, Weights};
-use crate::models::{ModelConfig, Seq2Seq};
+use crate::models::{Answers, ModelConfig, Seq2Seq};
 use crate::report::attribution::{Contrast, contrasts_times_input};
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
@@ -81,6 +81,8 @@ pub fn explain<M: Module + Seq2Seq>(
     });
     let target_words = match detail {
         Detail::Overview => Vec::new(),
+        // No answer is read again.
+        _ if mechanism.answers.is_some() => Vec::new(),
         Detail::Everything | Detail::Step(_) => {
             let mut words = word_vectors(table(&tables, "target"), tokenizers.target(), &target, N_NEIGHBOURS);
             // A step reads the word that the step before it has written.
@@ -90,6 +92,12 @@ pub fn explain<M: Module + Seq2Seq>(
             words
         }
     };
+    if let (Some(answers), Some(last)) = (mechanism.answers, words.source.len().checked_sub(1)) {
+        for step in &mut steps {
+            let asked = if answers == Answers::Tags { last.min(step.step - 1) } else { last };
+            step.previous.clone_from(&words.source[asked]);
+        }
+    }
     Explanation {
         model: mechanism.title.clone(),
         mechanism,

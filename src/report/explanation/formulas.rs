@@ -14,7 +14,7 @@ mod transformer;
 pub(crate) use by_hand::of_attention;
 
 use crate::layers::position::PositionConfig;
-use crate::models::ModelConfig;
+use crate::models::{Answers, ModelConfig};
 use serde::Serialize;
 
 /// The part of a step that a formula belongs to.
@@ -61,6 +61,9 @@ pub struct Mechanism {
     pub has_attention: bool,
     /// What the decoder sees of the one context vector, where there is no attention.
     pub context_use: String,
+    /// What is answered, where steps are answers that do not see each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
 }
 
 fn line(makes: &'static str, text: impl Into<String>, meaning: impl Into<String>) -> Formula {

@@ -185,6 +185,19 @@ fn parity_says_whether_the_ones_are_odd() {
 }
 
 #[test]
+fn parity_asked_after_every_bit_is_that_of_every_beginning() {
+    let task = TaskConfig::Parity(ParityConfig { min_len: 1, max_len: 9, asks_all: true });
+    for Pair { source, target } in task.generate(Split::Train, 100, 3).unwrap() {
+        let (bits, answers): (Vec<&str>, Vec<&str>) = (source.split(' ').collect(), target.split(' ').collect());
+        assert_eq!(bits.len(), answers.len());
+        for (i, answer) in answers.iter().enumerate() {
+            let ones = bits[..=i].iter().filter(|bit| **bit == "1").count();
+            assert_eq!(*answer, if ones % 2 == 1 { "odd" } else { "even" }, "{source}, bit {i}");
+        }
+    }
+}
+
+#[test]
 fn modular_arithmetic_multiplies_before_it_adds() {
     for modulus in [2, 5, 11] {
         let config = ArithmeticConfig { modulus, min_len: 1, max_len: 9 };
@@ -485,7 +498,7 @@ fn each_field_out_of_range_is_refused_by_name() {
     let selective = |n_symbols, n_copied, min_len, max_len| {
         TaskConfig::SelectiveCopy(SelectiveCopyConfig { n_symbols, n_copied, min_len, max_len })
     };
-    let parity = |min_len, max_len| TaskConfig::Parity(ParityConfig { min_len, max_len });
+    let parity = |min_len, max_len| TaskConfig::Parity(ParityConfig { min_len, max_len, asks_all: false });
     let arithmetic = |modulus| TaskConfig::Arithmetic(ArithmeticConfig { modulus, ..ArithmeticConfig::default() });
     let depth = |max_depth| TaskConfig::Depth(DepthConfig { max_depth, ..DepthConfig::default() });
     let numbers = |max_value, min_len, max_len| {

@@ -13,6 +13,7 @@
 //! window, placement and position scheme can learn is in `schemes`, which takes minutes and is run by itself.
 
 mod schemes;
+mod states;
 
 use crate::training::train_in;
 use lookback::config::Config;

@@ -117,7 +117,14 @@ fn a_tagger_is_explained_drawn_and_exported_like_any_other_model() {
     let dir = TAGGER.path();
     let page = succeed(dir, &["explain", "--run", "run", "a c b"]);
     assert_says(&page, &["Encoder-only model", "p(y_1) = softmax(W_o h_1 + b_o)"]);
+    let step = succeed(dir, &["explain", "--run", "run", "a c b", "--step", "2"]);
+    assert_says(&step, &["Step 2 of 4", "the answer for \"c\" is \">\""]);
+    let all = json(dir, &["explain", "--run", "run", "a c b", "--json"]);
+    assert_eq!((all["steps"].as_array().unwrap().len(), &all["steps"][0]["previous"]), (4, &"a".into()));
     let out = TempDir::new().unwrap();
+    let page = out.path().join("page.html");
+    succeed(dir, &["explain", "--run", "run", "a c b", "--html", page.to_str().unwrap()]);
+    assert_says(&read(&page), &["answer for"]);
     let folder = out.path().join("small");
     succeed(dir, &["export", "run", "--run", "run", "--out", folder.to_str().unwrap()]);
     assert_says(&read(folder.join("README.md")), &["lookback predict --run ."]);

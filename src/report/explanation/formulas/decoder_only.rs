@@ -31,6 +31,7 @@ pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
         reads_backwards: false,
         has_attention: config.mixer.all().iter().any(|mixer| mixer.is_attention()),
         context_use: "Every layer's state after the last word of the source is all that the target sees of it.".into(),
+        answers: None,
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) fn mechanism(config: &EncoderOnlyConfig) -> Mechanism {
         reads_backwards: false,
         has_attention: false,
         context_use: "An answer is read off one state; no answer sees another.".into(),
+        answers: Some(config.output),
     }
 }
 

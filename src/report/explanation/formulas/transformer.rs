@@ -33,6 +33,7 @@ pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
         reads_backwards: false,
         has_attention: true,
         context_use: String::new(),
+        answers: None,
     }
 }
 

@@ -38,7 +38,7 @@ function linkWeights(step) {
 }
 
 function drawSentence(step) {
-  const parts = [`Step ${at.step + 1} of ${data.steps.length}: the word after `, token(step.previous), " is ", token(step.chosen.token),
+  const parts = [`Step ${at.step + 1} of ${data.steps.length}: the ${data.mechanism.answers ? "answer for" : "word after"} `, token(step.previous), " is ", token(step.chosen.token),
     ` with ${percent(step.chosen.p)}`];
   if (!step.agrees) {
     parts.push(el("span", { class: "warm" }, `; the model would rather have "${step.preferred.token}" (${percent(step.preferred.p)})`));

@@ -52,7 +52,7 @@ impl Board<'_> {
         }
         let mut pieces = vec![
             Piece(head, Tone::Heading),
-            plain("the word after "),
+            plain(if self.explanation.mechanism.answers.is_some() { "the answer for " } else { "the word after " }),
             Piece(format!("\"{}\"", step.previous), Tone::Token),
             plain(" is "),
             Piece(format!("\"{}\"", step.chosen.token), Tone::Choice),

@@ -16,7 +16,8 @@ pub(super) fn overview(sheet: &mut Sheet, explanation: &Explanation) {
     heading(sheet, "3. Step by step", remark);
     let seen = if has_attention { "looks at" } else { "depends on" };
     let word = if explanation.forced { "given" } else { "chosen" };
-    let mut rows = vec![vec![muted("step"), muted("after"), muted(word), muted("p"), muted(seen)]];
+    let after = if explanation.mechanism.answers.is_some() { "for" } else { "after" };
+    let mut rows = vec![vec![muted("step"), muted(after), muted(word), muted("p"), muted(seen)]];
     for step in &explanation.steps {
         let mut row = vec![
             plain(step.step.to_string()),
