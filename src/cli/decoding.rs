@@ -1,7 +1,7 @@
 //! The options of commands that translate, and the search of those that look at one translation.
 
 use crate::backend::is_host;
-use crate::decoding::DecodingConfig;
+use crate::decoding::{DecodingConfig, SamplingConfig};
 use crate::error::Result;
 use crate::models::{Ensemble, Int8Model, Seq2Seq};
 use crate::training::LoadedModel;
@@ -36,7 +36,14 @@ pub(super) struct DecodingArgs {
     /// nearly as good; on the CPU only.
     #[arg(long)]
     int8: bool,
-    /// Draw at random instead of searching.
+    #[command(flatten)]
+    pub(super) sampling: SamplingArgs,
+}
+
+/// How words are drawn; what is not given comes from the run's config.
+#[derive(Args, Debug)]
+pub(super) struct SamplingArgs {
+    /// Draw at random instead of taking the likeliest.
     #[arg(long)]
     sample: bool,
     /// Temperature of sampling.
@@ -53,6 +60,18 @@ pub(super) struct DecodingArgs {
     pub(super) seed: Option<u64>,
 }
 
+impl SamplingArgs {
+    /// The settings with what was given here, where drawing was asked for.
+    pub(super) fn drawn(&self, own: Option<&SamplingConfig>) -> Option<SamplingConfig> {
+        let own = own.cloned().unwrap_or_default();
+        self.sample.then(|| SamplingConfig {
+            temperature: self.temperature.unwrap_or(own.temperature),
+            top_k: self.top_k.unwrap_or(own.top_k),
+            top_p: self.top_p.unwrap_or(own.top_p),
+        })
+    }
+}
+
 impl DecodingArgs {
     /// The first option that was given, for commands that decode nothing.
     pub(super) fn first_given(&self) -> Option<&'static str> {
@@ -65,7 +84,7 @@ impl DecodingArgs {
             (self.max_source_len.is_some(), "--max-source-len"),
             (self.batch_tokens.is_some(), "--batch-tokens"),
             (self.int8, "--int8"),
-            (self.sample, "--sample"),
+            (self.sampling.sample, "--sample"),
         ];
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name)
     }
@@ -81,7 +100,7 @@ impl DecodingArgs {
         config.beam_size = self.beam.unwrap_or(config.beam_size);
         // A beam smaller than the configured n-best list gives a shorter list.
         config.n_best = self.n_best.unwrap_or(config.n_best.min(config.beam_size));
-        if self.beam.is_none() && !self.sample {
+        if self.beam.is_none() && !self.sampling.sample {
             config.beam_size = config.beam_size.max(config.n_best);
         }
         config.length_penalty = self.length_penalty.unwrap_or(config.length_penalty);
@@ -89,12 +108,8 @@ impl DecodingArgs {
         config.max_len_factor = self.max_len_factor.or(config.max_len_factor);
         config.max_source_len = self.max_source_len.unwrap_or(config.max_source_len);
         config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);
-        if self.sample {
-            let mut sampling = config.sampling.take().unwrap_or_default();
-            sampling.temperature = self.temperature.unwrap_or(sampling.temperature);
-            sampling.top_k = self.top_k.unwrap_or(sampling.top_k);
-            sampling.top_p = self.top_p.unwrap_or(sampling.top_p);
-            config.sampling = Some(sampling);
+        if let Some(drawn) = self.sampling.drawn(config.sampling.as_ref()) {
+            config.sampling = Some(drawn);
             config.beam_size = 1;
         } else if self.beam.is_some() {
             config.sampling = None;

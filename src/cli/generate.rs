@@ -1,5 +1,6 @@
 //! `lookback generate`.
 
+use super::decoding::SamplingArgs;
 use super::load_language_model;
 use crate::backend::Backend;
 use crate::data::text::{prompt_ids, text_of};
@@ -13,15 +14,14 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "The text is written as it comes, the prompt before it. Without --sample the likeliest token is taken each
-time, which soon repeats itself. Of a long text the model has its last `data.text.context` tokens in sight.
+#[command(after_help = "The text is written as it comes, the prompt before it. Without --sample the likeliest token is
+taken each time, which soon repeats itself. Of a long text the model has its last
+`data.text.context` tokens in sight.
 
 Examples:
   lookback generate --run runs/captions-decoder-only 'A man in a' --sample
-  lookback generate --run runs/captions-decoder-only --sample --temperature 0.8 --samples 3 --lines 1
-  cat beginning.txt | lookback generate --run runs/captions-decoder-only - --max-tokens 1000"
-)]
+  lookback generate --run runs/captions-decoder-only --sample --samples 3 --lines 1
+  cat beginning.txt | lookback generate --run runs/captions-decoder-only - --max-tokens 1000")]
 pub(super) struct GenerateArgs {
     /// The run folder of a language model.
     #[arg(long)]
@@ -35,21 +35,8 @@ pub(super) struct GenerateArgs {
     /// Stop after so many ends of lines.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     lines: Option<u64>,
-    /// Draw at random instead of taking the likeliest token.
-    #[arg(long)]
-    sample: bool,
-    /// Temperature of sampling.
-    #[arg(long, requires = "sample")]
-    temperature: Option<f64>,
-    /// Sample from this many of the likeliest tokens.
-    #[arg(long, requires = "sample")]
-    top_k: Option<usize>,
-    /// Sample from the likeliest tokens that together have this probability.
-    #[arg(long, requires = "sample")]
-    top_p: Option<f64>,
-    /// Seed of sampling [default: the run's].
-    #[arg(long, requires = "sample")]
-    seed: Option<u64>,
+    #[command(flatten)]
+    sampling: SamplingArgs,
     /// Texts to draw.
     #[arg(long, requires = "sample", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
@@ -75,7 +62,9 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
     };
     let loaded = load_language_model(&args.run, args.backend, args.checkpoint.as_deref())?;
     let tokenizer = loaded.tokenizers.target();
-    let sampling = args.sampling(loaded.config.decoding.sampling.clone())?;
+    let own = loaded.config.decoding.sampling.as_ref();
+    let sampling = args.sampling.drawn(own).or(own.cloned());
+    sampling.iter().try_for_each(SamplingConfig::validate)?;
     let ids = prompt_ids(&prompt, tokenizer);
     let unknown: Vec<String> = prompt.lines().flat_map(|line| tokenizer.unknown(line)).collect();
     if !unknown.is_empty() {
@@ -86,7 +75,7 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
         ));
     }
     let context = loaded.config.context_of_writing();
-    let first_seed = args.seed.unwrap_or(loaded.config.seed);
+    let first_seed = args.sampling.seed.unwrap_or(loaded.config.seed);
     for sample in 0..args.samples {
         let seed = first_seed.wrapping_add(sample);
         let words = Continuation::new(&loaded.model, &ids, context, sampling.as_ref(), seed);
@@ -116,22 +105,6 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
         }
     }
     Ok(())
-}
-
-impl GenerateArgs {
-    fn sampling(&self, own: Option<SamplingConfig>) -> Result<Option<SamplingConfig>> {
-        if !self.sample {
-            return Ok(own);
-        }
-        let own = own.unwrap_or_default();
-        let sampling = SamplingConfig {
-            temperature: self.temperature.unwrap_or(own.temperature),
-            top_k: self.top_k.unwrap_or(own.top_k),
-            top_p: self.top_p.unwrap_or(own.top_p),
-        };
-        sampling.validate()?;
-        Ok(Some(sampling))
-    }
 }
 
 fn json_of(prompt: &str, written: &[NextToken], unknown: &[String], tokenizer: &Tokenizer) -> serde_json::Value {

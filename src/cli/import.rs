@@ -11,8 +11,8 @@ pub(super) enum ImportCommand {
     /// Read GPT-2, or a model of its make, as Hugging Face's transformers saves it.
     #[command(
         after_help = "DIR holds config.json, model.safetensors and tokenizer.json (or vocab.json and merges.txt), as
-save_pretrained of GPT2LMHeadModel and of its tokenizer write them. The model folder is one that generate, evaluate, export
-and train --init-from take.
+save_pretrained of GPT2LMHeadModel and of its tokenizer write them. The model folder is one that
+generate, evaluate, export and train --init-from take.
 
 Examples:
   lookback import gpt2 gpt2-small --run runs/gpt2

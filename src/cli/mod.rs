@@ -182,8 +182,8 @@ fn load_language_model(path: &Path, backend: Option<Backend>, checkpoint: Option
     let run = Run::open(path)?;
     let config = run.config()?;
     if config.model.reads_source() {
-        let message = "is no language model: it writes a target for a source, which `translate` does";
-        return Err(Error::file(path, message));
+        let (what, _) = config.use_of("");
+        return Err(Error::file(path, format!("is no language model: `{what}` is the command for it")));
     }
     run.load_model(&open(backend.unwrap_or(config.backend))?, checkpoint, notice::warn)
 }
@@ -196,11 +196,13 @@ fn load_encoder_only(
 ) -> Result<(LoadedModel, EncoderOnlyConfig)> {
     let run = Run::open(path)?;
     let config = run.config()?;
-    let ModelConfig::EncoderOnly(model) = config.model else {
+    let ModelConfig::EncoderOnly(model) = &config.model else {
+        let (what, _) = config.use_of("");
         let message =
-            "is no encoder-only model, whose answers are tags or a class: `translate` and `generate` are for others";
+            format!("is no encoder-only model, whose answers are tags or a class: `{what}` is the command for it");
         return Err(Error::file(path, message));
     };
+    let model = model.clone();
     Ok((run.load_model(&open(backend.unwrap_or(config.backend))?, checkpoint, notice::warn)?, model))
 }
 

@@ -18,13 +18,12 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Tags are written one for each token, separated by spaces; of a class the class alone. A blank line stays blank.
+#[command(after_help = "Tags are written one for each token, separated by spaces; of a class the class alone. A blank
+line stays blank.
 
 Examples:
   echo 'c d a h' | lookback predict --run runs/rises-encoder-only
-  lookback predict --run runs/parity --input sequences.txt --json --n-best 2"
-)]
+  lookback predict --run runs/parity --input sequences.txt --json --n-best 2")]
 pub(super) struct PredictArgs {
     /// The run folder of an encoder-only model.
     #[arg(long)]

@@ -170,7 +170,7 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         for (number, (line, request)) in (self.n_lines + 1..).zip(lines.iter().zip(&requests)) {
             unknown.push(self.unknown.note(number, tokenizer, line.trim(), &request.source));
         }
-        let seed = self.args.decoding.seed.unwrap_or(self.loaded.config.seed);
+        let seed = self.args.decoding.sampling.seed.unwrap_or(self.loaded.config.seed);
         let found = decode(self.model, &requests, &self.config, seed, progress);
         for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {
             let written = match self.args.json {

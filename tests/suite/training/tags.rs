@@ -155,5 +155,5 @@ fn what_does_not_fit_an_encoder_is_refused() {
     let both = wrong(&["model.is_causal=true", "model.mixer={ kind = \"gru\", bidirectional = false }"]);
     assert_says(&both, &["model.mixer.bidirectional", "model.is_causal"]);
     assert_says(&fail(TAGGER.path(), &["translate", "--run", "run"]), &["is an encoder-only model", "predict"]);
-    assert_says(&fail(TAGGER.path(), &["generate", "--run", "run"]), &["is no language model"]);
+    assert_says(&fail(TAGGER.path(), &["generate", "--run", "run"]), &["is no language model", "`predict`"]);
 }
