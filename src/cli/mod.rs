@@ -14,6 +14,7 @@ mod generate;
 mod import;
 mod inspect;
 mod lines;
+mod output;
 mod predict;
 mod progress;
 mod train;

@@ -2,19 +2,17 @@
 
 use super::lines::LineStream;
 use super::unknown::Unknown;
-use super::{check_lengths, load_encoder_only};
+use super::{check_lengths, load_encoder_only, output};
 use crate::backend::Backend;
 use crate::data::read_lines;
 use crate::decoding::{Choice, answers};
 use crate::error::{Error, Result};
-use crate::files;
 use crate::models::{Answers, EncoderOnlyConfig, Seq2Seq};
 use crate::notice;
 use crate::training::LoadedModel;
 use clap::Args;
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
@@ -50,7 +48,7 @@ pub(super) struct PredictArgs {
 
 pub(super) fn run(args: PredictArgs) -> Result<()> {
     let (loaded, config) = load_encoder_only(&args.run, args.backend, args.checkpoint.as_deref())?;
-    let mut output = open_output(&args)?;
+    let mut output = output::open(&args.output, [args.input.as_path()])?;
     let mut session =
         Session { args: &args, loaded: &loaded, config: &config, n_lines: 0, unknown: Unknown::default() };
     if args.input.is_file() {
@@ -65,17 +63,6 @@ pub(super) fn run(args: PredictArgs) -> Result<()> {
         notice::warn(warning);
     }
     Ok(())
-}
-
-fn open_output(args: &PredictArgs) -> Result<Box<dyn Write>> {
-    let path = &args.output;
-    if path.as_os_str() == "-" {
-        return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
-    }
-    if files::are_same(&args.input, path) {
-        return Err(Error::file(path, "is read and would be written over; give another --output"));
-    }
-    Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
 }
 
 struct Session<'a> {

@@ -3,19 +3,17 @@
 use super::{evaluate, open, print};
 use crate::backend::Backend;
 use crate::config::{Config, QUICK_START};
-use crate::data::text::text_of;
-use crate::data::{EOS, Split};
-use crate::decoding::Continuation;
+use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::notice;
-use crate::training::{Dashboard, LoadedModel, Outcome, Run, Stop, TrainOptions, dataset, duration, train};
+use crate::training::{
+    Dashboard, LoadedModel, Outcome, Run, Stop, TrainOptions, dataset, duration, sample_of_text, train,
+};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
 /// Examples that are shown at the end.
 const N_SHOWN: usize = 5;
-/// Tokens of text that are shown at the end.
-const N_TOKENS_SHOWN: usize = 200;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
@@ -112,10 +110,7 @@ fn show_use(run: &Path, config: &Config) -> Result<()> {
 
 /// Shows what a language model writes, and how it is used.
 fn show_text(run: &Path, loaded: &LoadedModel) -> Result<()> {
-    let sampling = loaded.config.decoding.sampling.clone().unwrap_or_default();
-    let (context, seed) = (loaded.config.context_of_writing(), loaded.config.seed);
-    let words = Continuation::new(&loaded.model, &[EOS], context, Some(&sampling), seed).take(N_TOKENS_SHOWN);
-    let text = text_of(&words.map(|next| next.id).collect::<Vec<_>>(), loaded.tokenizers.target());
+    let text = sample_of_text(&loaded.model, &loaded.tokenizers, &loaded.config);
     let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
     print(&format!("a sample of its text:\n{indented}"))?;
     show_use(run, &loaded.config)

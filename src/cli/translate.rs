@@ -3,20 +3,18 @@
 use super::decoding::DecodingArgs;
 use super::lines::LineStream;
 use super::unknown::Unknown;
-use super::{check_lengths, ensemble, load_all, progress};
+use super::{check_lengths, ensemble, load_all, output, progress};
 use crate::backend::Backend;
 use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, count_cut, decode, score_targets};
 use crate::error::{Error, Result};
-use crate::files;
 use crate::models::{Ensemble, Model, ModelConfig, Seq2Seq};
 use crate::notice;
 use crate::training::LoadedModel;
 use clap::Args;
 use serde_json::json;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -93,15 +91,8 @@ impl TranslateArgs {
 
     /// Opens the output, which is not to be what is still to be read.
     fn open_output(&self) -> Result<Box<dyn Write>> {
-        let path = &self.output;
-        if path.as_os_str() == "-" {
-            return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
-        }
         let read = [Some(&self.input), self.prefixes.as_ref(), self.targets.as_ref()];
-        if read.into_iter().flatten().any(|read| files::are_same(read, path)) {
-            return Err(Error::file(path, "is read and would be written over; give another --output"));
-        }
-        Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
+        output::open(&self.output, read.into_iter().flatten().map(PathBuf::as_path))
     }
 }
 

@@ -31,6 +31,7 @@ mod validation;
 pub use config::{Criterion, TrainingConfig};
 pub use export::{ExportOptions, export, export_parts};
 pub use learner::{Outcome, Stop};
+pub use lessons::sample_of_text;
 pub use metrics::Stats;
 pub use renderer::{Dashboard, Progress, duration};
 pub use run::{LoadedModel, Run};

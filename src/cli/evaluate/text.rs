@@ -1,6 +1,7 @@
 //! `lookback evaluate` of a language model.
 
 use super::{EvaluateArgs, check_overrides, moved, split_of};
+use crate::cli::output::{extension, picture};
 use crate::cli::{load_language_model, progress};
 use crate::data::TokenStream;
 use crate::decoding::score_text;
@@ -9,13 +10,9 @@ use crate::files;
 use crate::models::Seq2Seq;
 use crate::notice;
 use crate::report::by_position;
-use crate::report::png::png;
 use crate::scoring::TextScores;
 use crate::training::{Run, dataset};
 use std::path::Path;
-
-/// Pixels of a PNG for each of the picture.
-const PNG_SCALE: f32 = 2.0;
 
 /// Options that are about translations.
 fn check_options(args: &EvaluateArgs) -> Result<()> {
@@ -37,10 +34,12 @@ fn check_options(args: &EvaluateArgs) -> Result<()> {
 pub(super) fn evaluate(args: &EvaluateArgs) -> Result<String> {
     check_options(args)?;
     check_overrides(&args.set)?;
+    // A wrong ending is said before the models work for minutes.
+    let chart = args.chart.as_deref().map(|path| Ok((path, extension(path, &["svg", "png"])?))).transpose()?;
     let measured = args.run.iter().map(|run| Ok((run.display().to_string(), of_run(args, run)?)));
     let measured = measured.collect::<Result<Vec<(String, TextScores)>>>()?;
-    if let Some(path) = &args.chart {
-        draw(path, &measured)?;
+    if let Some((path, ending)) = chart {
+        files::replace(path, &picture(by_position::chart(&measured).svg(), ending)?)?;
     }
     let is_one = measured.len() == 1;
     Ok(measured
@@ -60,15 +59,6 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<String> {
 
 fn json(scores: &TextScores) -> serde_json::Value {
     serde_json::to_value(scores).expect("scores are plain data")
-}
-
-fn draw(path: &Path, measured: &[(String, TextScores)]) -> Result<()> {
-    let picture = by_position::chart(measured).svg();
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("svg") => files::replace(path, picture.as_bytes()),
-        Some("png") => files::replace(path, &png(&picture, PNG_SCALE)?),
-        _ => Err(Error::file(path, "ends neither in .svg nor in .png, the two kinds of picture that there are")),
-    }
 }
 
 /// How well the model of a run foretells a split of its text.

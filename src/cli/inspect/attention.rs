@@ -249,7 +249,7 @@ fn save(
                 notice::say(format_args!("drawing sentence {}; --sentence N draws another", sentences[0].number));
             }
             let svg = picture::of(&sentences[0], selection)?;
-            let bytes = if ending == "svg" { svg.into_bytes() } else { crate::report::png::png(&svg, 2.0)? };
+            let bytes = super::picture(svg, ending)?;
             write(out, &bytes)
         }
         "html" => {

@@ -6,11 +6,9 @@ mod picture;
 mod states;
 mod tables;
 
-use crate::error::{Error, Result};
-use crate::files;
-use crate::notice;
+use super::output::{extension, picture, write};
+use crate::error::Result;
 use clap::Subcommand;
-use std::path::Path;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum InspectCommand {
@@ -24,32 +22,5 @@ pub(super) fn run(command: InspectCommand) -> Result<()> {
     match command {
         InspectCommand::Attention(args) => attention::run(args),
         InspectCommand::States(args) => states::run(args),
-    }
-}
-
-/// The ending of a file to write, one of `allowed`.
-///
-/// # Errors
-/// If it has another one or none.
-fn extension<'a>(path: &Path, allowed: &[&'a str]) -> Result<&'a str> {
-    let found = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    allowed.iter().copied().find(|known| *known == found).ok_or_else(|| {
-        let names: Vec<String> = allowed.iter().map(|name| format!(".{name}")).collect();
-        Error::file(path, format!("has no ending that says what to write; there are {}", names.join(", ")))
-    })
-}
-
-/// Writes a result and says so.
-fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    files::replace(path, bytes)?;
-    notice::say(format_args!("wrote {} ({})", path.display(), size(bytes.len())));
-    Ok(())
-}
-
-fn size(bytes: usize) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} bytes"),
-        10_000..10_000_000 => format!("{} kB", bytes / 1000),
-        _ => format!("{} MB", bytes / 1_000_000),
     }
 }

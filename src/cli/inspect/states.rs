@@ -125,7 +125,7 @@ pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
                 "csv" => csv(&states, &[&by_sentence, &by_token]).into_bytes(),
                 _ => {
                     let svg = picture(&states, map, kind, args.tokens);
-                    if ending == "svg" { svg.into_bytes() } else { crate::report::png::png(&svg, 2.0)? }
+                    super::picture(svg, ending)?
                 }
             };
             write(out, &bytes)?;

@@ -170,9 +170,12 @@ impl Tokenizers {
             return Err(Error::config("tokenizer.source", message));
         };
         let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
-        let chunks = chunks_of(&lines);
-        let texts: Vec<&str> = if own.has_lines() { chunks.iter().map(String::as_str).collect() } else { lines };
-        let side = train_side(&texts, own, "text", "tokenizer")?;
+        let side = if own.has_lines() {
+            let chunks = chunks_of(&lines);
+            train_side(&chunks.iter().map(String::as_str).collect::<Vec<_>>(), own, "text", "tokenizer")?
+        } else {
+            train_side(&lines, own, "text", "tokenizer")?
+        };
         file::Saved::new(config.clone(), side, None).build().map_err(Error::message)
     }
 
@@ -216,7 +219,7 @@ impl Tokenizers {
     ///
     /// When the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        files::replace(path.as_ref(), self.saved.to_json().as_bytes())
+        files::replace(path.as_ref(), self.to_json().as_bytes())
     }
 
     /// What [`Self::save`] writes.
@@ -236,7 +239,7 @@ impl Tokenizers {
 
     /// The sha256 of the saved file, in hexadecimal: equal exactly when two models' token ids mean the same.
     pub fn fingerprint(&self) -> String {
-        super::corpus::sha256_hex(self.saved.to_json().as_bytes())
+        super::corpus::sha256_hex(self.to_json().as_bytes())
     }
 }
 

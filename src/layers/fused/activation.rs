@@ -73,7 +73,7 @@ pub(super) fn activated(activation: Activation, inner: &[f32], d: usize, dropout
     active
 }
 
-/// The gradient of `inner`, from that of [`activated`]. None of [`Activation::Relu`], which needs no `inner`.
+/// The gradient of `inner`, from that of [`activated`].
 pub(super) fn inactivated(
     activation: Activation,
     inner: &[f32],

@@ -151,6 +151,42 @@ impl From<MixerKind> for Mixers {
 }
 
 impl Mixers {
+    /// Checks the mixers of a model that is one stack of layers.
+    ///
+    /// # Errors
+    /// Names the key and the rule.
+    pub fn validate_stack(
+        &self,
+        [d_model, n_heads, n_layers]: [usize; 3],
+        share_layers: bool,
+        attention_dropout_rate: f64,
+    ) -> Result<()> {
+        let n_mixers = self.all().len();
+        if share_layers && n_layers <= n_mixers {
+            let message = format!(
+                "shares nothing: one layer for each mixer, of which there are {n_mixers}, makes model.n_layers = {n_layers}; raise \
+                 it or leave this out"
+            );
+            return Err(Error::config("model.share_layers", message));
+        }
+        self.validate("model.mixer", d_model, n_heads)?;
+        if attention_dropout_rate > 0.0 && !self.has_attention(n_layers) {
+            let message = "drops weights of attention, and by model.mixer no layer has any; leave it out";
+            return Err(Error::config("model.attention_dropout_rate", message));
+        }
+        Ok(())
+    }
+
+    /// Refuses a mixer that says in which directions it reads; `why` is the reason.
+    ///
+    /// # Errors
+    /// Names the first such mixer.
+    pub fn refuse_directions(&self, why: &str) -> Result<()> {
+        let Some(mixer) = self.all().iter().position(|mixer| mixer.bidirectional.is_some()) else { return Ok(()) };
+        let key = if self.all().len() > 1 { format!("model.mixer[{mixer}]") } else { "model.mixer".into() };
+        Err(Error::config(format!("{key}.bidirectional"), why))
+    }
+
     /// The mixers in the order in which layers take them.
     pub fn all(&self) -> &[MixerConfig] {
         match self {

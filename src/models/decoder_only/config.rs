@@ -92,24 +92,9 @@ impl DecoderOnlyConfig {
     /// Checks the values against each other.
     pub fn validate(&self) -> Result<()> {
         self.block().validate(&[("n_layers", self.n_layers)], self.embedding_dropout_rate())?;
-        if self.share_layers && self.n_layers <= self.mixer.all().len() {
-            let (n_layers, n_mixers) = (self.n_layers, self.mixer.all().len());
-            let message = format!(
-                "shares nothing: one layer for each mixer, of which there are {n_mixers}, makes model.n_layers = {n_layers}; raise \
-                 it or leave this out"
-            );
-            return Err(Error::config("model.share_layers", message));
-        }
-        self.mixer.validate("model.mixer", self.d_model, self.n_heads)?;
-        if let Some(mixer) = self.mixer.all().iter().position(|mixer| mixer.bidirectional.is_some()) {
-            let key = if self.mixer.all().len() > 1 { format!("model.mixer[{mixer}]") } else { "model.mixer".into() };
-            let message = "is for encoders: here every word is written after those before it";
-            return Err(Error::config(format!("{key}.bidirectional"), message));
-        }
-        if self.attention_dropout_rate > 0.0 && !self.has_attention() {
-            let message = "drops weights of attention, and by model.mixer no layer has any; leave it out";
-            return Err(Error::config("model.attention_dropout_rate", message));
-        }
+        let sizes = [self.d_model, self.n_heads, self.n_layers];
+        self.mixer.validate_stack(sizes, self.share_layers, self.attention_dropout_rate)?;
+        self.mixer.refuse_directions("is for encoders: here every word is written after those before it")?;
         if self.sees_whole_source && !self.reads_source {
             let message = "is for models with a source, and by model.reads_source there is none; leave it out";
             return Err(Error::config("model.sees_whole_source", message));

@@ -1,6 +1,6 @@
 //! `[model]` with `kind = "encoder-only"`.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layers::attention::MultiHeadConfig;
 use crate::layers::feed_forward::Activation;
 use crate::layers::mixer::Mixers;
@@ -91,28 +91,14 @@ impl EncoderOnlyConfig {
     /// Checks the values against each other.
     pub fn validate(&self) -> Result<()> {
         self.block().validate(&[("n_layers", self.n_layers)], self.embedding_dropout_rate())?;
-        let n_mixers = self.mixer.all().len();
-        if self.share_layers && self.n_layers <= n_mixers {
-            let message = format!(
-                "shares nothing: one layer for each mixer, of which there are {n_mixers}, makes model.n_layers = {}; raise it or \
-                 leave this out",
-                self.n_layers
-            );
-            return Err(Error::config("model.share_layers", message));
-        }
-        self.mixer.validate("model.mixer", self.d_model, self.n_heads)?;
-        if let Some(i) = self.mixer.all().iter().position(|mixer| self.is_causal && mixer.bidirectional.is_some()) {
-            let key = if n_mixers > 1 { format!("model.mixer[{i}]") } else { "model.mixer".into() };
-            let message = "is for a model that sees all tokens, and by model.is_causal this one does not; leave it out";
-            return Err(Error::config(format!("{key}.bidirectional"), message));
-        }
-        let has_attention = self.mixer.has_attention(self.n_layers);
-        if self.attention_dropout_rate > 0.0 && !has_attention {
-            let message = "drops weights of attention, and by model.mixer no layer has any; leave it out";
-            return Err(Error::config("model.attention_dropout_rate", message));
+        let sizes = [self.d_model, self.n_heads, self.n_layers];
+        self.mixer.validate_stack(sizes, self.share_layers, self.attention_dropout_rate)?;
+        if self.is_causal {
+            let why = "is for a model that sees all tokens, and by model.is_causal this one does not; leave it out";
+            self.mixer.refuse_directions(why)?;
         }
         self.positions.validate("model.positions", self.d_model, self.n_heads)?;
-        self.positions.check_attention("model.positions", has_attention, "the model")
+        self.positions.check_attention("model.positions", self.mixer.has_attention(self.n_layers), "the model")
     }
 
     /// Heads of keys and values.

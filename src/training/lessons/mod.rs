@@ -5,6 +5,7 @@ mod text;
 
 pub(super) use pairs::PairLessons;
 pub(super) use text::TextLessons;
+pub use text::sample_of_text;
 
 use super::metrics::{Scalar, Stats};
 use crate::data::Tokenizers;

@@ -39,10 +39,11 @@ impl PairLessons {
         for (split, pairs, examples) in [(Split::Train, &corpus.train, &train), (Split::Valid, &corpus.valid, &valid)] {
             dataset::check_answers(&config.model, split, pairs, examples)?;
         }
-        config.decoding.fit_cap(train.iter().map(|example| (example.source.len(), example.target.len())));
+        let lengths: Vec<_> = train.iter().map(|example| (example.source.len(), example.target.len())).collect();
+        config.decoding.fit_cap(lengths.iter().copied());
         let lessons = Self {
             config: config.clone(),
-            lengths: train.iter().map(|example| (example.source.len(), example.target.len())).collect(),
+            lengths,
             train,
             valid,
             sample: corpus.valid_sentences.iter().take(config.training.sample_size).cloned().collect(),

@@ -13,8 +13,17 @@ use crate::training::metrics::{Scalar, Stats};
 use burn::tensor::Device;
 use std::sync::Arc;
 
-/// Tokens of the text that is written at a validation.
+/// Tokens of a sample of text.
 const N_SAMPLED: usize = 200;
+
+/// What a language model writes from the beginning of a line. Drawn, since a search would repeat itself; by the same numbers each
+/// time, so that samples can be compared.
+pub fn sample_of_text(model: &Model, tokenizers: &Tokenizers, config: &Config) -> String {
+    let sampling = config.decoding.sampling.clone().unwrap_or_default();
+    let words = Continuation::new(model, &[EOS], config.context_of_writing(), Some(&sampling), config.seed);
+    let ids: Vec<u32> = words.take(N_SAMPLED).map(|next| next.id).collect();
+    text_of(&ids, tokenizers.target())
+}
 
 /// Learning to go on with plain text: the loss of every token after those before it.
 pub(in crate::training) struct TextLessons {
@@ -100,11 +109,6 @@ impl Lessons for TextLessons {
 
     fn measure(&self, model: &Model) -> Result<Measured> {
         let scores = score_text(model, &self.valid, self.text.context, self.config.training.batch_tokens, |_| ());
-        // Drawn, since a search would repeat itself; by the same numbers at every validation, so that samples can be compared.
-        let sampling = self.config.decoding.sampling.clone().unwrap_or_default();
-        let context = self.config.context_of_writing();
-        let words = Continuation::new(model, &[EOS], context, Some(&sampling), self.config.seed);
-        let ids: Vec<u32> = words.take(N_SAMPLED).map(|next| next.id).collect();
         let stats = Stats {
             loss: scores.loss,
             smoothed_loss: scores.loss,
@@ -114,7 +118,7 @@ impl Lessons for TextLessons {
             bits_per_character: Some(scores.bits_per_character),
             ..Stats::default()
         };
-        Ok(Measured { stats, sample: text_of(&ids, self.tokenizers.target()) + "\n" })
+        Ok(Measured { stats, sample: sample_of_text(model, &self.tokenizers, &self.config) + "\n" })
     }
 
     fn metric(&self) -> Scalar {

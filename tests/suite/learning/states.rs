@@ -36,7 +36,7 @@ sample_size = 10
 
 /// Sequences in which every answer is right.
 const LEARNT: f64 = 0.99;
-/// Of sequences of 41 bits and more nobody guesses every answer.
+/// Nobody guesses every answer to 41 bits or more.
 const NOT_LEARNT: f64 = 0.01;
 
 fn parity(min_len: usize, max_len: usize) -> TaskConfig {

@@ -10,8 +10,7 @@ fn layers(config: &DecoderOnlyConfig) -> impl Iterator<Item = &MixerConfig> {
 }
 
 fn widths(config: &DecoderOnlyConfig) -> Widths {
-    let d_key_value = config.d_model * config.n_key_value_heads() / config.n_heads;
-    Widths { d_model: config.d_model, n_heads: config.n_heads, d_key_value }
+    Widths::new(config.d_model, config.n_heads, config.n_key_value_heads())
 }
 
 /// Operations of the forward pass over `n` tokens on each side.

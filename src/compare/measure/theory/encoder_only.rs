@@ -11,8 +11,7 @@ fn layers(config: &EncoderOnlyConfig) -> impl Iterator<Item = &MixerConfig> {
 
 /// Operations of the forward pass over `n` tokens.
 pub(super) fn flops(config: &EncoderOnlyConfig, vocabularies: Vocabularies, n: f64) -> f64 {
-    let d_key_value = config.d_model * config.n_key_value_heads() / config.n_heads;
-    let widths = Widths { d_model: config.d_model, n_heads: config.n_heads, d_key_value };
+    let widths = Widths::new(config.d_model, config.n_heads, config.n_key_value_heads());
     let network = network_flops(config.activation, config.d_model, config.d_feed_forward);
     // A token sees all others, or half of them on average.
     let seen = if config.is_causal { n / 2.0 } else { n };

@@ -18,6 +18,10 @@ pub(super) fn network_flops(activation: Activation, d_model: usize, d_feed_forwa
 }
 
 impl Widths {
+    pub(super) fn new(d_model: usize, n_heads: usize, n_key_value_heads: usize) -> Self {
+        Self { d_model, n_heads, d_key_value: d_model * n_key_value_heads / n_heads }
+    }
+
     /// Queries and outputs, keys and values of attention, for one token.
     pub(super) fn projections(&self) -> f64 {
         let [d, key_value] = [self.d_model, self.d_key_value].map(|width| width as f64);

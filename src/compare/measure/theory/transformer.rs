@@ -19,8 +19,7 @@ fn decoder(config: &TransformerConfig) -> impl Iterator<Item = &MixerConfig> {
 
 /// What the mixers stand in.
 fn widths(config: &TransformerConfig) -> Widths {
-    let d_key_value = config.d_model * config.n_key_value_heads() / config.n_heads;
-    Widths { d_model: config.d_model, n_heads: config.n_heads, d_key_value }
+    Widths::new(config.d_model, config.n_heads, config.n_key_value_heads())
 }
 
 /// Operations of the forward pass over `n` tokens on each side.

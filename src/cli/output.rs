@@ -1,0 +1,61 @@
+//! Where results go: lines into a file or to standard output, pictures and pages into files.
+
+use crate::error::{Error, Result};
+use crate::files;
+use crate::notice;
+use crate::report::png::png;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// Pixels of a PNG for each of the picture.
+const PNG_SCALE: f32 = 2.0;
+
+/// Opens a file for lines, `-` being standard output; none of the files that are still to be `read`.
+///
+/// # Errors
+/// If it is one of them, or cannot be written.
+pub(super) fn open<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>) -> Result<Box<dyn Write>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
+    }
+    if read.into_iter().any(|read| files::are_same(read, path)) {
+        return Err(Error::file(path, "is read and would be written over; give another --output"));
+    }
+    Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
+}
+
+/// The ending of a file to write, one of `allowed`.
+///
+/// # Errors
+/// If it has another one or none.
+pub(super) fn extension<'a>(path: &Path, allowed: &[&'a str]) -> Result<&'a str> {
+    let found = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    allowed.iter().copied().find(|known| *known == found).ok_or_else(|| {
+        let names: Vec<String> = allowed.iter().map(|name| format!(".{name}")).collect();
+        Error::file(path, format!("has no ending that says what to write; there are {}", names.join(", ")))
+    })
+}
+
+/// A picture as a file with the ending `svg` or `png`.
+///
+/// # Errors
+/// If it is too large for the latter.
+pub(super) fn picture(svg: String, ending: &str) -> Result<Vec<u8>> {
+    if ending == "svg" { Ok(svg.into_bytes()) } else { png(&svg, PNG_SCALE) }
+}
+
+/// Writes a result and says so.
+pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    files::replace(path, bytes)?;
+    notice::say(format_args!("wrote {} ({})", path.display(), size(bytes.len())));
+    Ok(())
+}
+
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes / 1000),
+        _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
