@@ -7,7 +7,7 @@ mod reader;
 
 use self::reader::Fault;
 use crate::backend::Backend;
-use crate::data::{LengthFilter, Split, SplitFiles, TaskConfig, TextConfig, TokenizersConfig};
+use crate::data::{LengthFilter, MASK, Split, SplitFiles, TaskConfig, TextConfig, TokenizersConfig};
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::files;
@@ -267,7 +267,7 @@ impl Config {
         self.tokenizer.validate()?;
         self.model.validate()?;
         self.training.validate()?;
-        self.validate_language_model()?;
+        self.validate_text_model()?;
         if self.training.scheduled_sampling != ScheduledSampling::default()
             && !matches!(self.model, ModelConfig::Rnn(_))
         {
@@ -277,20 +277,30 @@ impl Config {
         self.decoding.validate()
     }
 
-    /// Plain text is for models without a source, and they for plain text.
-    fn validate_language_model(&self) -> Result<()> {
-        match (&self.data.text, self.model.reads_source()) {
-            (None, true) => return Ok(()),
-            (None, false) => {
+    /// Plain text is for models without a source and for those of masked words, and they for plain text.
+    fn validate_text_model(&self) -> Result<()> {
+        let text = match (&self.data.text, self.model.learns_from_text()) {
+            (None, false) => return Ok(()),
+            (None, true) if self.model.has_masks() => {
+                let message =
+                    "is \"masked-words\", so that the model learns from plain text: name it in data.text.train";
+                return Err(Error::config("model.output", message));
+            }
+            (None, true) => {
                 let message =
                     "is false, so that the model learns from plain text: name it in data.text.train, or leave this out";
                 return Err(Error::config("model.reads_source", message));
             }
-            (Some(_), true) => {
-                let message = "is plain text, which has no source: set model.kind = \"decoder-only\" and model.reads_source = false";
+            (Some(_), false) => {
+                let message = "is plain text, which has no source: set model.kind = \"decoder-only\" and model.reads_source = \
+                               false, or model.kind = \"encoder-only\" and model.output = \"masked-words\"";
                 return Err(Error::config("data.text", message));
             }
-            (Some(_), false) => {}
+            (Some(text), true) => text,
+        };
+        if !self.model.has_masks() && text.masked_rate != TextConfig::default().masked_rate {
+            let message = "is for models of masked words, and this one goes on with text; leave it out";
+            return Err(Error::config("data.text.masked_rate", message));
         }
         if self.training.criterion == Criterion::Score {
             let message = "is \"score\", but plain text has no right answer to be compared with: leave it at \"loss\"";
@@ -309,6 +319,9 @@ impl Config {
     /// The command that has the model answer, and what that is called.
     pub fn use_of(&self, run: &str) -> (&'static str, String) {
         match &self.model {
+            model if model.has_masks() => {
+                ("predict", format!("echo 'TEXT with a {MASK}' | lookback predict --run {run}"))
+            }
             ModelConfig::EncoderOnly(_) => ("predict", format!("echo 'TEXT' | lookback predict --run {run}")),
             model if model.reads_source() => ("translate", format!("echo 'TEXT' | lookback translate --run {run}")),
             _ => ("generate", format!("lookback generate --run {run} 'BEGINNING' --sample")),

@@ -19,6 +19,10 @@ pub enum Purpose {
     Sampling = 3,
     /// Which words a decoder in training reads from itself.
     InputReplacement = 5,
+    /// Which words of a text are hidden.
+    Masking = 6,
+    /// Which positions tokens are given.
+    Positions = 7,
 }
 
 /// A stream of random numbers that are addressed by position instead of drawn in order.
@@ -60,6 +64,22 @@ impl Stream {
     pub fn normal(&self, position: u64) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit(2 * position)).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit(2 * position + 1)).cos()
+    }
+
+    /// `n` different numbers below `range`, rising; all sets of them are equally likely (Floyd's algorithm).
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn sample(&self, range: usize, n: usize) -> Vec<usize> {
+        assert!(n <= range, "there are {range} numbers, not {n}");
+        let mut chosen = std::collections::BTreeSet::new();
+        for last in range - n..range {
+            let draw = (self.bits(last as u64) % (last as u64 + 1)) as usize;
+            if !chosen.insert(draw) {
+                chosen.insert(last);
+            }
+        }
+        chosen.into_iter().collect()
     }
 
     /// An element is dropped if its 32 bits are below this.

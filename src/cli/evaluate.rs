@@ -1,5 +1,6 @@
 //! `lookback evaluate`.
 
+mod masked;
 mod text;
 
 use super::decoding::DecodingArgs;
@@ -81,10 +82,14 @@ fn metric_help() -> String {
 }
 
 pub(super) fn run(args: EvaluateArgs) -> Result<()> {
-    if let Some(first) = args.run.first()
-        && !Run::open(first)?.config()?.model.reads_source()
-    {
-        return print(&text::evaluate(&args)?);
+    if let Some(first) = args.run.first() {
+        let model = Run::open(first)?.config()?.model;
+        if model.has_masks() {
+            return print(&masked::evaluate(&args)?);
+        }
+        if model.learns_from_text() {
+            return print(&text::evaluate(&args)?);
+        }
     }
     let (scores, own) = match args.run.first() {
         Some(first) => of_run(&args, first)?,

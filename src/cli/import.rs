@@ -2,7 +2,8 @@
 
 use super::print;
 use crate::error::Result;
-use crate::interop::import_gpt2;
+use crate::interop::{import_bert, import_gpt2};
+use crate::training::Run;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -20,6 +21,18 @@ Examples:
   lookback evaluate --run runs/gpt2 --set 'data.text.test=[\"my.txt\"]'"
     )]
     Gpt2(ImportArgs),
+    /// Read BERT for masked words, or a model of its make, as Hugging Face's transformers saves it.
+    #[command(
+        after_help = "DIR holds config.json, model.safetensors and tokenizer.json (or vocab.txt), as save_pretrained of
+BertForMaskedLM and of its tokenizer write them. The model folder is one that predict, evaluate, explain,
+inspect, export and train --init-from take.
+
+Examples:
+  lookback import bert bert-base --run runs/bert
+  echo 'The dog looks <mask>.' | lookback predict --run runs/bert --json --n-best 5
+  lookback evaluate --run runs/bert --set 'data.text.test=[\"my.txt\"]'"
+    )]
+    Bert(ImportArgs),
 }
 
 #[derive(Args, Debug)]
@@ -32,8 +45,10 @@ pub(super) struct ImportArgs {
 }
 
 pub(super) fn run(command: ImportCommand) -> Result<()> {
-    let ImportCommand::Gpt2(args) = command;
-    let n = import_gpt2(&args.dir, &args.run)?;
-    let run = args.run.display();
-    print(&format!("{run}: {n} parameters\n  generate    lookback generate --run {run} 'BEGINNING' --sample\n"))
+    let (n, args) = match command {
+        ImportCommand::Gpt2(args) => (import_gpt2(&args.dir, &args.run)?, args),
+        ImportCommand::Bert(args) => (import_bert(&args.dir, &args.run)?, args),
+    };
+    let (what, command) = Run::open(&args.run)?.config()?.use_of(&args.run.display().to_string());
+    print(&format!("{}: {n} parameters\n  {what:<11} {command}\n", args.run.display()))
 }

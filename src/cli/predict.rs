@@ -16,12 +16,15 @@ use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[command(after_help = "Tags are written one for each token, separated by spaces; of a class the class alone. A blank
-line stays blank.
+#[command(
+    after_help = "Tags are written one for each token, separated by spaces; of a class the class alone; a text with
+hidden words, written <mask>, comes back with words in their places, each told without the others. A blank line stays blank.
 
 Examples:
   echo 'c d a h' | lookback predict --run runs/rises-encoder-only
-  lookback predict --run runs/parity --input sequences.txt --json --n-best 2")]
+  echo 'a man in a <mask> hat' | lookback predict --run runs/captions-masked-words
+  lookback predict --run runs/parity --input sequences.txt --json --n-best 2"
+)]
 pub(super) struct PredictArgs {
     /// The run folder of an encoder-only model.
     #[arg(long)]
@@ -86,9 +89,10 @@ impl Session<'_> {
         let found = answers(&self.loaded.model, &sources, len, n_best, decoding.batch_tokens);
         for ((i, line), (source, words)) in lines.iter().enumerate().zip(sources.iter().zip(&found)) {
             let unknown = self.unknown.note(self.n_lines + i + 1, tokenizer, line.trim(), source);
+            let words = self.asked(source, words);
             let written = match self.args.json {
-                true => writeln!(output, "{}", self.json(line, source, words, &unknown)),
-                false => writeln!(output, "{}", self.text(words)),
+                true => writeln!(output, "{}", self.json(line, source, &words, &unknown)),
+                false => writeln!(output, "{}", self.text(line, &words)),
             };
             written.map_err(Error::io(&self.args.output))?;
         }
@@ -96,20 +100,46 @@ impl Session<'_> {
         output.flush().map_err(Error::io(&self.args.output))
     }
 
-    fn text(&self, words: &[Vec<Choice>]) -> String {
-        let best: Vec<u32> = words.iter().filter_map(|choices| choices.first()).map(|choice| choice.id).collect();
-        self.loaded.tokenizers.target().decode(&best)
+    /// The answers that were asked for, each with the place of its token: all, or those to hidden words.
+    fn asked<'a>(&self, source: &[u32], words: &'a [Vec<Choice>]) -> Vec<(usize, &'a Vec<Choice>)> {
+        let mask = self.loaded.tokenizers.source().mask().filter(|_| self.config.output == Answers::MaskedWords);
+        let is_asked = |place: usize| mask.is_none_or(|mask| source.get(place) == Some(&mask));
+        words.iter().enumerate().filter(|(place, _)| is_asked(*place)).collect()
     }
 
-    fn json(&self, line: &str, source: &[u32], words: &[Vec<Choice>], unknown: &[String]) -> serde_json::Value {
+    fn text(&self, line: &str, words: &[(usize, &Vec<Choice>)]) -> String {
+        let names = self.loaded.tokenizers.target();
+        let best = words.iter().filter_map(|(_, choices)| choices.first()).map(|choice| choice.id);
+        if self.config.output != Answers::MaskedWords {
+            return names.decode(&best.collect::<Vec<_>>());
+        }
+        // What is not hidden stays as it was written.
+        let between = best.map(|id| names.decode(&[id]).trim().to_owned()).chain(std::iter::repeat(String::new()));
+        let parts = self.loaded.tokenizers.source().around_masks(line);
+        let first = std::iter::once(String::new());
+        first.chain(between).zip(parts).map(|(word, part)| word + part).collect()
+    }
+
+    fn json(
+        &self,
+        line: &str,
+        source: &[u32],
+        words: &[(usize, &Vec<Choice>)],
+        unknown: &[String],
+    ) -> serde_json::Value {
         let (tokens, names) = (self.loaded.tokenizers.source(), self.loaded.tokenizers.target());
         let tokens: Vec<String> = source.iter().map(|id| tokens.label(*id)).collect();
         let choice = |choice: &Choice| json!({ "answer": names.label(choice.id), "probability": choice.probability });
-        let choices = |word: &Vec<Choice>| word.iter().map(choice).collect::<Vec<_>>();
+        let choices = |(_, word): &(usize, &Vec<Choice>)| word.iter().map(choice).collect::<Vec<_>>();
         let mut found = json!({ "source": line, "tokens": tokens, "unknown": unknown });
         match self.config.output {
             Answers::Tags => found["tags"] = words.iter().map(choices).collect(),
             Answers::Class => found["class"] = words.first().map(choices).into(),
+            Answers::MaskedWords => {
+                let word = |word: &(usize, &Vec<Choice>)| json!({ "place": word.0, "choices": choices(word) });
+                found["words"] = words.iter().map(word).collect();
+                found["text"] = self.text(line, words).into();
+            }
         }
         found
     }

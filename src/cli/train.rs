@@ -7,7 +7,8 @@ use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::notice;
 use crate::training::{
-    Dashboard, LoadedModel, Outcome, Run, Stop, TrainOptions, dataset, duration, sample_of_text, train,
+    Dashboard, LoadedModel, Outcome, Run, Stop, TrainOptions, dataset, duration, sample_of_masked, sample_of_text,
+    train,
 };
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -108,11 +109,17 @@ fn show_use(run: &Path, config: &Config) -> Result<()> {
     print(&format!("the run is in {run}\n  {what:<11} {command}\n  evaluate    lookback evaluate --run {run}\n"))
 }
 
-/// Shows what a language model writes, and how it is used.
+/// Shows what a model of text writes, or takes hidden words for, and how it is used.
 fn show_text(run: &Path, loaded: &LoadedModel) -> Result<()> {
-    let text = sample_of_text(&loaded.model, &loaded.tokenizers, &loaded.config);
-    let indented: String = text.lines().map(|line| format!("  {line}\n")).collect();
-    print(&format!("a sample of its text:\n{indented}"))?;
+    let LoadedModel { model, tokenizers, config, .. } = loaded;
+    let (what, text) = if config.model.has_masks() {
+        let lines = dataset::lines_of(&config.data, Split::Valid)?;
+        ("hidden words of the validation text", sample_of_masked(model, tokenizers, config, &lines))
+    } else {
+        ("a sample of its text", sample_of_text(model, tokenizers, config))
+    };
+    let indented: String = text.trim_end().lines().map(|line| format!("  {line}\n")).collect();
+    print(&format!("{what}:\n{indented}"))?;
     show_use(run, &loaded.config)
 }
 

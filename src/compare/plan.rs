@@ -174,10 +174,10 @@ fn is_same_experiment(left: &Config, right: &Config) -> bool {
 
 fn check(entrants: &[Entrant]) -> Result<()> {
     for (i, left) in entrants.iter().enumerate() {
-        if !left.config.model.reads_source() {
+        if left.config.model.learns_from_text() {
+            let what = if left.config.model.has_masks() { "model of masked words" } else { "language model" };
             let message = format!(
-                "{} is a language model, and what is compared is what models write for a source; `lookback evaluate` measures it \
-                 on text",
+                "{} is a {what}, and what is compared is what models write for a source; `lookback evaluate` measures it on text",
                 left.name
             );
             return Err(Error::message(message));

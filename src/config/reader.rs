@@ -97,14 +97,32 @@ fn line_of(text: &str, start: usize) -> usize {
     1 + text[..start.min(text.len())].matches('\n').count()
 }
 
+/// The name and the place in a list of `name[2]`, counted from 0; of other names the name.
+fn indexed(part: &str) -> (&str, Option<usize>) {
+    let place = part.strip_suffix(']').and_then(|part| part.rsplit_once('['));
+    match place.and_then(|(name, place)| Some((name, place.parse().ok()?))) {
+        Some((name, place)) => (name, Some(place)),
+        None => (part, None),
+    }
+}
+
 /// Where a dotted key begins in a file.
 fn start_of(text: &str, key: &str) -> Option<usize> {
     let (root, _) = DeTable::parse_recoverable(text);
     let (mut table, mut start) = (root.get_ref(), None);
     let parts: Vec<&str> = key.split('.').collect();
     for (i, part) in parts.iter().enumerate() {
-        let (name, value) = table.iter().find(|(name, _)| name.get_ref().as_ref() == *part)?;
+        let (part, place) = indexed(part);
+        let (name, value) = table.iter().find(|(name, _)| name.get_ref().as_ref() == part)?;
         start = Some(name.span().start);
+        let value = match place {
+            Some(place) => {
+                let element = value.get_ref().as_array()?.get(place)?;
+                start = Some(element.span().start);
+                element
+            }
+            None => value,
+        };
         if i + 1 < parts.len() {
             table = value.get_ref().as_table()?;
         }
@@ -174,8 +192,19 @@ fn collect(table: &toml::Table, at: &mut Vec<String>, found: &mut Vec<(Vec<Strin
     for (name, value) in table {
         at.push(name.clone());
         found.push((at.clone(), value.clone()));
-        if let toml::Value::Table(table) = value {
-            collect(table, at, found);
+        match value {
+            toml::Value::Table(table) => collect(table, at, found),
+            toml::Value::Array(list) => {
+                let tables = list.iter().enumerate().filter_map(|(i, element)| Some((i, element.as_table()?)));
+                for (i, table) in tables {
+                    at.pop();
+                    at.push(format!("{name}[{i}]"));
+                    collect(table, at, found);
+                    at.pop();
+                    at.push(name.clone());
+                }
+            }
+            _ => {}
         }
         at.pop();
     }
@@ -195,7 +224,10 @@ pub(super) fn with_key_of(mut table: toml::Table, other: &toml::Table, key: &str
 
 fn remove(table: &mut toml::Table, key: &[String]) {
     if let Some((last, sections)) = key.split_last() {
-        let section = sections.iter().try_fold(table, |table, name| table.get_mut(name)?.as_table_mut());
+        let section = sections.iter().try_fold(table, |table, part| match indexed(part) {
+            (name, Some(place)) => table.get_mut(name)?.as_array_mut()?.get_mut(place)?.as_table_mut(),
+            (name, None) => table.get_mut(name)?.as_table_mut(),
+        });
         if let Some(section) = section {
             section.remove(last);
         }

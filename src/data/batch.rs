@@ -2,6 +2,7 @@
 //!
 //! A [`Batch`] is the only thing that crosses from the data to a model.
 
+use super::masking::Masked;
 use super::tokenizer::{BOS, EOS, PAD};
 use crate::random::{Purpose, Stream};
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -100,6 +101,15 @@ impl Batch {
         Self::shifted(Padded::new(&vec![Vec::new(); pieces.len()], 0, device), &input, &output, device)
     }
 
+    /// Texts with hidden tokens: what is learnt is the tokens that are asked for.
+    pub fn of_masked(texts: &[Masked], device: &Device) -> Self {
+        let source = Padded::sources(texts.iter().map(|text| &text.read), device);
+        let input: Vec<Vec<u32>> = texts.iter().map(|text| vec![BOS; text.read.len() + 1]).collect();
+        let output: Vec<Vec<u32>> =
+            texts.iter().map(|text| text.asked.iter().copied().chain([PAD]).collect()).collect();
+        Self::shifted(source, &input, &output, device)
+    }
+
     fn shifted(source: Padded, input: &[Vec<u32>], output: &[Vec<u32>], device: &Device) -> Self {
         let target_output = Padded::new(output, 0, device);
         let len = target_output.len();
@@ -112,7 +122,7 @@ impl Batch {
 
     /// Target tokens that count, end symbols included.
     pub fn n_target_tokens(&self) -> usize {
-        self.target_output.n_tokens()
+        self.target_ids.iter().filter(|id| **id != PAD).count()
     }
 }
 

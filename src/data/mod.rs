@@ -6,6 +6,7 @@
 pub mod batch;
 pub mod corpus;
 pub mod fetch;
+pub mod masking;
 pub mod random;
 pub mod tasks;
 pub mod text;
@@ -15,7 +16,7 @@ pub use corpus::{LengthFilter, SplitFiles, add_references, for_each_line, read_l
 pub use random::{Rng, stream};
 pub use tasks::TaskConfig;
 pub use text::{TextConfig, TokenStream};
-pub use tokenizer::{BOS, EOS, PAD, Tokenizer, TokenizerConfig, Tokenizers, TokenizersConfig, UNK};
+pub use tokenizer::{BOS, EOS, MASK, PAD, Tokenizer, TokenizerConfig, Tokenizers, TokenizersConfig, UNK};
 
 /// One example: a source text and the target text that a model should produce for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

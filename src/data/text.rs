@@ -19,8 +19,9 @@ use std::path::{Path, PathBuf};
 const STAGE_OFFSET: u64 = 2;
 const STAGE_ORDER: u64 = 3;
 
-/// `[data.text]`: files of plain text, which a decoder-only model without a source learns to go on with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// `[data.text]`: files of plain text, which a decoder-only model without a source learns to go on with, and an encoder-only one
+/// with `output = "masked-words"` to fill in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TextConfig {
     /// Files to learn from, read one after the other; plain or gzip, UTF-8.
@@ -31,11 +32,16 @@ pub struct TextConfig {
     pub test: Vec<PathBuf>,
     /// Tokens of one piece of text that is learnt from: as far as the model can look back.
     pub context: usize,
+    /// The part of the tokens that is hidden, for models of masked words (Devlin 2019, 3.1).
+    pub masked_rate: f64,
 }
+
+/// [`TextConfig::masked_rate`].
+const MASKED_RATE: f64 = 0.15;
 
 impl Default for TextConfig {
     fn default() -> Self {
-        Self { train: Vec::new(), valid: Vec::new(), test: Vec::new(), context: 128 }
+        Self { train: Vec::new(), valid: Vec::new(), test: Vec::new(), context: 128, masked_rate: MASKED_RATE }
     }
 }
 
@@ -57,6 +63,10 @@ impl TextConfig {
         if self.context < 2 {
             let message = format!("must be at least 2, got {}", self.context);
             return Err(Error::config("data.text.context", message));
+        }
+        if !(self.masked_rate > 0.0 && self.masked_rate < 1.0) {
+            let message = format!("must lie between 0 and 1, both left out, got {}", self.masked_rate);
+            return Err(Error::config("data.text.masked_rate", message));
         }
         match hold_out_per_mille {
             None if self.valid.is_empty() && !self.train.is_empty() => Err(Error::config(

@@ -50,6 +50,13 @@ pub fn answers<M: Seq2Seq>(
     found
 }
 
+/// The likeliest answer to a source, of a model that does not learn where an answer ends ([`Seq2Seq::fixed_len`]).
+pub fn fixed_answer<M: Seq2Seq>(model: &M, source: &[u32]) -> Option<Vec<u32>> {
+    let n = model.fixed_len(source.len())?;
+    let found = answers(model, &[source.to_vec()], |_| n, 1, 1);
+    Some(found[0].iter().filter_map(|choices| choices.first()).map(|choice| choice.id).collect())
+}
+
 /// The likeliest words of a row, the end left out.
 fn choices(probabilities: &LogProbabilities, row: usize, n: usize) -> Vec<Choice> {
     const { assert!(EOS as usize == FIRST_WORD) };

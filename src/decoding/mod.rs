@@ -8,12 +8,14 @@ mod beam;
 mod config;
 mod continuation;
 mod greedy;
+mod masked;
 mod sampling;
 mod score;
 
-pub use answers::{Choice, answers};
+pub use answers::{Choice, answers, fixed_answer};
 pub use config::{DecodingConfig, MAX_SOURCE_LEN, SamplingConfig};
 pub use continuation::{Continuation, NextToken};
+pub use masked::score_masked;
 pub use score::{score_targets, score_text};
 
 use crate::data::batch::{Padded, plan_by_length};

@@ -69,7 +69,7 @@ pub fn score_text<M: Seq2Seq>(
 }
 
 /// For each target, row by row, its `-log p` in nats and whether it was the likeliest; of padding anything.
-fn losses(logits: Tensor<3>, batch: &Batch) -> Vec<(f64, bool)> {
+pub(super) fn losses(logits: Tensor<3>, batch: &Batch) -> Vec<(f64, bool)> {
     if is_host(&logits.device()) {
         let targets = batch.target_ids.iter().map(|id| (*id != PAD).then_some(*id)).collect();
         let (_, rows) = fused::cross_entropy(logits, targets, 0.0, 1.0);

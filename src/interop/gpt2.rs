@@ -1,6 +1,6 @@
 //! GPT-2 and models of its make, from Hugging Face's transformers.
 
-use super::hugging_face::{BytePairs, Folder, take};
+use super::hugging_face::{BytePairs, Folder, take, transposed};
 use crate::config::Config;
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
@@ -205,10 +205,4 @@ fn in_our_order(table: &Weight, order: &[usize], end: usize) -> Weight {
     values[EOS as usize * d..][..d].copy_from_slice(row(end));
     order.iter().for_each(|id| values.extend_from_slice(row(*id)));
     Weight { shape: vec![N_SPECIALS + order.len(), d], values }
-}
-
-fn transposed(matrix: &Weight) -> Weight {
-    let [rows, columns] = [matrix.shape[0], matrix.shape[1]];
-    let values = (0..rows * columns).map(|i| matrix.values[i % rows * columns + i / rows]).collect();
-    Weight { shape: vec![columns, rows], values }
 }

@@ -47,6 +47,16 @@ impl Folder {
         self.path.join(name)
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file of JSON.
+    pub(super) fn json(&self, name: &str) -> Result<serde_json::Value> {
+        let fault = |error| Error::file(self.file(name), format!("is no JSON: {error}"));
+        serde_json::from_slice(&self.read(name)?).map_err(fault)
+    }
+
     fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.file(name);
         std::fs::read(&path).map_err(Error::io(&path))
@@ -136,4 +146,11 @@ pub(super) fn take(weights: &mut Weights, name: &str, shape: &[usize], origin: &
         }
         None => Err(Error::file(origin, format!("has no parameter {name}"))),
     }
+}
+
+/// A matrix with its rows as columns.
+pub(super) fn transposed(matrix: &Weight) -> Weight {
+    let [rows, columns] = [matrix.shape[0], matrix.shape[1]];
+    let values = (0..rows * columns).map(|i| matrix.values[i % rows * columns + i / rows]).collect();
+    Weight { shape: vec![columns, rows], values }
 }

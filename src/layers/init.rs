@@ -3,10 +3,10 @@
 //! burn's own initializers draw from the device's generator, whose numbers differ between backends and depend on what else
 //! the process draws. Weights made here are the same on every backend, so that a run can be repeated elsewhere.
 
-use super::norm::EPSILON;
+use super::norm::LayerNorm;
 use crate::random::{Purpose, Stream};
 use burn::module::{Param, ParamId};
-use burn::nn::{Embedding, LayerNorm, LayerNormConfig, Linear, RmsNorm, RmsNormConfig};
+use burn::nn::{Embedding, LayerNormConfig, Linear, RmsNorm, RmsNormConfig};
 use burn::tensor::{Device, Tensor, TensorData};
 use std::cell::Cell;
 
@@ -91,13 +91,14 @@ impl Init {
     }
 
     /// A layer normalization: scale one, shift zero.
-    pub fn layer_norm(&self, d_model: usize) -> LayerNorm {
-        LayerNormConfig::new(d_model).with_epsilon(EPSILON).init(&self.device)
+    pub fn layer_norm(&self, d_model: usize, epsilon: f64) -> LayerNorm {
+        let made = LayerNormConfig::new(d_model).init(&self.device);
+        LayerNorm { gamma: made.gamma, beta: made.beta.expect("burn-nn's has a shift by default"), epsilon }
     }
 
     /// A root-mean-square normalization: scale one.
-    pub fn rms_norm(&self, d_model: usize) -> RmsNorm {
-        RmsNormConfig::new(d_model).with_epsilon(EPSILON).init(&self.device)
+    pub fn rms_norm(&self, d_model: usize, epsilon: f64) -> RmsNorm {
+        RmsNormConfig::new(d_model).with_epsilon(epsilon).init(&self.device)
     }
 
     /// The device of the parameters.

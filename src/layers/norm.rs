@@ -1,13 +1,13 @@
 //! Normalization of vectors, so that layer upon layer keeps its scale.
 
 use super::{Init, Pass, fused};
-use burn::module::Module;
-use burn::nn::{LayerNorm, RmsNorm};
-use burn::tensor::Tensor;
+use burn::module::{Module, Param};
+use burn::nn::RmsNorm;
+use burn::tensor::{Tensor, module};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Added to the variance.
+/// What is added to the variance, unless a model says otherwise.
 pub const EPSILON: f64 = 1e-5;
 
 /// The choice of a normalization.
@@ -20,14 +20,14 @@ pub enum NormKind {
     Rms,
 }
 
-/// `gamma (x - mean(x)) / sqrt(var(x) + eps) + beta`, or `gamma x / sqrt(mean(x^2) + eps)`; both burn-nn's.
+/// `gamma (x - mean(x)) / sqrt(var(x) + eps) + beta`, or `gamma x / sqrt(mean(x^2) + eps)`; the second is burn-nn's.
 ///
 /// # Shapes
 /// - input, output: `[.., d_model]`
 ///
 /// # Reference
 /// Ba et al., Layer Normalization, 2016, equation 4; Zhang and Sennrich, Root Mean Square Layer Normalization, 2019, equation
-/// 4. As in the papers, with `eps = 1e-5` in both.
+/// 4. As in the papers, with an `eps` in both.
 #[derive(Module, Debug)]
 pub enum Norm {
     /// Ba 2016.
@@ -36,12 +36,24 @@ pub enum Norm {
     Rms(RmsNorm),
 }
 
+/// Layer normalization. Burn-nn's keeps its epsilon to itself, and the fused layer needs it; the arithmetic beside that is burn's.
+#[derive(Module, Debug)]
+pub struct LayerNorm {
+    /// The scale: `[d_model]`.
+    pub gamma: Param<Tensor<1>>,
+    /// The shift: `[d_model]`.
+    pub beta: Param<Tensor<1>>,
+    /// Added to the variance.
+    #[module(skip)]
+    pub epsilon: f64,
+}
+
 impl NormKind {
-    /// Makes the layer.
-    pub fn init(self, d_model: usize, init: &Init) -> Norm {
+    /// Makes the layer; `epsilon` is above zero.
+    pub fn init(self, d_model: usize, epsilon: f64, init: &Init) -> Norm {
         match self {
-            Self::Layer => Norm::Layer(init.layer_norm(d_model)),
-            Self::Rms => Norm::Rms(init.rms_norm(d_model)),
+            Self::Layer => Norm::Layer(init.layer_norm(d_model, epsilon)),
+            Self::Rms => Norm::Rms(init.rms_norm(d_model, epsilon)),
         }
     }
 }
@@ -50,11 +62,14 @@ impl Norm {
     /// Normalizes along the last axis.
     pub fn forward<const D: usize>(&self, input: Tensor<D>, pass: &Pass) -> Tensor<D> {
         match self {
-            Self::Layer(norm) if pass.fuses(&input.device()) => {
-                let beta = norm.beta.as_ref().expect("the norm has a shift").val();
-                fused::layer_norm(input, norm.gamma.val(), beta, EPSILON)
+            Self::Layer(norm) => {
+                let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
+                if pass.fuses(&input.device()) {
+                    fused::layer_norm(input, gamma, beta, norm.epsilon)
+                } else {
+                    module::layer_norm(input, gamma, Some(beta), norm.epsilon)
+                }
             }
-            Self::Layer(norm) => norm.forward(input),
             Self::Rms(norm) => norm.forward(input),
         }
     }

@@ -1,6 +1,7 @@
 //! What a layer needs to know of the pass it takes part in: whether to drop, and whether somebody is watching.
 
 use super::fused;
+use super::position::Places;
 use crate::random::{Purpose, Stream};
 use burn::module::ParamId;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -132,6 +133,17 @@ impl<'a> Pass<'a> {
         let Some(counter) = &self.dropout else { return vec![false; rows] };
         let stream = Stream::new(counter.seed, Purpose::InputReplacement, &[counter.update, counter.part]);
         (0..rows).map(|row| stream.unit((step * rows + row) as u64) < self.replacement_rate).collect()
+    }
+
+    /// The positions of `len` tokens from the first on: in training a sorted sample of `0..range`, if there is a range. A sequence
+    /// that is longer than the range has its positions one after the other. The two stacks of a model have samples of their own.
+    pub fn places(&self, range: Option<usize>, len: usize, stack: u64) -> Places {
+        let following = Places::Following { offset: 0, len };
+        let (Some(range), Some(counter)) = (range.filter(|range| len <= *range), &self.dropout) else {
+            return following;
+        };
+        let stream = Stream::new(counter.seed, Purpose::Positions, &[counter.update, counter.part, stack]);
+        Places::Drawn(stream.sample(range, len))
     }
 
     /// A pass without dropout that leaves its intermediate results in `trace`.

@@ -34,6 +34,7 @@ pub(super) struct BlockConfig {
     pub activation_dropout_rate: f64,
     pub norm_position: NormPosition,
     pub norm: NormKind,
+    pub norm_epsilon: f64,
     pub activation: Activation,
 }
 
@@ -69,6 +70,10 @@ impl BlockConfig {
         Ok(())
     }
 
+    pub(super) fn norm(&self, init: &Init) -> Norm {
+        self.norm.init(self.heads.d_model, self.norm_epsilon, init)
+    }
+
     pub(super) fn feed_forward(&self, init: &Init) -> FeedForward {
         FeedForward::new(self.heads.d_model, self.d_feed_forward, self.activation, self.activation_dropout_rate, init)
     }
@@ -86,11 +91,7 @@ pub(super) struct Residual {
 
 impl Residual {
     pub(super) fn new(config: &BlockConfig, init: &Init) -> Self {
-        Self {
-            norm: config.norm.init(config.heads.d_model, init),
-            position: config.norm_position,
-            dropout_rate: config.dropout_rate,
-        }
+        Self { norm: config.norm(init), position: config.norm_position, dropout_rate: config.dropout_rate }
     }
 
     pub(super) fn around(

@@ -36,7 +36,7 @@ impl Int8Model {
         let mut rounder = Rounder {
             path: PathStack::default(),
             containers: Vec::new(),
-            has_tied_output: model.has_tied_output(),
+            tied_table: model.tied_table(),
             weights: Int8Weights::default(),
             scales: BTreeMap::new(),
         };
@@ -60,7 +60,7 @@ impl Int8Model {
 struct Rounder {
     path: PathStack,
     containers: Vec<String>,
-    has_tied_output: bool,
+    tied_table: Option<&'static str>,
     weights: Int8Weights,
     scales: BTreeMap<String, Weight>,
 }
@@ -78,7 +78,7 @@ impl ModuleMapper for Rounder {
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let is_linear = self.containers.last().is_some_and(|container| container == "Struct:Linear");
-        let is_output = self.has_tied_output && self.path.path() == "target_embedding.weight";
+        let is_output = self.tied_table == Some(self.path.path().as_str());
         let shape = param.val().dims().to_vec();
         let [n_rows, n_columns] = shape[..] else { return param };
         if !is_linear && !is_output {

@@ -75,6 +75,11 @@ pub trait Seq2Seq: Sync {
         LengthLimits::default()
     }
 
+    /// How many words the answer to a source of so many tokens has, of a model that does not learn where an answer ends.
+    fn fixed_len(&self, _source_len: usize) -> Option<usize> {
+        None
+    }
+
     /// Where the model's parameters are.
     fn device(&self) -> Device;
 }
@@ -182,6 +187,16 @@ impl ModelConfig {
             Self::Rnn(_) | Self::Transformer(_) | Self::EncoderOnly(_) => true,
             Self::DecoderOnly(config) => config.reads_source,
         }
+    }
+
+    /// Whether it learns from plain text: to go on with it, or to tell its hidden words.
+    pub fn learns_from_text(&self) -> bool {
+        !self.reads_source() || self.has_masks()
+    }
+
+    /// Whether it tells the hidden words of a text.
+    pub fn has_masks(&self) -> bool {
+        matches!(self, Self::EncoderOnly(config) if config.output == Answers::MaskedWords)
     }
 
     /// How many words the answer to a source of so many tokens has, its end left out; nothing where that depends on the words.
@@ -329,6 +344,13 @@ impl Seq2Seq for Model {
         }
     }
 
+    fn fixed_len(&self, source_len: usize) -> Option<usize> {
+        match self {
+            Self::EncoderOnly(model) => model.fixed_len(source_len),
+            Self::Rnn(_) | Self::Transformer(_) | Self::DecoderOnly(_) => None,
+        }
+    }
+
     fn limits(&self) -> LengthLimits {
         match self {
             Self::Rnn(model) => model.limits(),
@@ -349,14 +371,15 @@ impl Seq2Seq for Model {
 }
 
 impl Model {
-    /// Whether words are scored by the target embeddings.
-    pub fn has_tied_output(&self) -> bool {
-        match self {
-            Self::Rnn(model) => model.has_tied_output(),
-            Self::Transformer(model) => model.has_tied_output(),
-            Self::DecoderOnly(model) => model.has_tied_output(),
-            Self::EncoderOnly(_) => false,
-        }
+    /// The path of the table of embeddings by which words are scored, if there is no projection of its own.
+    pub fn tied_table(&self) -> Option<&'static str> {
+        let (is_tied, table) = match self {
+            Self::Rnn(model) => (model.has_tied_output(), "target_embedding.weight"),
+            Self::Transformer(model) => (model.has_tied_output(), "target_embedding.weight"),
+            Self::DecoderOnly(model) => (model.has_tied_output(), "target_embedding.weight"),
+            Self::EncoderOnly(model) => (model.has_tied_output(), "source_embedding.weight"),
+        };
+        is_tied.then_some(table)
     }
 
     /// The scores of a training batch after the true words.

@@ -12,6 +12,7 @@ mod by_length;
 mod chrf;
 mod edit_distance;
 mod inference;
+mod masked;
 mod metric;
 mod ngrams;
 mod ratio;
@@ -34,6 +35,7 @@ pub use inference::{
     CONFIDENCE, Contrast, LEAST_SENTENCES, LEVEL, Part, Verdict, contrast, holm, interval, interval_of_fraction,
     variance,
 };
+pub use masked::MaskedScores;
 pub use metric::Metric;
 pub use ratio::{Ratio, Summable};
 pub use significance::{Bootstrap, Comparison, Estimate};

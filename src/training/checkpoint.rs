@@ -29,6 +29,9 @@ pub struct TrainingState {
     pub seconds: f64,
     /// The best value of the criterion so far.
     pub best: Option<f64>,
+    /// The validation loss there, which decides between equal scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_loss: Option<f64>,
     /// The checkpoint that has it.
     pub best_checkpoint: Option<String>,
     /// Validations since then.

@@ -37,8 +37,10 @@ pub(super) fn check_seal(text: &str) -> Result<bool, String> {
 }
 
 /// Keys that came after format 1, each with a default that does what versions before it did.
-const ADDED: [&str; 11] = [
+const ADDED: [&str; 13] = [
     "data.task.asks_all",
+    "data.task.in_place",
+    "data.task.n_blanks",
     "data.several_references",
     "model.attention.window",
     "model.mixer",

@@ -31,7 +31,7 @@ mod validation;
 pub use config::{Criterion, TrainingConfig};
 pub use export::{ExportOptions, export, export_parts};
 pub use learner::{Outcome, Stop};
-pub use lessons::sample_of_text;
+pub use lessons::{sample_of_masked, sample_of_text};
 pub use metrics::Stats;
 pub use renderer::{Dashboard, Progress, duration};
 pub use run::{LoadedModel, Run};
@@ -51,7 +51,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
 use learner::Trainer;
-use lessons::{PairLessons, Prepared, TextLessons};
+use lessons::{MaskedLessons, PairLessons, Prepared, TextLessons};
 use loss::{LossSums, batch_loss, smoothed_cross_entropy};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -168,9 +168,9 @@ fn run_training(
     let config = &config;
     let vocabularies = run::vocabularies(&tokenizers);
     let shared = if vocabularies.shared { " shared" } else { "" };
-    say(match config.model.reads_source() {
-        true => format!("tokens   {} source, {} target{shared}", vocabularies.source, vocabularies.target),
-        false => format!("tokens   {}", vocabularies.target),
+    say(match config.model.learns_from_text() {
+        false => format!("tokens   {} source, {} target{shared}", vocabularies.source, vocabularies.target),
+        true => format!("tokens   {}", vocabularies.target),
     });
     memory::check_training(&config.model, vocabularies, adapter)?;
     let mut model = config.model.init(vocabularies, config.seed, &adapter.device)?;
@@ -220,7 +220,13 @@ fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: boo
     let own = config.tokenizer.clone();
     match config.data.text.clone() {
         Some(text) => {
-            TextLessons::prepare(config, &text, |lines| known.map_or_else(|| Tokenizers::train_text(lines, &own), Ok))
+            let has_masks = config.model.has_masks();
+            let tokenizers =
+                |lines: &[String]| known.map_or_else(|| Tokenizers::train_text(lines, &own, has_masks), Ok);
+            match has_masks {
+                true => MaskedLessons::prepare(config, &text, tokenizers),
+                false => TextLessons::prepare(config, &text, tokenizers),
+            }
         }
         None => PairLessons::prepare(config, |corpus| known.map_or_else(|| Tokenizers::train(&corpus.train, &own), Ok)),
     }

@@ -152,7 +152,9 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     for metric in Scalar::of_training() {
         supervised = supervised.metric_train_numeric(metric);
     }
-    supervised = supervised.metric_valid_numeric(metric);
+    if let Some(metric) = metric {
+        supervised = supervised.metric_valid_numeric(metric);
+    }
     // burn's learner wants an optimizer of burn's; this one is never used.
     let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init();
     let shown = dashboard.is_tui().then(|| StandardError::into_log(&run));

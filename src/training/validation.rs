@@ -87,6 +87,7 @@ impl Trainer {
         record.write_sample(self.state.update, &sample)?;
         if self.is_better(&stats) {
             self.state.best = Some(self.criterion(&stats));
+            self.state.best_loss = Some(nine_decimals(stats.loss));
             self.state.best_checkpoint = Some(checkpoint::name_of(self.state.update));
             self.state.stalled = 0;
         } else {
@@ -103,18 +104,20 @@ impl Trainer {
         Ok(())
     }
 
-    /// To nine decimals: with more digits serde_json does not read back what it wrote, and a resumed run would compare with
-    /// another number.
     fn criterion(&self, stats: &Stats) -> f64 {
         let value = match self.config.training.criterion {
             Criterion::Loss => stats.loss,
             Criterion::Score => stats.score.unwrap_or(0.0),
         };
-        (value * 1e9).round() / 1e9
+        nine_decimals(value)
     }
 
+    /// Of equal scores that with the lower loss is better: many are 100 % long before all has been learnt.
     pub(super) fn is_better(&self, stats: &Stats) -> bool {
         let value = self.criterion(stats);
+        if self.config.training.criterion == Criterion::Score && self.state.best == Some(value) {
+            return self.state.best_loss.is_some_and(|best| nine_decimals(stats.loss) < best);
+        }
         match (self.state.best, self.config.training.criterion) {
             (None, _) => value.is_finite(),
             (Some(best), Criterion::Loss) => value < best,
@@ -122,4 +125,9 @@ impl Trainer {
             (Some(best), Criterion::Score) => value > best,
         }
     }
+}
+
+/// With more digits serde_json does not read back what it wrote, and a resumed run would compare with another number.
+fn nine_decimals(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
 }

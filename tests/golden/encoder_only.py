@@ -8,22 +8,23 @@
 The layout of the file, the closed form of parameters and inputs, the loss and the checks of each model are those of
 models.py; everything is computed in 64 bits. Each sentence is read alone, without padding. Answer t is read off the state of
 token t, that of the end symbol from there on; a class off the state of the end symbol, and what follows it off a vector.
-The second program of post-norm models with attention, gelu and positions in the embeddings is transformers' BertEncoder with
-the same weights; that of the others is the second program of positions.py and mixers.py.
+Masked words are read off as tags are; in front of the scores may stand a layer of its own. The second program of post-norm
+models with attention, gelu and positions in the embeddings is transformers' BertEncoder with the same weights, or the whole
+BertForMaskedLM where all of the model is BERT's; that of the others is the second program of positions.py and mixers.py.
 """
 
 import math
 
 import torch
 import torch.nn.functional as F
-from transformers import BertConfig
+from transformers import BertConfig, BertForMaskedLM
 from transformers.models.bert.modeling_bert import BertEncoder
 
 import mixers
 import models
 from mixers import kind, mixer_shapes, recurrence
-from models import Parameters, feed_forward, layer_norm, linear, linear_shapes, prefixed, under
-from positions import BATCHES, SEPARATE, attend, rotary, shaw, t5
+from models import Parameters, feed_forward, linear, linear_shapes, prefixed, under
+from positions import BATCHES, SEPARATE, SHARED, attend, rotary, shaw, t5
 
 
 class EncoderOnly:
@@ -45,7 +46,14 @@ class EncoderOnly:
             self.shapes |= prefixed(f"layers.{i}", shapes | norm("attention_residual.norm") | ffn)
         if config["norm_position"] == "pre":
             self.shapes |= norm("norm")
-        self.shapes |= linear_shapes("output.projection", d, vocabularies["target"])
+        if config.get("normalizes_embeddings"):
+            self.shapes |= norm("embedding_norm")
+        if config.get("transforms_output"):
+            self.shapes |= linear_shapes("transform.inner", d, d) | norm("transform.norm")
+        if config.get("tied_embeddings"):
+            self.shapes["output.bias"] = [vocabularies["target"]]
+        else:
+            self.shapes |= linear_shapes("output.projection", d, vocabularies["target"])
         if config["output"] == "class":
             self.shapes["end"] = [d]
         if scheme["kind"] == "learned":
@@ -60,14 +68,19 @@ class EncoderOnly:
     def mixer(self, i: int) -> dict:
         return self.mixers()[i % len(self.mixers())]
 
+    def norm(self, x: torch.Tensor, p: dict, name: str) -> torch.Tensor:
+        epsilon = self.config.get("norm_epsilon", 1e-5)
+        return F.layer_norm(x, x.shape[-1:], p[f"{name}.gamma"], p[f"{name}.beta"], epsilon)
+
     def embedded(self, p: Parameters, source: list) -> torch.Tensor:
         config = self.config
-        x = F.embedding(torch.tensor([source]), p["source_embedding.weight"]) * math.sqrt(config["d_model"])
+        scale = math.sqrt(config["d_model"]) if config.get("scales_embeddings", True) else 1.0
+        x = F.embedding(torch.tensor([source]), p["source_embedding.weight"]) * scale
         if config["positions"]["kind"] == "sinusoidal":
             x = x + models.sinusoids(0, len(source), config["d_model"])
         if config["positions"]["kind"] == "learned":
             x = x + p["position.learned.weight"][: len(source)]
-        return x
+        return self.norm(x, p, "embedding_norm") if config.get("normalizes_embeddings") else x
 
     def states(self, p: Parameters, source: list, other: bool) -> torch.Tensor:
         config, scheme = self.config, self.config["positions"]
@@ -77,7 +90,7 @@ class EncoderOnly:
         hidden = (hidden if config["is_causal"] else torch.zeros_like(hidden))[None, None]
 
         def residual(layer: dict, name: str, x: torch.Tensor, sublayer) -> torch.Tensor:
-            norm = lambda y: layer_norm(y, layer, f"{name}_residual.norm")
+            norm = lambda y: self.norm(y, layer, f"{name}_residual.norm")
             return x + sublayer(norm(x)) if is_pre else norm(x + sublayer(x))
 
         def mix(layer: dict, mixer: dict):
@@ -94,24 +107,26 @@ class EncoderOnly:
             layer = under(p, f"layers.{i % len(self.mixers()) if config['share_layers'] else i}")
             x = residual(layer, "attention", x, mix(layer, self.mixer(i)))
             x = residual(layer, "feed_forward", x, lambda y: feed_forward(under(layer, "feed_forward"), config["activation"], y))
-        return (layer_norm(x, p, "norm") if is_pre else x)[0]
+        return (self.norm(x, p, "norm") if is_pre else x)[0]
 
-    def bert(self, p: Parameters, source: list) -> torch.Tensor:
-        """The same states by BERT's layers."""
-        config, d = self.config, self.config["d_model"]
+    def settings(self, **more) -> BertConfig:
+        config = self.config
         settings = BertConfig(
-            hidden_size=d,
+            hidden_size=config["d_model"],
             num_hidden_layers=config["n_layers"],
             num_attention_heads=config["n_heads"],
             intermediate_size=config["d_feed_forward"],
             hidden_act="gelu",
             hidden_dropout_prob=0.0,
             attention_probs_dropout_prob=0.0,
-            layer_norm_eps=1e-5,
+            layer_norm_eps=config.get("norm_epsilon", 1e-5),
+            **more,
         )
         settings._attn_implementation = "eager"
-        library = BertEncoder(settings).double()
-        weights = {}
+        return settings
+
+    def bert_weights(self, p: Parameters) -> dict:
+        config, d, weights = self.config, self.config["d_model"], {}
         for i in range(config["n_layers"]):
             own, theirs = under(p, f"layers.{i}"), f"layer.{i}"
             packed = own["attention.query_key_value.weight"].T, own["attention.query_key_value.bias"]
@@ -127,7 +142,34 @@ class EncoderOnly:
             for name, ours in (("attention.output", "attention_residual"), ("output", "feed_forward_residual")):
                 weights[f"{theirs}.{name}.LayerNorm.weight"] = own[f"{ours}.norm.gamma"]
                 weights[f"{theirs}.{name}.LayerNorm.bias"] = own[f"{ours}.norm.beta"]
-        return torch.func.functional_call(library, weights, (self.embedded(p, source),)).last_hidden_state[0]
+        return weights
+
+    def bert(self, p: Parameters, source: list) -> torch.Tensor:
+        """The same states by BERT's layers."""
+        library = BertEncoder(self.settings()).double()
+        return torch.func.functional_call(library, self.bert_weights(p), (self.embedded(p, source),)).last_hidden_state[0]
+
+    def whole_bert(self, p: Parameters, source: list, n: int) -> torch.Tensor:
+        """The same logits by BERT as a whole: `[n, vocab]`."""
+        table, positions = p["source_embedding.weight"], p["position.learned.weight"]
+        settings = self.settings(vocab_size=len(table), max_position_embeddings=len(positions), type_vocab_size=1)
+        library = BertForMaskedLM(settings).double()
+        weights = prefixed("bert.encoder", self.bert_weights(p)) | {
+            "bert.embeddings.word_embeddings.weight": table,
+            "bert.embeddings.position_embeddings.weight": positions,
+            "bert.embeddings.token_type_embeddings.weight": torch.zeros(1, self.config["d_model"]).double(),
+            "bert.embeddings.LayerNorm.weight": p["embedding_norm.gamma"],
+            "bert.embeddings.LayerNorm.bias": p["embedding_norm.beta"],
+            "cls.predictions.transform.dense.weight": p["transform.inner.weight"].T,
+            "cls.predictions.transform.dense.bias": p["transform.inner.bias"],
+            "cls.predictions.transform.LayerNorm.weight": p["transform.norm.gamma"],
+            "cls.predictions.transform.LayerNorm.bias": p["transform.norm.beta"],
+            "cls.predictions.decoder.weight": table,
+            "cls.predictions.decoder.bias": p["output.bias"],
+            "cls.predictions.bias": p["output.bias"],
+        }
+        logits = torch.func.functional_call(library, weights, (torch.tensor([source]),)).logits[0]
+        return logits[[min(t, len(source) - 1) for t in range(n)]]
 
     def answers(self, p: Parameters, states: torch.Tensor, n: int) -> torch.Tensor:
         """`[n, vocab]`."""
@@ -136,10 +178,22 @@ class EncoderOnly:
             read = [states[-1] + 0 * p["end"]] + [p["end"]] * (n - 1)
         else:
             read = [states[min(t, len(states) - 1)] for t in range(n)]
-        return linear(torch.stack(read), p, "output.projection")
+        read = torch.stack(read)
+        if self.config.get("transforms_output"):
+            inner = linear(read, p, "transform.inner")
+            active = F.relu(inner) if self.config["activation"] == "relu" else F.gelu(inner)
+            if self.config["activation"] == "relu":
+                models.KINKS.append(inner.detach().abs().min().item())
+            read = self.norm(active, p, "transform.norm")
+        if self.config.get("tied_embeddings"):
+            return F.linear(read, p["source_embedding.weight"], p["output.bias"])
+        return linear(read, p, "output.projection")
 
     def batch(self, p: Parameters, states, source: list, target: list) -> torch.Tensor:
-        rows = [self.answers(p, states(one), len(other)) for one, other in zip(source, target)]
+        return self.rows(lambda one, n: self.answers(p, states(one), n), source, target)
+
+    def rows(self, answers, source: list, target: list) -> torch.Tensor:
+        rows = [answers(one, len(other)) for one, other in zip(source, target)]
         longest = max(map(len, target))
         return torch.stack([F.pad(row, (0, 0, 0, longest - len(row))) for row in rows])
 
@@ -150,6 +204,8 @@ class EncoderOnly:
         config = self.config
         in_embeddings = config["positions"]["kind"] in ("sinusoidal", "learned", "none")
         has_attention = all(mixer == kind("attention") for mixer in self.mixers())
+        if config.get("tied_embeddings"):
+            return self.rows(lambda s, n: self.whole_bert(p, s, n), source, target)
         if config["norm_position"] == "post" and in_embeddings and has_attention and not config["is_causal"]:
             return self.batch(p, lambda s: self.bert(p, s), source, target)
         return self.batch(p, lambda s: self.states(p, s, True), source, target)
@@ -189,6 +245,20 @@ def model_cases() -> list[dict]:
             "positions": positions,
         }
         case = {"name": f"encoder-only/{name}", "config": config, "vocabularies": SEPARATE, "batch": BATCHES[batch]}
+        cases.append(models.model_case(case, EncoderOnly, 1.0))
+    return cases + masked_cases(cases[0]["config"])
+
+
+def masked_cases(like: dict) -> list[dict]:
+    """BERT as a whole, and a model with parts of it; an epsilon that is seen."""
+    masked = like | {"output": "masked-words", "transforms_output": True, "norm_epsilon": 0.01}
+    bert = masked | {"scales_embeddings": False, "normalizes_embeddings": True, "tied_embeddings": True}
+    mixers = [kind("attention"), kind("lstm")]
+    other = masked | {"norm_position": "pre", "activation": "relu", "mixer": mixers, "positions": rotary(100.0)}
+    rows = [("masked-bert", bert, 0), ("masked-lstm", other, 1)]
+    cases = []
+    for name, config, batch in rows:
+        case = {"name": f"encoder-only/{name}", "config": config, "vocabularies": SHARED, "batch": BATCHES[batch]}
         cases.append(models.model_case(case, EncoderOnly, 1.0))
     return cases
 

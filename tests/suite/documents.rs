@@ -199,6 +199,10 @@ fn every_line_of_config_in_the_table_is_accepted() {
                 vec!["model={ kind = \"decoder-only\" }"],
                 vec!["model={ kind = \"encoder-only\" }"],
                 vec![
+                    "model={ kind = \"encoder-only\" }",
+                    "data={ hold_out_per_mille = 50, text = { train = [\"text.txt\"] } }",
+                ],
+                vec![
                     "model={ kind = \"decoder-only\" }",
                     "data={ hold_out_per_mille = 50, text = { train = [\"text.txt\"] } }",
                 ],

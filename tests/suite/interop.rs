@@ -1,5 +1,7 @@
 //! Models of other programs: the same tokens, the same scores, the same words as there.
 
+mod bert;
+
 use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
 use crate::training::{assert_says, fail, succeed};
 use lookback::data::batch::Padded;

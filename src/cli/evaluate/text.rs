@@ -3,11 +3,12 @@
 use super::{EvaluateArgs, check_overrides, moved, split_of};
 use crate::cli::output::{extension, picture};
 use crate::cli::{load_language_model, progress};
+use crate::config::Config;
 use crate::data::TokenStream;
 use crate::decoding::score_text;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::models::Seq2Seq;
+use crate::models::{LengthLimit, Seq2Seq};
 use crate::notice;
 use crate::report::by_position;
 use crate::scoring::TextScores;
@@ -15,14 +16,14 @@ use crate::training::{Run, dataset};
 use std::path::Path;
 
 /// Options that are about translations.
-fn check_options(args: &EvaluateArgs) -> Result<()> {
+pub(super) fn check_options(args: &EvaluateArgs) -> Result<()> {
     let given =
         [(args.output.is_some(), "--output"), (!args.metrics.is_empty(), "--metric"), (args.lowercase, "--lowercase")];
     let first = given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name);
     match first.or(args.decoding.first_given()) {
         Some(option) => {
             let message = format!(
-                "{option} has no effect here: a language model is measured on the text itself, and writes nothing"
+                "{option} has no effect here: a model of plain text is measured on the text itself, and writes nothing"
             );
             Err(Error::message(message))
         }
@@ -61,19 +62,32 @@ fn json(scores: &TextScores) -> serde_json::Value {
     serde_json::to_value(scores).expect("scores are plain data")
 }
 
+/// The lines that are measured on.
+pub(super) fn lines_of_split(args: &EvaluateArgs, config: &Config) -> Result<Vec<String>> {
+    let split = split_of(args)?;
+    let keys = format!("data.text.{split}=[\"FILE\"]");
+    dataset::lines_of(&config.data, split).map_err(|error| moved(error, &keys))
+}
+
+/// Refuses a context of more tokens than the model can take, `n_more` besides.
+pub(super) fn limited(context: usize, n_more: usize, limit: Option<LengthLimit>) -> Result<()> {
+    match limit.filter(|limit| limit.len < context + n_more) {
+        Some(limit) => {
+            let message = format!("is {context}, but the model was trained with {} = {}", limit.key, limit.len);
+            Err(Error::config("data.text.context", message))
+        }
+        None => Ok(()),
+    }
+}
+
 /// How well the model of a run foretells a split of its text.
 fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
-    let split = split_of(args)?;
     let config = Run::open(run)?.config_with(&args.set)?;
     let loaded = load_language_model(run, Some(args.backend.unwrap_or(config.backend)), args.checkpoint.as_deref())?;
-    let keys = format!("data.text.{split}=[\"FILE\"]");
-    let lines = dataset::lines_of(&config.data, split).map_err(|error| moved(error, &keys))?;
+    let lines = lines_of_split(args, &config)?;
     let text = TokenStream::new(&lines, loaded.tokenizers.target());
     let context = config.data.text.as_ref().map_or(text.n_tokens(), |text| text.context);
-    if let Some(limit) = loaded.model.limits().target.filter(|limit| limit.len < context) {
-        let message = format!("is {context}, but the model was trained with {} = {}", limit.key, limit.len);
-        return Err(Error::config("data.text.context", message));
-    }
+    limited(context, 0, loaded.model.limits().target)?;
     if text.n_unknown() > 0 {
         notice::warn(format_args!(
             "{} of {} tokens are not in the vocabulary; perplexity and bits say nothing of what they are",

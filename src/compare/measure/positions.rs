@@ -2,7 +2,7 @@
 
 use super::translations::Translation;
 use crate::compare::test_set::TestSet;
-use crate::data::{Pair, TaskConfig};
+use crate::data::{Pair, TaskConfig, tasks::BLANK};
 use crate::report::comparison::{GroupKind, PositionAccuracy};
 
 /// Shorter sentences have no tenths.
@@ -73,8 +73,13 @@ pub fn needed(task: &TaskConfig, source: &[&str], n: usize, t: usize) -> Option<
         TaskConfig::Reverse(_) => (n == source.len()).then(|| n - 1 - t),
         TaskConfig::Recall(_) => {
             let question = source.iter().position(|word| *word == "?")?;
-            let asked = &source[question + 1..];
-            let key = asked.get(t).filter(|_| n == asked.len())?;
+            // A question is answered where it stands, or in its turn.
+            let key = if n == source.len() {
+                source.get(t).filter(|_| t > question)?
+            } else {
+                let asked: Vec<&&str> = source[question + 1..].iter().filter(|word| **word != BLANK).collect();
+                *asked.get(t).filter(|_| n == asked.len())?
+            };
             let place = source[..question].iter().step_by(2).position(|word| word == key)?;
             Some(2 * place + 1)
         }

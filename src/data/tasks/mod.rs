@@ -30,6 +30,7 @@ pub use depth::DepthConfig;
 pub use french::{Spelling, french};
 pub use numbers::{NumbersConfig, english};
 pub use parity::ParityConfig;
+pub(crate) use recall::BLANK;
 pub use recall::RecallConfig;
 pub use selective_copy::SelectiveCopyConfig;
 pub use symbols::SymbolsConfig;

@@ -5,7 +5,8 @@
 //! The task of Ba et al., *Using Fast Weights to Attend to the Recent Past*, 2016, section 4.1. **Differs from the
 //! paper:** symbols are separated by spaces, one `?` stands before the asked key, and the number of pairs varies. With every key
 //! asked again it is the multi-query recall of Arora et al., *Zoology: Measuring and Improving Recall in Efficient Language
-//! Models*, 2023, section 4: attention answers all of it, a state of fixed size as many pairs as it has room for.
+//! Models*, 2023, section 4: attention answers all of it, a state of fixed size as many pairs as it has room for. There, questions
+//! stand at random places among blanks and are answered where they stand (`n_blanks`, `in_place`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,11 +30,21 @@ pub struct RecallConfig {
     pub max_len: usize,
     /// Whether every key is asked, in an order of its own, instead of one: a source of n pairs has 3n + 1 symbols then.
     pub asks_all: bool,
+    /// Blanks, `.`, at random places among the questions; with `asks_all`.
+    pub n_blanks: usize,
+    /// Whether a question is answered where it stands, so that the target is as long as the source, `.` where nothing is asked; with
+    /// `asks_all`.
+    pub in_place: bool,
 }
+
+/// The most blanks that may be asked for.
+const MOST_BLANKS: usize = 100_000;
+/// What stands where nothing is asked and nothing answered.
+pub(crate) const BLANK: &str = ".";
 
 impl Default for RecallConfig {
     fn default() -> Self {
-        Self { n_keys: 26, n_values: 10, min_len: 2, max_len: 8, asks_all: false }
+        Self { n_keys: 26, n_values: 10, min_len: 2, max_len: 8, asks_all: false, n_blanks: 0, in_place: false }
     }
 }
 
@@ -47,6 +58,16 @@ impl RecallConfig {
                 self.n_keys, self.max_len
             );
             return Err(Error::config("data.task.max_len", message));
+        }
+        for (key, is_set) in [("n_blanks", self.n_blanks > 0), ("in_place", self.in_place)] {
+            if is_set && !self.asks_all {
+                let message = "is for asks_all = true, where every key is asked; set that, or leave this out";
+                return Err(Error::config(format!("data.task.{key}"), message));
+            }
+        }
+        if self.n_blanks > MOST_BLANKS {
+            let message = format!("must be at most {MOST_BLANKS}, got {}", self.n_blanks);
+            return Err(Error::config("data.task.n_blanks", message));
         }
         validate_lengths(self.min_len, self.max_len, self.n_keys, "key-value pairs")
     }
@@ -72,8 +93,24 @@ pub(super) fn draw(config: &RecallConfig, rng: &mut Rng) -> Pair {
     if config.asks_all {
         let mut asked: Vec<usize> = (0..n_pairs).collect();
         rng.shuffle(&mut asked);
-        source.extend(asked.iter().map(|place| config.key(keys[*place])));
-        let answers: Vec<&str> = asked.iter().map(|place| &*values[*place]).collect();
+        // Which of the places after the pairs are questions.
+        let n_places = n_pairs + config.n_blanks;
+        let mut places: Vec<usize> =
+            if config.n_blanks > 0 { rng.distinct(n_pairs, n_places) } else { (0..n_pairs).collect() };
+        places.sort_unstable();
+        let n_before = if config.in_place { source.len() } else { 0 };
+        let mut answers = vec![BLANK; n_before];
+        let mut next = 0;
+        for place in 0..n_places {
+            if places.get(next) == Some(&place) {
+                source.push(config.key(keys[asked[next]]));
+                answers.push(&values[asked[next]]);
+                next += 1;
+            } else {
+                source.push(BLANK.to_owned());
+                answers.extend(config.in_place.then_some(BLANK));
+            }
+        }
         return Pair::new(source.join(" "), answers.join(" "));
     }
     let asked = rng.below(n_pairs as u64) as usize;

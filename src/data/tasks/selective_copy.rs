@@ -9,7 +9,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{symbols, validate_lengths};
+use super::{BLANK, symbols, validate_lengths};
 use crate::data::{Pair, Rng};
 use crate::error::{Error, Result};
 
@@ -53,7 +53,7 @@ pub(super) fn draw(config: &SelectiveCopyConfig, rng: &mut Rng) -> Pair {
     let len = rng.between(config.min_len, config.max_len);
     let mut places = rng.distinct(config.n_copied, len);
     places.sort_unstable();
-    let mut source = vec![".".to_owned(); len];
+    let mut source = vec![BLANK.to_owned(); len];
     let mut target = Vec::with_capacity(places.len());
     for place in places {
         let symbol = symbols::name(rng.below(config.n_symbols as u64) as usize, config.n_symbols);

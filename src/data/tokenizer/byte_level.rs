@@ -11,11 +11,19 @@ use tokenizers::{Decoder, Model as _, OffsetReferential, OffsetType, PreTokenize
 
 use super::config::SubwordConfig;
 use super::subword::{merges_of, training_failed};
-use super::{Model, SPECIALS, by_count, file::Side};
+use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
 use crate::error::{Error, Result};
 
 /// The bytes.
 const N_BYTES: usize = 256;
+
+/// A space, in the alphabet of bytes.
+const SPACE: char = 'Ġ';
+
+/// The token of hidden words.
+pub(super) fn mask() -> String {
+    format!("{SPACE}{HIDDEN}")
+}
 
 /// GPT-2's way: no space is put before a text, and its pattern cuts words.
 fn cutter() -> ByteLevel {
@@ -60,6 +68,7 @@ pub(super) fn train(texts: &[&str], config: &SubwordConfig, key: &str) -> Result
 pub(super) struct Bytes {
     model: BPE,
     decoder: DecoderWrapper,
+    mask: Option<u32>,
 }
 
 impl Bytes {
@@ -67,7 +76,8 @@ impl Bytes {
         let vocabulary: Vocab = vocabulary.iter().cloned().zip(0..).collect();
         let model = BPE::builder().vocab_and_merges(vocabulary, merges.to_vec()).build();
         let model = model.map_err(|e| format!("the merges do not fit the vocabulary: {e}"))?;
-        Ok(Self { model, decoder: DecoderWrapper::ByteLevel(cutter()) })
+        let mask = model.token_to_id(&mask());
+        Ok(Self { model, decoder: DecoderWrapper::ByteLevel(cutter()), mask })
     }
 }
 
@@ -80,7 +90,16 @@ impl Model for Bytes {
             }
             _ => vec![None],
         };
-        words(text).iter().flat_map(tokens).collect()
+        let Some(mask) = self.mask else { return words(text).iter().flat_map(tokens).collect() };
+        let mut ids: Vec<Option<u32>> = Vec::new();
+        let mut parts = text.split(HIDDEN).peekable();
+        while let Some(part) = parts.next() {
+            // The space before a hidden word is a part of it.
+            let part = if parts.peek().is_some() { part.strip_suffix(' ').unwrap_or(part) } else { part };
+            ids.extend(words(part).iter().flat_map(tokens));
+            ids.extend(parts.peek().map(|_| Some(mask)));
+        }
+        ids
     }
 
     fn unknown(&self, text: &str) -> Vec<String> {

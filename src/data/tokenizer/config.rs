@@ -122,6 +122,9 @@ pub enum TokenizerConfig {
     Unigram(SubwordConfig),
     /// Byte-pair encoding of bytes, as in GPT-2 (Radford 2019): no text is unknown, and ends of lines are text.
     ByteBpe(SubwordConfig),
+    /// Word pieces, as in BERT (Devlin 2019): the longest pieces of the vocabulary, `##` before all but a word's first; a text
+    /// begins with `<s>`, and `lowercase` takes accents off too.
+    WordPiece(SubwordConfig),
 }
 
 impl Default for TokenizerConfig {
@@ -136,7 +139,7 @@ impl TokenizerConfig {
         match self {
             Self::Char(c) => c.shared,
             Self::Word(c) => c.shared,
-            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) => c.shared,
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) => c.shared,
         }
     }
 
@@ -145,7 +148,7 @@ impl TokenizerConfig {
         match self {
             Self::Char(c) => c.lowercase,
             Self::Word(c) => c.lowercase,
-            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) => c.lowercase,
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) => c.lowercase,
         }
     }
 
@@ -166,7 +169,9 @@ impl TokenizerConfig {
                 format!("{key}.max_size"),
                 format!("must be at least {least} ({} special tokens and one word), got {size}", SPECIALS.len()),
             )),
-            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) if !(least..=MAX_VOCAB_SIZE).contains(&c.vocab_size) => {
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c)
+                if !(least..=MAX_VOCAB_SIZE).contains(&c.vocab_size) =>
+            {
                 Err(Error::config(
                     format!("{key}.vocab_size"),
                     format!("must lie in {least}..={MAX_VOCAB_SIZE}, got {}", c.vocab_size),

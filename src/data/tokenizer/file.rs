@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Model, Tokenizer, Tokenizers, TokenizersConfig, byte_level, character, subword, word};
+use super::{HIDDEN, Model, Tokenizer, Tokenizers, TokenizersConfig, byte_level, character, subword, word, word_piece};
 
 /// The version written; it grows when older programs could misread a file.
 const FORMAT: u32 = 1;
@@ -29,6 +29,7 @@ pub(super) enum Side {
     Bpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
     Unigram { pieces: Vec<(String, f64)> },
     ByteBpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
+    WordPiece { vocabulary: Vec<String> },
 }
 
 impl Saved {
@@ -65,13 +66,28 @@ impl Saved {
     }
 }
 
+/// Far below every piece of a text.
+const SCORE_OF_MASK: f64 = -1000.0;
+
 impl Side {
+    /// Adds the token of hidden words, with the space before it where tokens have theirs.
+    pub(super) fn add_mask(&mut self) {
+        match self {
+            Self::Char { vocabulary } => vocabulary.push(HIDDEN),
+            Self::Word { vocabulary, .. } | Self::WordPiece { vocabulary } => vocabulary.push(HIDDEN.into()),
+            Self::Bpe { vocabulary, .. } => vocabulary.push(subword::mask()),
+            Self::Unigram { pieces } => pieces.push((subword::mask(), SCORE_OF_MASK)),
+            Self::ByteBpe { vocabulary, .. } => vocabulary.push(byte_level::mask()),
+        }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Char { vocabulary } => vocabulary.is_empty(),
-            Self::Word { vocabulary, .. } | Self::Bpe { vocabulary, .. } | Self::ByteBpe { vocabulary, .. } => {
-                vocabulary.is_empty()
-            }
+            Self::Word { vocabulary, .. }
+            | Self::Bpe { vocabulary, .. }
+            | Self::ByteBpe { vocabulary, .. }
+            | Self::WordPiece { vocabulary } => vocabulary.is_empty(),
             Self::Unigram { pieces } => pieces.is_empty(),
         }
     }
@@ -79,9 +95,10 @@ impl Side {
     fn tokens(&self) -> Vec<String> {
         match self {
             Self::Char { vocabulary } => vocabulary.iter().map(char::to_string).collect(),
-            Self::Word { vocabulary, .. } | Self::Bpe { vocabulary, .. } | Self::ByteBpe { vocabulary, .. } => {
-                vocabulary.clone()
-            }
+            Self::Word { vocabulary, .. }
+            | Self::Bpe { vocabulary, .. }
+            | Self::ByteBpe { vocabulary, .. }
+            | Self::WordPiece { vocabulary } => vocabulary.clone(),
             Self::Unigram { pieces } => pieces.iter().map(|(piece, _)| piece.clone()).collect(),
         }
     }
@@ -101,7 +118,10 @@ impl Side {
             Self::Bpe { vocabulary, merges } => Box::new(subword::Pieces::bpe(vocabulary, merges)?),
             Self::ByteBpe { vocabulary, merges } => Box::new(byte_level::Bytes::new(vocabulary, merges)?),
             Self::Unigram { pieces } => Box::new(subword::Pieces::unigram(pieces)?),
+            Self::WordPiece { vocabulary } => Box::new(word_piece::WordPieces::new(vocabulary, lowercase)?),
         };
+        // Word pieces turn letters to lower case in a way of their own.
+        let lowercase = lowercase && !matches!(self, Self::WordPiece { .. });
         Ok(Tokenizer::new(tokens, lowercase, model))
     }
 }

@@ -1,7 +1,7 @@
 //! Tokenizers: from text to token ids and back.
 //!
-//! Five kinds, all trained here from the training text: characters, words, byte-pair encoding of characters and of bytes, and
-//! unigram pieces.
+//! Six kinds, all trained here from the training text: characters, words, byte-pair encoding of characters and of bytes, unigram
+//! pieces, and word pieces.
 //! [`Tokenizers`] holds one for the source and one for the target, of one kind or two, or one for both, and is the
 //! `tokenizer.json` of a run. Training is deterministic: the same pairs and settings give the same file, byte for byte, whatever the number
 //! of threads.
@@ -12,6 +12,7 @@ mod config;
 mod file;
 mod subword;
 mod word;
+mod word_piece;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -36,6 +37,13 @@ pub const UNK: u32 = 3;
 /// The special tokens, in the order of their ids.
 pub const SPECIALS: [&str; 4] = ["<pad>", "<s>", "</s>", "<unk>"];
 
+/// What stands for a hidden word in texts for people.
+pub const MASK: &str = "<mask>";
+/// How BERT's vocabulary spells [`MASK`]; texts may too.
+const BERT_MASK: &str = "[MASK]";
+/// The same within tokenizers: one character that no text has for itself (the object replacement character).
+const HIDDEN: char = '\u{fffc}';
+
 /// What one kind of tokenizer does with text; ids here count from 0 and leave the special tokens out.
 trait Model: std::fmt::Debug + Send + Sync {
     /// The ids of a text, `None` where the vocabulary has nothing.
@@ -50,6 +58,10 @@ trait Model: std::fmt::Debug + Send + Sync {
     fn has_lines(&self) -> bool {
         false
     }
+    /// Whether a text begins with [`BOS`].
+    fn has_start(&self) -> bool {
+        false
+    }
 }
 
 /// The tokenizer of one side.
@@ -58,28 +70,59 @@ pub struct Tokenizer {
     /// All tokens by id, the special ones first.
     tokens: Vec<String>,
     lowercase: bool,
+    /// What a hidden word is read as.
+    mask: Option<u32>,
     model: Box<dyn Model>,
 }
 
 impl Tokenizer {
     fn new(tokens: impl IntoIterator<Item = String>, lowercase: bool, model: Box<dyn Model>) -> Self {
-        let tokens = SPECIALS.map(str::to_owned).into_iter().chain(tokens).collect();
-        Self { tokens, lowercase, model }
+        let tokens = SPECIALS.map(str::to_owned).into_iter().chain(tokens);
+        let mut tokens: Vec<String> = tokens.collect();
+        let mask = tokens.iter().position(|token| token.ends_with(HIDDEN));
+        if let Some(mask) = mask {
+            tokens[mask] = tokens[mask].replace(HIDDEN, MASK);
+        }
+        Self { tokens, lowercase, mask: mask.map(|id| id as u32), model }
     }
 
-    /// The token ids of a text, without `<s>` and `</s>`. What the vocabulary does not hold becomes [`UNK`].
+    /// The token ids of a text, without `</s>`, and without `<s>` but for kinds that have it before every text. What the
+    /// vocabulary does not hold becomes [`UNK`]; [`MASK`] is a hidden word, if the vocabulary has one.
     pub fn encode(&self, text: &str) -> Vec<u32> {
-        let ids = self.model.encode(&self.lowered(text));
-        ids.into_iter().map(|id| id.map_or(UNK, |id| id + SPECIALS.len() as u32)).collect()
+        let ids = self.model.encode(&self.prepared(text));
+        let ids = ids.into_iter().map(|id| id.map_or(UNK, |id| id + SPECIALS.len() as u32));
+        match self.model.has_start() && !text.trim().is_empty() {
+            true => std::iter::once(BOS).chain(ids).collect(),
+            false => ids.collect(),
+        }
+    }
+
+    /// The token that a hidden word is read as, if there is one.
+    pub fn mask(&self) -> Option<u32> {
+        self.mask
+    }
+
+    /// The parts of a text between hidden words.
+    pub fn around_masks<'a>(&self, text: &'a str) -> Vec<&'a str> {
+        let mut parts = Vec::new();
+        for part in text.split(MASK) {
+            parts.extend(part.split(BERT_MASK));
+        }
+        parts
     }
 
     /// The parts of a text that become [`UNK`], as they are written, in order.
     pub fn unknown(&self, text: &str) -> Vec<String> {
-        self.model.unknown(&self.lowered(text))
+        self.model.unknown(&self.prepared(text))
     }
 
-    fn lowered<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if self.lowercase { text.to_lowercase().into() } else { text.into() }
+    /// The text as the model reads it.
+    fn prepared<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let text: Cow<'a, str> = match self.mask {
+            Some(_) => self.around_masks(text).join(HIDDEN.encode_utf8(&mut [0; 4])).into(),
+            None => text.into(),
+        };
+        if self.lowercase { text.to_lowercase().into() } else { text }
     }
 
     /// [`Self::encode`] of every text, in order, on all processor cores.
@@ -158,25 +201,41 @@ impl Tokenizers {
         saved.build().map_err(Error::message)
     }
 
-    /// Builds one vocabulary from the lines of plain text.
+    /// Builds one vocabulary from the lines of plain text; `has_mask` says whether it has a token for hidden words.
     ///
     /// # Errors
     ///
     /// As [`Self::train`]; also when the settings name two sides.
-    pub fn train_text<S: AsRef<str>>(lines: &[S], config: &TokenizersConfig) -> Result<Self> {
+    pub fn train_text<S: AsRef<str>>(lines: &[S], config: &TokenizersConfig, has_mask: bool) -> Result<Self> {
         config.validate()?;
         let TokenizersConfig::Same(own) = config else {
             let message = "has two sides, but plain text has one; give one [tokenizer]";
             return Err(Error::config("tokenizer.source", message));
         };
         let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
-        let side = if own.has_lines() {
+        let mut side = if own.has_lines() {
             let chunks = chunks_of(&lines);
             train_side(&chunks.iter().map(String::as_str).collect::<Vec<_>>(), own, "text", "tokenizer")?
         } else {
             train_side(&lines, own, "text", "tokenizer")?
         };
+        if has_mask {
+            side.add_mask();
+        }
         file::Saved::new(config.clone(), side, None).build().map_err(Error::message)
+    }
+
+    /// Word pieces that were trained elsewhere: its tokens in the order of their ids, special ones left out; the one that hides a
+    /// word is `[MASK]`.
+    ///
+    /// # Errors
+    ///
+    /// When a token stands there twice; the message names no file.
+    pub fn of_word_pieces(tokens: Vec<String>, config: SubwordConfig) -> Result<Self, String> {
+        let hidden = |token: String| if token == BERT_MASK { HIDDEN.to_string() } else { token };
+        let vocabulary = tokens.into_iter().map(hidden).collect();
+        let config = TokenizersConfig::Same(TokenizerConfig::WordPiece(config));
+        file::Saved::new(config, file::Side::WordPiece { vocabulary }, None).build()
     }
 
     /// A byte-level BPE that was trained elsewhere: its tokens in the order of their ids, special ones left out, and its merges.
@@ -277,6 +336,7 @@ fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str, key: &str) -
         TokenizerConfig::Bpe(c) => subword::train_bpe(&texts, c, key)?,
         TokenizerConfig::Unigram(c) => subword::train_unigram(&texts, c, key)?,
         TokenizerConfig::ByteBpe(c) => byte_level::train(&texts, c, key)?,
+        TokenizerConfig::WordPiece(c) => word_piece::train(&texts, c, key)?,
     };
     if trained.is_empty() {
         let cure = match config {

@@ -13,7 +13,7 @@ use tokenizers::models::bpe::{BPE, BpeTrainer, Vocab};
 use tokenizers::models::unigram::{Unigram, UnigramTrainer};
 
 use super::config::SubwordConfig;
-use super::{Model, SPECIALS, by_count, file::Side};
+use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
 use crate::error::{Error, Result};
 
 /// Stands for a space before a word.
@@ -26,6 +26,11 @@ const UNKNOWN: &str = "\n";
 const LONGEST_WORD: usize = 200;
 /// Scores are kept to a millionth, so that they survive being written as decimal numbers.
 const SCORE_SCALE: f64 = 1e6;
+
+/// The token of hidden words.
+pub(super) fn mask() -> String {
+    format!("{SPACE}{HIDDEN}")
+}
 
 /// The words of a text with `▁` for the space before them, and each punctuation character for itself.
 fn split(text: &str) -> Vec<String> {
@@ -143,7 +148,27 @@ pub(super) fn training_failed(source: impl std::fmt::Display) -> Error {
 
 /// A trained subword model; id 0 inside it is [`UNKNOWN`].
 #[derive(Debug)]
-pub(super) struct Pieces<M>(M);
+pub(super) struct Pieces<M> {
+    model: M,
+    /// The id inside it of the token of hidden words.
+    mask: Option<u32>,
+}
+
+impl<M: tokenizers::Model> Pieces<M> {
+    fn new(model: M) -> Self {
+        Self { mask: model.token_to_id(&mask()), model }
+    }
+
+    /// The ids inside the model of a word.
+    fn tokens(&self, word: &str) -> Option<Vec<tokenizers::Token>> {
+        match self.mask {
+            Some(id) if word.trim_start_matches(SPACE).starts_with(HIDDEN) => {
+                Some(vec![tokenizers::Token::new(id, mask(), (0, word.len()))])
+            }
+            _ => self.model.tokenize(word).ok(),
+        }
+    }
+}
 
 impl Pieces<BPE> {
     pub(super) fn bpe(vocabulary: &[String], merges: &[(String, String)]) -> Result<Self, String> {
@@ -151,29 +176,29 @@ impl Pieces<BPE> {
         let vocabulary: Vocab = tokens.map(str::to_owned).zip(0..).collect();
         let builder = BPE::builder().vocab_and_merges(vocabulary, merges.to_vec());
         let model = builder.unk_token(UNKNOWN.to_owned()).fuse_unk(true).build();
-        model.map(Self).map_err(|e| format!("the merges do not fit the vocabulary: {e}"))
+        model.map(Self::new).map_err(|e| format!("the merges do not fit the vocabulary: {e}"))
     }
 }
 
 impl Pieces<Unigram> {
     pub(super) fn unigram(pieces: &[(String, f64)]) -> Result<Self, String> {
         let pieces = std::iter::once((UNKNOWN.to_owned(), 0.0)).chain(pieces.iter().cloned()).collect();
-        Unigram::from(pieces, Some(0), false).map(Self).map_err(|e| e.to_string())
+        Unigram::from(pieces, Some(0), false).map(Self::new).map_err(|e| e.to_string())
     }
 }
 
 impl<M: tokenizers::Model + std::fmt::Debug + Send + Sync> Model for Pieces<M> {
     fn encode(&self, text: &str) -> Vec<Option<u32>> {
-        let tokens = |word: &String| match self.0.tokenize(word) {
-            Ok(tokens) => tokens.into_iter().map(|token| token.id.checked_sub(1)).collect(),
-            Err(_) => vec![None],
+        let tokens = |word: &String| match self.tokens(word) {
+            Some(tokens) => tokens.into_iter().map(|token| token.id.checked_sub(1)).collect(),
+            None => vec![None],
         };
         if text.is_empty() { Vec::new() } else { split(text).iter().flat_map(tokens).collect() }
     }
 
     fn unknown(&self, text: &str) -> Vec<String> {
         let parts = |word: String| -> Vec<String> {
-            let Ok(tokens) = self.0.tokenize(&word) else { return vec![word] };
+            let Some(tokens) = self.tokens(&word) else { return vec![word] };
             let unknown = tokens.into_iter().filter(|token| token.id == 0);
             unknown.map(|token| word.get(token.offsets.0..token.offsets.1).unwrap_or(&word).to_owned()).collect()
         };

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::config::WordConfig;
-use super::{Model, SPECIALS, by_count, file::Side};
+use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
 
 /// U+FFED, the mark of a token that is written without a space on that side.
 const JOINER: char = '￭';
@@ -49,7 +49,7 @@ fn split_chunk(chunk: &str) -> Vec<String> {
 /// Whether a part of a chunk is a word and not punctuation.
 fn is_word(part: &str) -> bool {
     static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w").expect("a valid pattern"));
-    WORD.is_match(part)
+    WORD.is_match(part) || part.starts_with(HIDDEN)
 }
 
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use super::chunks::{Sequence, read};
 use super::{MixerKind, log_sigmoid};
+use crate::layers::norm::EPSILON;
 use crate::layers::{Init, Pass, fused};
 use burn::module::{Module, Param};
 use burn::nn::{Linear, RmsNorm};
@@ -109,7 +110,7 @@ impl MatrixMemory {
             input: init.linear(d_model, n_packed * d_model, n_packed),
             rates,
             decay,
-            norm: (rule != Rule::Linear).then(|| init.rms_norm(d_model / n_heads)),
+            norm: (rule != Rule::Linear).then(|| init.rms_norm(d_model / n_heads, EPSILON)),
             rule,
             n_heads,
             negative_eigenvalues,

@@ -1,6 +1,6 @@
 //! Attention with linear biases (ALiBi).
 
-use super::by_distance;
+use super::Places;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -34,15 +34,15 @@ impl Alibi {
         Self { n_heads }
     }
 
-    /// What is added to the scores of queries from `offset` on.
+    /// What is added to the scores of queries at these positions.
     ///
     /// # Shapes
-    /// - output: `[1, n_heads, query_len, offset + query_len]`
-    pub fn bias(&self, offset: usize, query_len: usize, device: &Device) -> Tensor<4> {
+    /// - output: `[1, n_heads, query_len, key_len]`
+    pub fn bias(&self, places: &Places, device: &Device) -> Tensor<4> {
         let slopes: Vec<f32> = slopes(self.n_heads).into_iter().map(|slope| slope as f32).collect();
-        let distances = by_distance(offset, query_len, |distance| -distance.abs() as f32);
+        let distances = places.by_distance(|distance| -distance.abs() as f32);
         let slopes = Tensor::<4>::from_data(TensorData::new(slopes, [1, self.n_heads, 1, 1]), device);
-        let distances = TensorData::new(distances, [1, 1, query_len, offset + query_len]);
+        let distances = TensorData::new(distances, [1, 1, places.len(), places.key_len()]);
         slopes * Tensor::from_data(distances, device)
     }
 }

@@ -1,6 +1,6 @@
 //! Windows of one to a few tokens in some heads, and no positions in the others (hard ALiBi).
 
-use super::by_distance;
+use super::Places;
 use crate::layers::mask::HIDDEN;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -29,16 +29,16 @@ impl HardAlibi {
         Self { n_heads, n_windows }
     }
 
-    /// What is added to the scores of queries from `offset` on: nothing, or what hides.
+    /// What is added to the scores of queries at these positions: nothing, or what hides.
     ///
     /// # Shapes
-    /// - output: `[1, n_heads, query_len, offset + query_len]`
-    pub fn bias(&self, offset: usize, query_len: usize, device: &Device) -> Tensor<4> {
+    /// - output: `[1, n_heads, query_len, key_len]`
+    pub fn bias(&self, places: &Places, device: &Device) -> Tensor<4> {
         let of_head = |head: usize| {
             let is_outside = move |distance: i64| head < self.n_windows && distance.unsigned_abs() as usize > head;
-            by_distance(offset, query_len, move |distance| if is_outside(distance) { HIDDEN } else { 0.0 })
+            places.by_distance(move |distance| if is_outside(distance) { HIDDEN } else { 0.0 })
         };
         let bias: Vec<f32> = (0..self.n_heads).flat_map(of_head).collect();
-        Tensor::from_data(TensorData::new(bias, [1, self.n_heads, query_len, offset + query_len]), device)
+        Tensor::from_data(TensorData::new(bias, [1, self.n_heads, places.len(), places.key_len()]), device)
     }
 }

@@ -1,9 +1,10 @@
 //! Learned positions.
 
-use crate::layers::Init;
+use super::Places;
+use crate::layers::{Init, indices};
 use burn::module::Module;
 use burn::nn::Embedding;
-use burn::tensor::{Int, Tensor};
+use burn::tensor::Tensor;
 
 /// `x_pos + P_pos` with a learned table `P`.
 ///
@@ -28,10 +29,9 @@ impl LearnedPositions {
     /// - input, output: `[batch, len, d_model]`
     ///
     /// # Panics
-    /// If the table is shorter than `offset + len`.
-    pub fn forward(&self, input: Tensor<3>, offset: usize) -> Tensor<3> {
-        let len = input.dims()[1];
-        let positions = Tensor::<1, Int>::arange(offset as i64..(offset + len) as i64, &input.device());
+    /// If the table has not all of the positions.
+    pub fn forward(&self, input: Tensor<3>, places: &Places) -> Tensor<3> {
+        let positions = indices(places.iter(), &input.device());
         let table = self.learned.weight.val().select(0, positions);
         input + table.unsqueeze::<3>()
     }

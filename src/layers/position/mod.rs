@@ -18,6 +18,7 @@ pub mod alibi;
 pub mod hard_alibi;
 pub mod learned;
 pub mod none;
+mod places;
 pub mod rotary;
 pub mod shaw;
 pub mod sinusoidal;
@@ -27,6 +28,7 @@ pub use alibi::Alibi;
 pub use hard_alibi::HardAlibi;
 pub use learned::LearnedPositions;
 pub use none::NoPositions;
+pub use places::Places;
 pub use rotary::{Rotary, Rotation};
 pub use shaw::{Shaw, ShawTables};
 pub use sinusoidal::{Sinusoids, sinusoids};
@@ -185,6 +187,24 @@ impl PositionConfig {
         Err(Error::config(key, message))
     }
 
+    /// Checks a range that positions are drawn from in training; `key` is where it stands in the config.
+    pub fn validate_range(&self, key: &str, range: usize) -> Result<()> {
+        match self {
+            Self::None {} | Self::HardAlibi { .. } => {
+                let message =
+                    "draws positions, and this scheme knows none; leave it out, or choose another model.positions";
+                Err(Error::config(key, message))
+            }
+            Self::Learned { max_len } if *max_len < range => {
+                let message =
+                    format!("is {range}, more than model.positions.max_len = {max_len}; raise that, or lower it");
+                Err(Error::config(key, message))
+            }
+            _ if range < 2 => Err(Error::config(key, format!("must be at least 2, got {range}"))),
+            _ => Ok(()),
+        }
+    }
+
     /// The longest sequence that the scheme can number, in tokens with the end symbol.
     pub fn max_len(&self) -> Option<usize> {
         match self {
@@ -238,9 +258,21 @@ impl Position {
     /// # Panics
     /// If a learned table is shorter than `offset + len`; callers check lengths at the door.
     pub fn embed(&self, input: Tensor<3>, offset: usize) -> Tensor<3> {
+        let len = input.dims()[1];
+        self.embed_at(input, &Places::Following { offset, len })
+    }
+
+    /// Adds positions to embeddings, if this scheme does.
+    ///
+    /// # Shapes
+    /// - input, output: `[batch, len, d_model]`
+    ///
+    /// # Panics
+    /// If a learned table has not all of the positions; callers check lengths at the door.
+    pub fn embed_at(&self, input: Tensor<3>, places: &Places) -> Tensor<3> {
         match self {
-            Self::Sinusoidal(sinusoids) => sinusoids.forward(input, offset),
-            Self::Learned(learned) => learned.forward(input, offset),
+            Self::Sinusoidal(sinusoids) => sinusoids.forward(input, places),
+            Self::Learned(learned) => learned.forward(input, places),
             Self::Rotary(_) | Self::Alibi(_) | Self::HardAlibi(_) | Self::T5(_) | Self::Shaw(_) | Self::None(_) => {
                 input
             }
@@ -268,22 +300,18 @@ impl Position {
     /// What self-attention needs when the queries stand at `offset, ..., offset + query_len - 1` and the keys at
     /// `0, ..., offset + query_len - 1`, the earlier ones in the cache.
     pub fn in_attention(&self, offset: usize, query_len: usize, device: &Device) -> AttentionPositions {
+        self.in_attention_at(&Places::Following { offset, len: query_len }, device)
+    }
+
+    /// What self-attention needs for queries at these positions.
+    pub fn in_attention_at(&self, places: &Places, device: &Device) -> AttentionPositions {
         match self {
-            Self::Rotary(rotary) => AttentionPositions::Rotation(rotary.rotation(offset, query_len, device)),
-            Self::Alibi(alibi) => AttentionPositions::Bias(alibi.bias(offset, query_len, device)),
-            Self::HardAlibi(alibi) => AttentionPositions::Bias(alibi.bias(offset, query_len, device)),
-            Self::T5(t5) => AttentionPositions::Bias(t5.bias(offset, query_len)),
-            Self::Shaw(shaw) => AttentionPositions::Distances(shaw.distances(offset, query_len, device)),
+            Self::Rotary(rotary) => AttentionPositions::Rotation(rotary.rotation(places, device)),
+            Self::Alibi(alibi) => AttentionPositions::Bias(alibi.bias(places, device)),
+            Self::HardAlibi(alibi) => AttentionPositions::Bias(alibi.bias(places, device)),
+            Self::T5(t5) => AttentionPositions::Bias(t5.bias(places)),
+            Self::Shaw(shaw) => AttentionPositions::Distances(shaw.distances(places, device)),
             Self::Sinusoidal(_) | Self::Learned(_) | Self::None(_) => AttentionPositions::None,
         }
     }
-}
-
-/// `value(key - query)` for every query `offset, ...` and key `0, ...`, row-major `[query_len, offset + query_len]`.
-fn by_distance<T: Copy>(offset: usize, query_len: usize, value: impl Fn(i64) -> T) -> Vec<T> {
-    let key_len = offset + query_len;
-    // The distances run from that of the last query to the first key, -(key_len - 1), to query_len - 1: each value is
-    // computed once, however many pairs have it.
-    let values: Vec<T> = (1 - key_len as i64..query_len as i64).map(value).collect();
-    (offset..key_len).flat_map(|query| values[key_len - 1 - query..][..key_len].iter().copied()).collect()
 }

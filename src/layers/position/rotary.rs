@@ -1,5 +1,6 @@
 //! Rotary positions (RoPE).
 
+use super::Places;
 use crate::layers::fused;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
@@ -51,13 +52,14 @@ impl Rotary {
         Self { d_head, base }
     }
 
-    /// The angles of the positions `offset, offset + 1, ...`.
-    pub fn rotation(&self, offset: usize, len: usize, device: &Device) -> Rotation {
-        let half = self.d_head / 2;
+    /// The angles of some positions.
+    pub fn rotation(&self, places: &Places, device: &Device) -> Rotation {
+        let positions: Vec<usize> = places.iter().collect();
+        let (len, half) = (positions.len(), self.d_head / 2);
         // In 64 bits: angles grow with the position, and what counts is what is left of them beyond whole turns.
         let angle = |i: usize| {
             let exponent = -((i % half * 2) as f64) / self.d_head as f64;
-            (offset + i / half) as f64 * self.base.powf(exponent)
+            positions[i / half] as f64 * self.base.powf(exponent)
         };
         let table = |value: fn(f64) -> f64| {
             let values: Vec<f32> = (0..len * half).map(|i| value(angle(i)) as f32).collect();

@@ -1,6 +1,6 @@
 //! Relative positions as keys and values (Shaw).
 
-use super::by_distance;
+use super::Places;
 use crate::layers::Init;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -41,10 +41,10 @@ impl Shaw {
         Self { max_distance }
     }
 
-    /// The rows of the tables for queries from `offset` on: `[query_len * (offset + query_len)]`.
-    pub fn distances(&self, offset: usize, query_len: usize, device: &Device) -> Tensor<1, Int> {
+    /// The rows of the tables for queries at these positions: `[query_len * key_len]`.
+    pub fn distances(&self, places: &Places, device: &Device) -> Tensor<1, Int> {
         let max = self.max_distance as i64;
-        let rows = by_distance(offset, query_len, |distance| (distance.clamp(-max, max) + max) as i32);
+        let rows = places.by_distance(|distance| (distance.clamp(-max, max) + max) as i32);
         let len = rows.len();
         Tensor::from_data(TensorData::new(rows, [len]), device)
     }

@@ -1,5 +1,6 @@
 //! Sinusoidal positions.
 
+use super::Places;
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 
@@ -16,9 +17,9 @@ pub struct Sinusoids;
 impl Sinusoids {
     /// # Shapes
     /// - input, output: `[batch, len, d_model]`
-    pub fn forward(&self, input: Tensor<3>, offset: usize) -> Tensor<3> {
+    pub fn forward(&self, input: Tensor<3>, places: &Places) -> Tensor<3> {
         let [_, len, d_model] = input.dims();
-        let table = TensorData::new(sinusoids(offset, len, d_model), [1, len, d_model]);
+        let table = TensorData::new(sinusoids_at(places.iter(), d_model), [1, len, d_model]);
         let table = Tensor::<3>::from_data(table, &input.device());
         input + table
     }
@@ -26,8 +27,12 @@ impl Sinusoids {
 
 /// `sin(pos / 10000^(2i/d))` in even columns and the cosine in odd ones, row-major `[len, d_model]`.
 pub fn sinusoids(offset: usize, len: usize, d_model: usize) -> Vec<f32> {
-    let mut values = Vec::with_capacity(len * d_model);
-    for position in offset..offset + len {
+    sinusoids_at(offset..offset + len, d_model)
+}
+
+fn sinusoids_at(positions: impl Iterator<Item = usize>, d_model: usize) -> Vec<f32> {
+    let mut values = Vec::new();
+    for position in positions {
         for column in 0..d_model {
             let exponent = (column / 2 * 2) as f64 / d_model as f64;
             let angle = position as f64 / 10_000f64.powf(exponent);

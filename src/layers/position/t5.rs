@@ -1,6 +1,6 @@
 //! Relative positions in buckets (T5).
 
-use super::{Side, by_distance};
+use super::{Places, Side};
 use crate::layers::Init;
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, TensorData};
@@ -70,14 +70,14 @@ impl T5Bias {
         Self { table: init.normal([buckets.n_buckets, n_heads], deviation), buckets }
     }
 
-    /// What is added to the scores of queries from `offset` on.
+    /// What is added to the scores of queries at these positions.
     ///
     /// # Shapes
-    /// - output: `[1, n_heads, query_len, offset + query_len]`
-    pub fn bias(&self, offset: usize, query_len: usize) -> Tensor<4> {
+    /// - output: `[1, n_heads, query_len, key_len]`
+    pub fn bias(&self, places: &Places) -> Tensor<4> {
         let table = self.table.val();
-        let (n_heads, key_len) = (table.dims()[1], offset + query_len);
-        let rows = by_distance(offset, query_len, |distance| self.buckets.bucket(distance) as i32);
+        let (n_heads, query_len, key_len) = (table.dims()[1], places.len(), places.key_len());
+        let rows = places.by_distance(|distance| self.buckets.bucket(distance) as i32);
         let rows = Tensor::from_data(TensorData::new(rows, [query_len * key_len]), &table.device());
         // [n_heads, query_len * key_len]
         let bias = table.select(0, rows).transpose();

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::layers::attention::MultiHeadConfig;
 use crate::layers::feed_forward::Activation;
 use crate::layers::mixer::Mixers;
-use crate::layers::norm::NormKind;
+use crate::layers::norm::{EPSILON, NormKind};
 use crate::layers::position::PositionConfig;
 use crate::models::block::{BlockConfig, NormPosition};
 use crate::models::transformer::TiedEmbeddings;
@@ -54,6 +54,10 @@ pub struct DecoderOnlyConfig {
     pub activation: Activation,
     /// The position scheme. Learned positions are shared out between source and target, if there is one, half of them for each.
     pub positions: PositionConfig,
+    /// In training the positions of a sequence are a sorted sample of `0..N`, so that those of sequences up to N tokens are known
+    /// (Ruoss 2023); N is above the longest sequence that is learnt from. Without it they follow each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub randomized_positions: Option<usize>,
     /// Which tables share their numbers.
     pub tied_embeddings: TiedEmbeddings,
     /// Whether words have a number of their own added to their scores, also where the output is tied to a table; a projection
@@ -82,6 +86,7 @@ impl Default for DecoderOnlyConfig {
             norm: NormKind::Layer,
             activation: Activation::Gelu,
             positions: PositionConfig::Rotary { base: 10_000.0 },
+            randomized_positions: None,
             tied_embeddings: TiedEmbeddings::None,
             output_bias: false,
         }
@@ -112,6 +117,9 @@ impl DecoderOnlyConfig {
             return Err(Error::config("model.output_bias", message));
         }
         self.positions.validate("model.positions", self.d_model, self.n_heads)?;
+        if let Some(range) = self.randomized_positions {
+            self.positions.validate_range("model.randomized_positions", range)?;
+        }
         self.positions.check_attention("model.positions", self.has_attention(), "the model")
     }
 
@@ -149,6 +157,7 @@ impl DecoderOnlyConfig {
             activation_dropout_rate: self.activation_dropout_rate,
             norm_position: self.norm_position,
             norm: self.norm,
+            norm_epsilon: EPSILON,
             activation: self.activation,
         }
     }

@@ -39,13 +39,14 @@ impl DecoderOnlyConfig {
                 .iter()
                 .map(|own| Block::new(&block, own, 1, &self.positions, init))
                 .collect(),
-            norm: (self.norm_position == NormPosition::Pre).then(|| self.norm.init(self.d_model, init)),
+            norm: (self.norm_position == NormPosition::Pre).then(|| block.norm(init)),
             output,
             n_layers: self.n_layers,
             embedding_scale: if self.scales_embeddings { (self.d_model as f64).sqrt() } else { 1.0 },
             embedding_dropout_rate: self.embedding_dropout_rate(),
             reads_source: self.reads_source,
             sees_whole_source: self.sees_whole_source,
+            randomized_positions: self.randomized_positions,
             limits: self.limits(),
         })
     }
@@ -85,6 +86,8 @@ pub struct DecoderOnlyModel {
     reads_source: bool,
     #[module(skip)]
     sees_whole_source: bool,
+    #[module(skip)]
+    randomized_positions: Option<usize>,
     #[module(skip)]
     limits: LengthLimits,
 }
@@ -163,10 +166,11 @@ impl DecoderOnlyModel {
             self.embed(&self.target_embedding, target_input.ids.clone(), pass),
         ];
         let [source_words, target_words] = words;
-        let embedded = self.position.embed(joined.join(source_words, target_words), 0);
+        let places = pass.places(self.randomized_positions, joined.len(), 0);
+        let embedded = self.position.embed_at(joined.join(source_words, target_words), &places);
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
         let mask = joined.mask(self.sees_whole_source, &device);
-        let positions = self.position.in_attention(0, joined.len(), &device);
+        let positions = self.position.in_attention_at(&places, &device);
         for depth in 0..self.n_layers {
             let before = pass.n_recorded();
             x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
@@ -186,9 +190,10 @@ impl DecoderOnlyModel {
         let (device, len) = (text.ids.device(), text.len());
         let words = self.embed(&self.target_embedding, text.ids.clone(), pass);
         let words = pass.watch_input(words);
-        let mut x = pass.dropout(self.position.embed(words, 0), self.embedding_dropout_rate);
+        let places = pass.places(self.randomized_positions, len, 0);
+        let mut x = pass.dropout(self.position.embed_at(words, &places), self.embedding_dropout_rate);
         let mask = Mask::causal(len, &device);
-        let positions = self.position.in_attention(0, len, &device);
+        let positions = self.position.in_attention_at(&places, &device);
         for depth in 0..self.n_layers {
             x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
                 let x = self.layer(depth).mixing().forward(x, None, &mask, &positions, pass);

@@ -1,10 +1,10 @@
 //! `[model]` with `kind = "encoder-only"`.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layers::attention::MultiHeadConfig;
 use crate::layers::feed_forward::Activation;
 use crate::layers::mixer::Mixers;
-use crate::layers::norm::NormKind;
+use crate::layers::norm::{EPSILON, NormKind};
 use crate::layers::position::PositionConfig;
 use crate::models::block::{BlockConfig, NormPosition};
 use crate::models::{LengthLimit, LengthLimits};
@@ -19,6 +19,8 @@ pub enum Answers {
     Tags,
     /// One word for the whole source: its class.
     Class,
+    /// The word of each token of a text, some of whose tokens are hidden; learnt from plain text (`data.text`).
+    MaskedWords,
 }
 
 /// `[model]` with `kind = "encoder-only"`.
@@ -29,6 +31,15 @@ pub struct EncoderOnlyConfig {
     pub output: Answers,
     /// Whether a token sees only those before it, as in forecasting; otherwise all of them.
     pub is_causal: bool,
+    /// Whether embeddings are multiplied by the root of `d_model` (Vaswani 2017, 3.4); BERT does not.
+    pub scales_embeddings: bool,
+    /// Whether embeddings, with their positions, are normalized before the first layer, as in BERT.
+    pub normalizes_embeddings: bool,
+    /// Whether states go through a layer of their own, with a norm behind it, before words are scored, as in BERT; for
+    /// `output = "masked-words"`.
+    pub transforms_output: bool,
+    /// Whether words are scored by their embeddings, and a bias; for `output = "masked-words"`.
+    pub tied_embeddings: bool,
     /// Width of the vectors between layers.
     pub d_model: usize,
     /// Width inside the feed-forward networks.
@@ -57,10 +68,16 @@ pub struct EncoderOnlyConfig {
     pub norm_position: NormPosition,
     /// Which normalization.
     pub norm: NormKind,
+    /// What normalization adds to the variance; BERT has 1e-12.
+    pub norm_epsilon: f64,
     /// The non-linearity of the feed-forward networks.
     pub activation: Activation,
     /// The position scheme.
     pub positions: PositionConfig,
+    /// In training the positions of a sequence are a sorted sample of `0..N`, so that those of sequences up to N tokens are known
+    /// (Ruoss 2023); N is above the longest sequence that is learnt from. Without it they follow each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub randomized_positions: Option<usize>,
 }
 
 impl Default for EncoderOnlyConfig {
@@ -68,6 +85,10 @@ impl Default for EncoderOnlyConfig {
         Self {
             output: Answers::Tags,
             is_causal: false,
+            scales_embeddings: true,
+            normalizes_embeddings: false,
+            transforms_output: false,
+            tied_embeddings: false,
             d_model: 256,
             d_feed_forward: 1024,
             n_heads: 4,
@@ -81,8 +102,10 @@ impl Default for EncoderOnlyConfig {
             activation_dropout_rate: 0.0,
             norm_position: NormPosition::Pre,
             norm: NormKind::Layer,
+            norm_epsilon: EPSILON,
             activation: Activation::Relu,
             positions: PositionConfig::Rotary { base: 10_000.0 },
+            randomized_positions: None,
         }
     }
 }
@@ -93,12 +116,45 @@ impl EncoderOnlyConfig {
         self.block().validate(&[("n_layers", self.n_layers)], self.embedding_dropout_rate())?;
         let sizes = [self.d_model, self.n_heads, self.n_layers];
         self.mixer.validate_stack(sizes, self.share_layers, self.attention_dropout_rate)?;
+        self.validate_masked_words()?;
+        if !(self.norm_epsilon > 0.0 && self.norm_epsilon.is_finite()) {
+            let message = format!("must be above 0, got {}", self.norm_epsilon);
+            return Err(Error::config("model.norm_epsilon", message));
+        }
         if self.is_causal {
             let why = "is for a model that sees all tokens, and by model.is_causal this one does not; leave it out";
             self.mixer.refuse_directions(why)?;
         }
         self.positions.validate("model.positions", self.d_model, self.n_heads)?;
+        if let Some(range) = self.randomized_positions {
+            self.positions.validate_range("model.randomized_positions", range)?;
+        }
         self.positions.check_attention("model.positions", self.mixer.has_attention(self.n_layers), "the model")
+    }
+
+    /// What is for masked words alone, and what is not for them.
+    fn validate_masked_words(&self) -> Result<()> {
+        if self.output == Answers::MaskedWords {
+            if self.is_causal {
+                let message = "is true, but a masked word is told by what stands on both sides of it; leave it out, or use kind = \
+                               \"decoder-only\"";
+                return Err(Error::config("model.is_causal", message));
+            }
+            if self.transforms_output && self.activation.n_packed() > 1 {
+                let message = "needs an activation without a gate: set model.activation = \"gelu\", or leave this out";
+                return Err(Error::config("model.transforms_output", message));
+            }
+            return Ok(());
+        }
+        for (key, is_set) in [("transforms_output", self.transforms_output), ("tied_embeddings", self.tied_embeddings)]
+        {
+            if is_set {
+                let message =
+                    "is for model.output = \"masked-words\", whose answers are words of the text; leave it out";
+                return Err(Error::config(format!("model.{key}"), message));
+            }
+        }
+        Ok(())
     }
 
     /// Heads of keys and values.
@@ -119,7 +175,7 @@ impl EncoderOnlyConfig {
     /// How many words the answer to a source of so many tokens has, its end left out.
     pub fn answer_len(&self, source_len: usize) -> usize {
         match self.output {
-            Answers::Tags => source_len,
+            Answers::Tags | Answers::MaskedWords => source_len,
             Answers::Class => 1,
         }
     }
@@ -138,6 +194,7 @@ impl EncoderOnlyConfig {
             activation_dropout_rate: self.activation_dropout_rate,
             norm_position: self.norm_position,
             norm: self.norm,
+            norm_epsilon: self.norm_epsilon,
             activation: self.activation,
         }
     }
@@ -145,6 +202,6 @@ impl EncoderOnlyConfig {
     /// Learned positions end somewhere.
     pub(super) fn limits(&self) -> LengthLimits {
         let source = self.positions.max_len().map(|len| LengthLimit { len, key: "model.positions.max_len" });
-        LengthLimits { source, target: source.filter(|_| self.output == Answers::Tags) }
+        LengthLimits { source, target: source.filter(|_| self.output != Answers::Class) }
     }
 }

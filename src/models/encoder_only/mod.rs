@@ -1,25 +1,35 @@
 //! A stack of layers over the source alone, which answers for each of its tokens, or once for all.
 
 mod config;
+mod transform;
 
 pub use config::{Answers, EncoderOnlyConfig};
 
-use super::block::{Block, normalized};
+use super::block::{Block, NormPosition, normalized};
 use super::readout::{Output, Scores};
 use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, Side};
 use crate::layers::{Init, Mask, Pass, fused, indices};
 use burn::module::{Module, Param};
 use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
+use transform::Transform;
 
 impl EncoderOnlyConfig {
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<EncoderOnlyModel> {
-        let output = Output::projection(self.d_model, vocabularies.target, init);
+        if self.output == Answers::MaskedWords && !vocabularies.shared {
+            let message = "is \"masked-words\", whose answers are words of the text, but source and target have vocabularies of their \
+                           own; learn it from plain text (data.text)";
+            return Err(Error::config("model.output", message));
+        }
+        let output = match self.tied_embeddings {
+            true => Output::tied_with_bias(vocabularies.target, init),
+            false => Output::projection(self.d_model, vocabularies.target, init),
+        };
         let side = if self.is_causal { Side::Decoder } else { Side::Encoder };
         let block = self.block();
         let layers = self.mixer.made(self.n_layers, self.share_layers);
@@ -32,14 +42,17 @@ impl EncoderOnlyConfig {
                 .iter()
                 .map(|own| Block::new(&block, own, n_directions(own), &self.positions, init))
                 .collect(),
-            norm: (self.norm_position == super::block::NormPosition::Pre).then(|| self.norm.init(self.d_model, init)),
+            norm: (self.norm_position == NormPosition::Pre).then(|| block.norm(init)),
+            embedding_norm: self.normalizes_embeddings.then(|| block.norm(init)),
+            transform: self.transforms_output.then(|| Transform::new(&block, init)),
             output,
             end: (self.output == Answers::Class).then(|| init.normal([self.d_model], 1.0)),
             n_layers: self.n_layers,
-            d_model: self.d_model,
+            embedding_scale: if self.scales_embeddings { (self.d_model as f64).sqrt() } else { 1.0 },
             embedding_dropout_rate: self.embedding_dropout_rate(),
             is_causal: self.is_causal,
             answers: self.output,
+            randomized_positions: self.randomized_positions,
             limits: self.limits(),
         })
     }
@@ -50,10 +63,11 @@ impl EncoderOnlyConfig {
 ///
 /// It is behind the same trait as the models that write: the words of its answer do not depend on each other, so that all of
 /// them are there once the source has been read, and a step takes the next. After the last tag comes that of the source's own end
-/// symbol, which it learns to be the end; after a class, a vector that is learnt for nothing else.
+/// symbol, which it learns to be the end; after a class, a vector that is learnt for nothing else. Masked words are tags whose
+/// names are the words of the text itself: the answer to a token that is hidden is the word that it was.
 ///
 /// # Reference
-/// Devlin et al., BERT, 2019, section 3 and figure 4 (classes and tags over a bidirectional stack); Graves and Schmidhuber,
+/// Devlin et al., BERT, 2019, section 3 and figure 4 (classes and tags over a bidirectional stack), section 3.1 (masked words); Graves and Schmidhuber,
 /// Framewise Phoneme Classification with Bidirectional LSTM, 2005, for tags by recurrences. **Differs from BERT:** a class is
 /// read off a token behind the text and not before it, so that causal models and recurrences have seen everything there.
 #[derive(Module, Debug)]
@@ -62,6 +76,10 @@ pub struct EncoderOnlyModel {
     position: Position,
     layers: Vec<Block>,
     norm: Option<Norm>,
+    /// Before the first layer.
+    embedding_norm: Option<Norm>,
+    /// Before the last product.
+    transform: Option<Transform>,
     output: Output,
     /// What the end of an answer of one word is read off.
     end: Option<Param<Tensor<1>>>,
@@ -69,13 +87,15 @@ pub struct EncoderOnlyModel {
     #[module(skip)]
     n_layers: usize,
     #[module(skip)]
-    d_model: usize,
+    embedding_scale: f64,
     #[module(skip)]
     embedding_dropout_rate: f64,
     #[module(skip)]
     is_causal: bool,
     #[module(skip)]
     answers: Answers,
+    #[module(skip)]
+    randomized_positions: Option<usize>,
     #[module(skip)]
     limits: LengthLimits,
 }
@@ -123,7 +143,16 @@ impl EncoderOnlyMemory {
 }
 
 impl EncoderOnlyModel {
-    fn scores_of(&self, input: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
+    /// Whether words are scored by their embeddings.
+    pub(super) fn has_tied_output(&self) -> bool {
+        self.output.is_tied()
+    }
+
+    fn scores_of(&self, states: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
+        let input = match &self.transform {
+            Some(transform) => transform.forward(states, pass),
+            None => states,
+        };
         pass.record("decoder.readout", || input.clone());
         Scores { input, output: &self.output, embedding: &self.source_embedding }
     }
@@ -155,9 +184,11 @@ impl Seq2Seq for EncoderOnlyModel {
         // Padding follows the real tokens, so whoever may not see the future does not see padding either.
         let mask =
             if self.is_causal { Mask::causal(len, &device) } else { Mask::padding(&source.lengths, len, &device) };
-        let positions = self.position.in_attention(0, len, &device);
-        let embedded = fused::embedding(source.ids.clone(), &self.source_embedding, (self.d_model as f64).sqrt(), pass);
-        let embedded = pass.watch_input(self.position.embed(embedded, 0));
+        let places = pass.places(self.randomized_positions, len, 0);
+        let positions = self.position.in_attention_at(&places, &device);
+        let embedded = fused::embedding(source.ids.clone(), &self.source_embedding, self.embedding_scale, pass);
+        let embedded = pass.watch_input(self.position.embed_at(embedded, &places));
+        let embedded = normalized(&self.embedding_norm, embedded, pass);
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
         for depth in 0..self.n_layers {
@@ -171,7 +202,7 @@ impl Seq2Seq for EncoderOnlyModel {
         pass.record("encoder.output", || states.clone());
         let last = |of: fn(usize) -> usize| indices(source.lengths.iter().map(|length| of(*length)), &device);
         match self.answers {
-            Answers::Tags => EncoderOnlyMemory { states, last: last(|length| length - 1) },
+            Answers::Tags | Answers::MaskedWords => EncoderOnlyMemory { states, last: last(|length| length - 1) },
             Answers::Class => EncoderOnlyMemory { states: self.of_whole(states, &source.lengths), last: last(|_| 1) },
         }
     }
@@ -196,6 +227,10 @@ impl Seq2Seq for EncoderOnlyModel {
 
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
         self.scores(source, target_input, pass).logits(pass)
+    }
+
+    fn fixed_len(&self, source_len: usize) -> Option<usize> {
+        (self.answers == Answers::MaskedWords).then_some(source_len)
     }
 
     fn limits(&self) -> LengthLimits {

@@ -5,7 +5,7 @@ use crate::layers::Init;
 use crate::layers::attention::MultiHeadConfig;
 use crate::layers::feed_forward::Activation;
 use crate::layers::mixer::{MixerConfig, Mixers, SideConfig};
-use crate::layers::norm::NormKind;
+use crate::layers::norm::{EPSILON, NormKind};
 use crate::layers::position::PositionConfig;
 use crate::models::block::{BlockConfig, NormPosition};
 use crate::models::readout::Output;
@@ -71,6 +71,10 @@ pub struct TransformerConfig {
     pub positions: PositionConfig,
     /// The position scheme of the decoder, if it is another; a learned one has a table of its own then.
     pub decoder_positions: Option<PositionConfig>,
+    /// In training the positions of a sequence are a sorted sample of `0..N`, so that those of sequences up to N tokens are known
+    /// (Ruoss 2023); N is above the longest sequence that is learnt from. Without it they follow each other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub randomized_positions: Option<usize>,
     /// Which tables share their numbers.
     pub tied_embeddings: TiedEmbeddings,
 }
@@ -118,6 +122,7 @@ impl Default for TransformerConfig {
             activation: Activation::Relu,
             positions: PositionConfig::Sinusoidal {},
             decoder_positions: None,
+            randomized_positions: None,
             tied_embeddings: TiedEmbeddings::None,
         }
     }
@@ -144,6 +149,9 @@ impl TransformerConfig {
         let own = self.decoder_positions.as_ref().map(|positions| ("model.decoder_positions", positions));
         for (key, positions) in [("model.positions", &self.positions)].into_iter().chain(own) {
             positions.validate(key, self.d_model, self.n_heads)?;
+            if let Some(range) = self.randomized_positions {
+                positions.validate_range("model.randomized_positions", range)?;
+            }
         }
         let attends = [
             self.encoder_mixers().has_attention(self.n_encoder_layers),
@@ -203,6 +211,7 @@ impl TransformerConfig {
             activation_dropout_rate: self.activation_dropout_rate,
             norm_position: self.norm_position,
             norm: self.norm,
+            norm_epsilon: EPSILON,
             activation: self.activation,
         }
     }

@@ -15,12 +15,16 @@ use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::mixer::MixerConfig;
 use crate::layers::norm::Norm;
-use crate::layers::position::{Position, PositionConfig, Side};
+use crate::layers::position::{Places, Position, PositionConfig, Side};
 use crate::layers::{Init, Mask, Pass, fused};
 use burn::module::Module;
 use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
 use layer::DecoderLayer;
+
+/// The stacks, whose positions are drawn apart.
+const ENCODER: u64 = 0;
+const DECODER: u64 = 1;
 
 impl TransformerConfig {
     /// Makes the model.
@@ -28,11 +32,11 @@ impl TransformerConfig {
         let output = self.tied_embeddings.output(self.d_model, false, vocabularies, init)?;
         let all_tied = self.tied_embeddings == TiedEmbeddings::All;
         let has_final_norm = self.norm_position == NormPosition::Pre;
-        let norm = || has_final_norm.then(|| self.norm.init(self.d_model, init));
+        let block = self.block();
+        let norm = || has_final_norm.then(|| block.norm(init));
         let position = |config: &PositionConfig, side| config.init(self.d_model, self.n_heads, side, init);
         let encoder_layers = self.encoder_mixers().made(self.n_encoder_layers, self.share_layers);
         let decoder_layers = self.decoder_mixers().made(self.n_decoder_layers, self.share_layers);
-        let block = self.block();
         let encoder_layer = |own: &MixerConfig| Block::new(&block, own, own.n_directions(), &self.positions, init);
         let has_own_positions = self.decoder_positions.is_some() || self.positions.depends_on_side();
         Ok(TransformerModel {
@@ -45,6 +49,7 @@ impl TransformerConfig {
             decoder: decoder_layers.iter().map(|mixer| DecoderLayer::new(self, mixer, init)).collect(),
             decoder_norm: norm(),
             output,
+            randomized_positions: self.randomized_positions,
             depths: [self.n_encoder_layers, self.n_decoder_layers],
             d_model: self.d_model,
             embedding_dropout_rate: self.embedding_dropout_rate(),
@@ -78,6 +83,8 @@ pub struct TransformerModel {
     embedding_dropout_rate: f64,
     #[module(skip)]
     limits: LengthLimits,
+    #[module(skip)]
+    randomized_positions: Option<usize>,
 }
 
 impl TransformerModel {
@@ -89,9 +96,9 @@ impl TransformerModel {
         self.decoder_position.as_ref().unwrap_or(&self.position)
     }
 
-    /// The target's words from position `offset` on, as the decoder's first layer sees them.
-    fn embed_target(&self, ids: Tensor<2, Int>, offset: usize, pass: &mut Pass) -> Tensor<3> {
-        let embedded = self.decoder_position().embed(self.embed(&self.target_embedding, ids, pass), offset);
+    /// The target's words at these positions, as the decoder's first layer sees them.
+    fn embed_target(&self, ids: Tensor<2, Int>, places: &Places, pass: &mut Pass) -> Tensor<3> {
+        let embedded = self.decoder_position().embed_at(self.embed(&self.target_embedding, ids, pass), places);
         pass.dropout(embedded, self.embedding_dropout_rate)
     }
 
@@ -107,8 +114,9 @@ impl TransformerModel {
         // Padding follows the real tokens, so whoever may not see the future does not see padding either.
         let device = target_input.ids.device();
         let causal = Mask::causal(target_input.len(), &device);
-        let positions = self.decoder_position().in_attention(0, target_input.len(), &device);
-        let mut x = self.embed_target(target_input.ids.clone(), 0, pass);
+        let places = pass.places(self.randomized_positions, target_input.len(), DECODER);
+        let positions = self.decoder_position().in_attention_at(&places, &device);
+        let mut x = self.embed_target(target_input.ids.clone(), &places, pass);
         for depth in 0..self.depths[1] {
             let i = depth % self.decoder.len();
             let layer = &self.decoder[i];
@@ -135,9 +143,10 @@ impl Seq2Seq for TransformerModel {
     fn encode(&self, source: &Padded, pass: &mut Pass) -> TransformerMemory {
         let device = source.ids.device();
         let mask = Mask::padding(&source.lengths, source.len(), &device);
-        let positions = self.position.in_attention(0, source.len(), &device);
+        let places = pass.places(self.randomized_positions, source.len(), ENCODER);
+        let positions = self.position.in_attention_at(&places, &device);
         let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
-        let embedded = self.position.embed(self.embed(embedding, source.ids.clone(), pass), 0);
+        let embedded = self.position.embed_at(self.embed(embedding, source.ids.clone(), pass), &places);
         let embedded = pass.watch_input(embedded);
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
@@ -165,8 +174,9 @@ impl Seq2Seq for TransformerModel {
         memory: &TransformerMemory,
         pass: &mut Pass,
     ) -> (Tensor<2>, TransformerState) {
-        let positions = self.decoder_position().in_attention(state.len, 1, &previous.device());
-        let mut x = self.embed_target(previous.unsqueeze_dim(1), state.len, pass);
+        let place = Places::Following { offset: state.len, len: 1 };
+        let positions = self.decoder_position().in_attention_at(&place, &previous.device());
+        let mut x = self.embed_target(previous.unsqueeze_dim(1), &place, pass);
         pass.record("decoder.embedded", || x.clone());
         for depth in 0..self.depths[1] {
             let i = depth % self.decoder.len();

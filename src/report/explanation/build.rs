@@ -7,7 +7,7 @@ use super::{AttentionMemory, Choice, Detail, Explanation, Mechanism, Stage, Step
 use crate::data::Tokenizers;
 use crate::data::batch::Padded;
 use crate::data::tokenizer::{BOS, EOS, PAD, Tokenizer};
-use crate::decoding::{DecodingConfig, Request, decode};
+use crate::decoding::{DecodingConfig, Request, decode, fixed_answer};
 use crate::layers::{Pass, Trace};
 use crate::models::weights::{self, Weight, Weights};
 use crate::models::{Answers, ModelConfig, Seq2Seq};
@@ -94,7 +94,7 @@ pub fn explain<M: Module + Seq2Seq>(
     };
     if let (Some(answers), Some(last)) = (mechanism.answers, words.source.len().checked_sub(1)) {
         for step in &mut steps {
-            let asked = if answers == Answers::Tags { last.min(step.step - 1) } else { last };
+            let asked = if answers != Answers::Class { last.min(step.step - 1) } else { last };
             step.previous.clone_from(&words.source[asked]);
         }
     }
@@ -216,6 +216,9 @@ fn target_of<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, question: &Question
         tokens.push(EOS);
         tokens
     };
+    if let Some(answer) = fixed_answer(model, source) {
+        return answer;
+    }
     if let Some(text) = question.target_text {
         return ended(tokenizers.target().encode(text));
     }

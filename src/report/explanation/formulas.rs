@@ -34,7 +34,7 @@ pub enum Part {
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Formula {
     /// What it makes: `start`, `input`, `query`, `memory`, `score`, `window`, `weights`, `context`, `residual`, `cell`, `state`,
-    /// `attentional`, `readout` or `output`.
+    /// `attentional`, `readout`, `transform` or `output`.
     pub makes: &'static str,
     /// Where it belongs.
     pub part: Part,

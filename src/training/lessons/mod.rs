@@ -1,8 +1,11 @@
 //! What a model learns from, behind one trait: the update loop knows neither pairs of text nor tokenizers.
 
+mod masked;
 mod pairs;
 mod text;
 
+pub(super) use masked::MaskedLessons;
+pub use masked::sample_of_masked;
 pub(super) use pairs::PairLessons;
 pub(super) use text::TextLessons;
 pub use text::sample_of_text;
@@ -36,8 +39,8 @@ pub(super) trait Lessons: Send {
     /// How good a model is on what it has not learnt from.
     fn measure(&self, model: &Model) -> Result<Measured>;
 
-    /// What is shown of that beside the loss.
-    fn metric(&self) -> Scalar;
+    /// What is shown of that beside the loss and what goes with it.
+    fn metric(&self) -> Option<Scalar>;
 }
 
 /// What a validation comes to.

@@ -115,7 +115,7 @@ impl Lessons for PairLessons {
         Ok(Measured { stats, sample: sample.collect() })
     }
 
-    fn metric(&self) -> Scalar {
-        Scalar::score(self.config.training.score)
+    fn metric(&self) -> Option<Scalar> {
+        Some(Scalar::score(self.config.training.score))
     }
 }

@@ -7,10 +7,11 @@ use crate::data::text::{Windows, text_of};
 use crate::data::{EOS, Split, TextConfig, TokenStream, Tokenizers};
 use crate::decoding::{Continuation, score_text};
 use crate::error::{Error, Result};
-use crate::models::{LengthLimits, Model};
+use crate::models::{LengthLimit, LengthLimits, Model};
 use crate::training::dataset::{self, hash_of_lines};
 use crate::training::metrics::{Scalar, Stats};
 use burn::tensor::Device;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Tokens of a sample of text.
@@ -23,6 +24,69 @@ pub fn sample_of_text(model: &Model, tokenizers: &Tokenizers, config: &Config) -
     let words = Continuation::new(model, &[EOS], config.context_of_writing(), Some(&sampling), config.seed);
     let ids: Vec<u32> = words.take(N_SAMPLED).map(|next| next.id).collect();
     text_of(&ids, tokenizers.target())
+}
+
+/// The text of a config as tokens.
+pub(super) struct Streams {
+    pub(super) tokenizers: Arc<Tokenizers>,
+    pub(super) train: TokenStream,
+    pub(super) valid: TokenStream,
+    /// The validation lines.
+    pub(super) sample: Vec<String>,
+    /// The SHA-256 of the lines.
+    pub(super) sha256: BTreeMap<String, String>,
+    /// What there is, in words.
+    pub(super) said: String,
+}
+
+impl Streams {
+    /// Reads the text of `config`; `tokenizers` makes the vocabulary from its lines, or reads it.
+    pub(super) fn read(
+        config: &Config,
+        text: &TextConfig,
+        tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
+    ) -> Result<Self> {
+        let lines = |split| dataset::lines_of(&config.data, split);
+        let (train, valid) = (lines(Split::Train)?, lines(Split::Valid)?);
+        let tokenizers = Arc::new(tokenizers(&train)?);
+        let sha256 = [("train", hash_of_lines(&train)), ("valid", hash_of_lines(&valid))];
+        let sha256 = sha256.into_iter().map(|(split, hash)| (split.to_string(), hash)).collect();
+        let streams = [&train, &valid].map(|lines| TokenStream::new(lines, tokenizers.target()));
+        let n = streams[0].n_tokens();
+        if n < text.context {
+            let message =
+                format!("is {}, but the training text has {n} tokens; give more text, or lower it", text.context);
+            return Err(Error::config("data.text.context", message));
+        }
+        let said = format!(
+            "{} lines with {n} tokens ({} characters) to learn from, {} lines with {} tokens for validation",
+            train.len(),
+            streams[0].n_characters,
+            valid.len(),
+            streams[1].n_tokens()
+        );
+        let [train, own] = streams;
+        Ok(Self { tokenizers, train, valid: own, sample: valid, sha256, said })
+    }
+}
+
+/// Refuses a context of more tokens than the model can take, `n_more` besides.
+pub(super) fn check_context(context: usize, n_more: usize, limit: Option<LengthLimit>) -> Result<()> {
+    match limit {
+        Some(limit) if limit.len < context + n_more => {
+            let besides = if n_more > 0 { " less one for the end symbol" } else { "" };
+            let message =
+                format!("is {context}, more than {} = {}{besides}; lower it, or raise that", limit.key, limit.len);
+            Err(Error::config("data.text.context", message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How much of a text the vocabulary does not hold, in words; nothing where it holds all.
+pub(super) fn unknown_share(text: &TokenStream) -> Option<String> {
+    let share = 100.0 * text.n_unknown() as f64 / text.n_tokens().max(1) as f64;
+    (share > 0.0).then(|| format!("{share:.2} % of the tokens of the validation text"))
 }
 
 /// Learning to go on with plain text: the loss of every token after those before it.
@@ -41,32 +105,9 @@ impl TextLessons {
         text: &TextConfig,
         tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
     ) -> Result<Prepared> {
-        let lines = |split| dataset::lines_of(&config.data, split);
-        let (train, valid) = (lines(Split::Train)?, lines(Split::Valid)?);
-        let own = Arc::new(tokenizers(&train)?);
-        let sha256 = [("train", hash_of_lines(&train)), ("valid", hash_of_lines(&valid))];
-        let lessons = Self {
-            config: config.clone(),
-            text: text.clone(),
-            train: TokenStream::new(&train, own.target()),
-            valid: TokenStream::new(&valid, own.target()),
-            tokenizers: own.clone(),
-        };
-        let n = lessons.train.n_tokens();
-        if n < text.context {
-            let message =
-                format!("is {}, but the training text has {n} tokens; give more text, or lower it", text.context);
-            return Err(Error::config("data.text.context", message));
-        }
-        let said = format!(
-            "{} lines with {n} tokens ({} characters) to learn from, {} lines with {} tokens for validation",
-            train.len(),
-            lessons.train.n_characters,
-            valid.len(),
-            lessons.valid.n_tokens()
-        );
-        let sha256 = sha256.into_iter().map(|(split, hash)| (split.to_string(), hash)).collect();
-        Ok(Prepared { lessons: Box::new(lessons), tokenizers: own, sha256, said })
+        let Streams { tokenizers, train, valid, sha256, said, .. } = Streams::read(config, text, tokenizers)?;
+        let lessons = Self { config: config.clone(), text: text.clone(), train, valid, tokenizers: tokenizers.clone() };
+        Ok(Prepared { lessons: Box::new(lessons), tokenizers, sha256, said })
     }
 
     fn windows(&self, epoch: u64) -> Windows {
@@ -92,19 +133,11 @@ impl Lessons for TextLessons {
     }
 
     fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
-        match limits.target {
-            Some(limit) if limit.len < self.text.context => {
-                let (context, most) = (self.text.context, limit.len);
-                let message = format!("is {context}, more than {} = {most}; lower it, or raise that", limit.key);
-                Err(Error::config("data.text.context", message))
-            }
-            _ => Ok(()),
-        }
+        check_context(self.text.context, 0, limits.target)
     }
 
     fn unknown(&self) -> Option<String> {
-        let share = 100.0 * self.valid.n_unknown() as f64 / self.valid.n_tokens().max(1) as f64;
-        (share > 0.0).then(|| format!("{share:.2} % of the tokens of the validation text"))
+        unknown_share(&self.valid)
     }
 
     fn measure(&self, model: &Model) -> Result<Measured> {
@@ -121,7 +154,7 @@ impl Lessons for TextLessons {
         Ok(Measured { stats, sample: sample_of_text(model, &self.tokenizers, &self.config) + "\n" })
     }
 
-    fn metric(&self) -> Scalar {
-        Scalar::bits_per_character()
+    fn metric(&self) -> Option<Scalar> {
+        Some(Scalar::bits_per_character())
     }
 }

@@ -204,6 +204,9 @@ fn a_task_says_which_source_token_a_target_token_needs() {
     assert_eq!(needed(&task("recall"), &["a", "3", "c", "7", "?", "c"], 1, 0), Some(3));
     let asks_all = ["a", "3", "c", "7", "?", "c", "a"];
     assert_eq!([0, 1].map(|t| needed(&task("recall"), &asks_all, 2, t)), [Some(3), Some(1)]);
+    let blanks = ["a", "3", "c", "7", "?", ".", "c", ".", "a"];
+    assert_eq!([0, 1].map(|t| needed(&task("recall"), &blanks, 2, t)), [Some(3), Some(1)]);
+    assert_eq!([3, 5, 6, 8].map(|t| needed(&task("recall"), &blanks, 9, t)), [None, None, Some(3), Some(1)]);
     assert_eq!(needed(&task("recall"), &asks_all, 3, 0), None, "an answer of another length");
     assert_eq!(needed(&task("sort"), &source, 4, 0), None);
     assert_eq!(needed(&task("copy"), &source, 5, 0), None, "tokens that are not the words");

@@ -274,3 +274,21 @@ fn data_that_is_missing_or_twofold_is_refused() {
         assert_says(&fault(&format!("[data]\n{data}")), &parts);
     }
 }
+
+#[test]
+fn a_mistake_inside_a_list_has_its_line() {
+    let mixers = |second: &str| {
+        fault(&format!(
+            "[model]\nkind = \"transformer\"\nmixer = [\n  {{ kind = \"attention\" }},\n  {{ {second} }},\n]\n\
+             [data]\ntask = {{ kind = \"copy\" }}\n"
+        ))
+    };
+    let misspelt = mixers("kind = \"ssru\", expansoin = 2");
+    assert_says(&misspelt, &["my.toml:5: model.mixer[1].expansoin", "did you mean `expansion`?"]);
+    assert_says(&mixers("kind = \"ssur\""), &["my.toml:5: model.mixer[1].kind", "did you mean `ssru`?"]);
+    assert_says(
+        &mixers("kind = \"ssru\", expansion = \"x\""),
+        &["my.toml:5: model.mixer[1].expansion: must be a whole number"],
+    );
+    assert_says(&mixers("kind = \"ssru\", expansion = 0"), &["my.toml:5: model.mixer[1].expansion"]);
+}

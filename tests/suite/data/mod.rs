@@ -3,6 +3,7 @@
 mod corpus;
 mod fetch;
 mod held_out;
+mod masking;
 mod random;
 mod tasks;
 mod text;

@@ -124,7 +124,13 @@ fn every_length_and_symbol_in_range_occurs_and_no_other() {
 #[test]
 fn recall_answers_the_value_of_the_asked_key() {
     for (n_keys, first_key) in [(26, "a"), (40, "k0")] {
-        let task = TaskConfig::Recall(RecallConfig { n_keys, n_values: 12, min_len: 2, max_len: 9, asks_all: false });
+        let task = TaskConfig::Recall(RecallConfig {
+            n_keys,
+            n_values: 12,
+            min_len: 2,
+            max_len: 9,
+            ..RecallConfig::default()
+        });
         let mut counts = BTreeSet::new();
         let mut all_keys = BTreeSet::new();
         for Pair { source, target } in task.generate(Split::Train, 500, 2).unwrap() {
@@ -145,7 +151,14 @@ fn recall_answers_the_value_of_the_asked_key() {
 
 #[test]
 fn recall_of_all_keys_answers_each_in_the_order_in_which_it_is_asked() {
-    let task = TaskConfig::Recall(RecallConfig { n_keys: 30, n_values: 9, min_len: 2, max_len: 7, asks_all: true });
+    let task = TaskConfig::Recall(RecallConfig {
+        n_keys: 30,
+        n_values: 9,
+        min_len: 2,
+        max_len: 7,
+        asks_all: true,
+        ..RecallConfig::default()
+    });
     let mut orders = BTreeSet::new();
     for Pair { source, target } in task.generate(Split::Train, 300, 2).unwrap() {
         let (source, answers) = (words(&source), words(&target));
@@ -158,6 +171,33 @@ fn recall_of_all_keys_answers_each_in_the_order_in_which_it_is_asked() {
         orders.insert(asked.first() == Some(&source[0]));
     }
     assert_eq!(orders.len(), 2, "the order of the questions is another one");
+}
+
+#[test]
+fn questions_among_blanks_are_answered_where_they_stand_or_in_their_turn() {
+    let task = |in_place| {
+        let config =
+            RecallConfig { n_keys: 30, n_values: 9, min_len: 3, max_len: 3, asks_all: true, n_blanks: 5, in_place };
+        TaskConfig::Recall(config).generate(Split::Train, 200, 2).unwrap()
+    };
+    let mut places = BTreeSet::new();
+    for (one, other) in task(true).into_iter().zip(task(false)) {
+        assert_eq!(one.source, other.source);
+        let (source, answers) = (words(&one.source), words(&one.target));
+        assert_eq!((source.len(), answers.len(), source[6]), (15, 15, "?"));
+        let value = |key: &str| source[..6].chunks(2).find(|pair| pair[0] == key).map(|pair| pair[1]);
+        for (place, (asked, answer)) in source.iter().zip(&answers).enumerate() {
+            let is_question = place > 6 && *asked != ".";
+            assert_eq!(Some(*answer), if is_question { value(asked) } else { Some(".") }, "{source:?}");
+            places.extend(is_question.then_some(place));
+        }
+        let in_turn: Vec<&str> = answers.into_iter().filter(|answer| *answer != ".").collect();
+        assert_eq!(in_turn, words(&other.target));
+    }
+    assert_eq!(places, (7..15).collect(), "questions stand at every place");
+    let wrong = RecallConfig { n_blanks: 5, ..RecallConfig::default() };
+    let message = TaskConfig::Recall(wrong).generate(Split::Train, 1, 1).unwrap_err().to_string();
+    assert!(message.contains("data.task.n_blanks: is for asks_all = true"), "{message}");
 }
 
 #[test]
@@ -493,7 +533,7 @@ fn no_pairs_are_no_error() {
 #[test]
 fn each_field_out_of_range_is_refused_by_name() {
     let recall = |n_keys, n_values, min_len, max_len| {
-        TaskConfig::Recall(RecallConfig { n_keys, n_values, min_len, max_len, asks_all: false })
+        TaskConfig::Recall(RecallConfig { n_keys, n_values, min_len, max_len, ..RecallConfig::default() })
     };
     let selective = |n_symbols, n_copied, min_len, max_len| {
         TaskConfig::SelectiveCopy(SelectiveCopyConfig { n_symbols, n_copied, min_len, max_len })

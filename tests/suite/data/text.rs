@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 fn letters(lines: &[&str]) -> Tokenizers {
     let config = TokenizerConfig::Char(Default::default());
-    Tokenizers::train_text(lines, &(&config).into()).unwrap()
+    Tokenizers::train_text(lines, &(&config).into(), false).unwrap()
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::support::{
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
-use lookback::layers::norm::NormKind;
+use lookback::layers::norm::{EPSILON, NormKind};
 use lookback::layers::{Init, Pass, Trace};
 use lookback::models::weights::{apply, to_vec};
 use std::collections::BTreeMap;
@@ -180,7 +180,7 @@ fn check_outputs(what: &str, case: &LayerCase, outputs: Outputs) {
 fn both_normalizations_are_pytorchs() {
     for (layer, kind) in [("layer-norm", NormKind::Layer), ("rms-norm", NormKind::Rms)] {
         for case in golden_layers(layer) {
-            let build = |init: &Init| kind.init(case.number("d_model"), init);
+            let build = |init: &Init| kind.init(case.number("d_model"), EPSILON, init);
             check_golden(case, build, |norm, inputs, pass| {
                 Outputs::from([named("output", norm.forward(inputs.get::<3>("input"), pass))])
             });
@@ -193,7 +193,7 @@ fn normalizations_can_be_derived_by_hand() {
     // (1, 7): mean 4, deviation 3, root mean square 5.
     let input = tensor(vec![1.0, 7.0], [1, 2], &flex());
     for (kind, expected) in [(NormKind::Layer, [-1.0, 1.0]), (NormKind::Rms, [0.2, 1.4])] {
-        let found = to_vec(kind.init(2, &Init::new(1, &flex())).forward(input.clone(), &Pass::inference()));
+        let found = to_vec(kind.init(2, EPSILON, &Init::new(1, &flex())).forward(input.clone(), &Pass::inference()));
         assert_close(&format!("{kind:?}"), &found, &expected, SAME_TOLERANCE);
     }
 }

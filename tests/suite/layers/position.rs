@@ -3,12 +3,13 @@
 use super::{Outputs, check_golden, golden_layers, named, no_parameters};
 use crate::support::{assert_close, flex, host_backends, tensor};
 use burn::module::Module;
-use burn::tensor::Tensor;
-use lookback::layers::Init;
+use burn::tensor::{Device, Tensor};
 use lookback::layers::position::alibi::slopes;
 use lookback::layers::position::t5::Buckets;
-use lookback::layers::position::{PositionConfig, Rotary, Side, sinusoids};
+use lookback::layers::position::{AttentionPositions, Places, Position, PositionConfig, Rotary, Side, sinusoids};
+use lookback::layers::{Init, Pass};
 use lookback::models::weights::{collect, to_vec};
+use lookback::random::{Purpose, Stream};
 
 /// Both sides compute in 64 bits; what is left is the rounding to 32 bits of numbers up to one.
 const TOLERANCE: f64 = 1e-7;
@@ -28,7 +29,8 @@ fn rotations_are_llamas() {
         check_golden(case, no_parameters, |_, inputs, _| {
             let input = inputs.get::<4>("input");
             let [_, _, len, d_head] = input.dims();
-            let rotation = Rotary::new(d_head, base).rotation(case.number("offset"), len, &inputs.device());
+            let rotation = Rotary::new(d_head, base)
+                .rotation(&Places::Following { offset: case.number("offset"), len }, &inputs.device());
             Outputs::from([named("output", rotation.apply(input))])
         });
     }
@@ -92,4 +94,87 @@ fn only_a_learned_table_has_parameters_and_an_end() {
         ),
         (0, None)
     );
+}
+
+/// What a scheme does with zeros at some positions: to embeddings, and in attention.
+fn at(layer: &Position, places: &Places, device: &Device) -> (Vec<f32>, Vec<f32>) {
+    let embedded = layer.embed_at(Tensor::zeros([1, places.len(), 8], device), places);
+    let seen = match layer.in_attention_at(places, device) {
+        AttentionPositions::None => Vec::new(),
+        AttentionPositions::Bias(bias) => to_vec(bias),
+        AttentionPositions::Distances(rows) => to_vec(rows.float()),
+        AttentionPositions::Rotation(rotation) => to_vec(rotation.apply(Tensor::ones([1, 1, places.len(), 4], device))),
+    };
+    (to_vec(embedded), seen)
+}
+
+#[test]
+fn drawn_positions_are_rows_and_pairs_of_the_whole_range() {
+    let (range, drawn) = (12, vec![1, 4, 5, 11]);
+    for adapter in host_backends() {
+        let (init, device) = (Init::new(1, &adapter.device), &adapter.device);
+        for config in [
+            PositionConfig::Sinusoidal {},
+            PositionConfig::Learned { max_len: range },
+            PositionConfig::Rotary { base: 100.0 },
+            PositionConfig::Alibi {},
+            PositionConfig::T5 { n_buckets: 8, max_distance: 6 },
+            PositionConfig::Shaw { max_distance: 5 },
+        ] {
+            let layer = config.init(8, 2, Side::Encoder, &init);
+            let whole = Places::Following { offset: 0, len: range };
+            let (embedded, seen) = at(&layer, &whole, device);
+            assert_eq!(
+                at(&layer, &Places::Drawn((0..range).collect()), device),
+                (embedded.clone(), seen.clone()),
+                "{config:?}"
+            );
+            let found = at(&layer, &Places::Drawn(drawn.clone()), device);
+            let rows = |values: &[f32], width: usize| -> Vec<f32> {
+                drawn.iter().flat_map(|i| values[i * width..][..width].to_vec()).collect()
+            };
+            assert_eq!(found.0, rows(&embedded, 8), "{config:?}");
+            let expected: Vec<f32> = match config {
+                PositionConfig::Rotary { .. } => rows(&seen, 4),
+                _ => {
+                    let pairs = |head: &[f32]| {
+                        drawn
+                            .iter()
+                            .flat_map(|i| drawn.iter().map(|j| head[i * range + j]).collect::<Vec<_>>())
+                            .collect::<Vec<_>>()
+                    };
+                    seen.chunks(range * range).flat_map(pairs).collect()
+                }
+            };
+            assert_eq!(found.1, expected, "{config:?}");
+        }
+    }
+}
+
+#[test]
+fn positions_are_drawn_in_training_alone_anew_for_every_part_and_stack() {
+    let training = |update, part, stack| Pass::training(3, update, part).places(Some(50), 7, stack);
+    let Places::Drawn(first) = training(1, 0, 0) else { panic!("drawn") };
+    assert_eq!(first.len(), 7);
+    assert!(first.windows(2).all(|pair| pair[0] < pair[1]) && first[6] < 50, "{first:?}");
+    assert_eq!(training(1, 0, 0), Places::Drawn(first.clone()), "the same when a run goes on");
+    for other in [training(2, 0, 0), training(1, 1, 0), training(1, 0, 1)] {
+        assert_ne!(other, Places::Drawn(first.clone()));
+    }
+    let following = Places::Following { offset: 0, len: 7 };
+    assert_eq!(Pass::inference().places(Some(50), 7, 0), following);
+    assert_eq!(Pass::training(3, 1, 0).places(None, 7, 0), following);
+    assert_eq!(Pass::training(3, 1, 0).places(Some(6), 7, 0), following, "longer than the range");
+    assert_eq!(Pass::training(3, 1, 0).places(Some(7), 7, 0), Places::Drawn((0..7).collect()));
+}
+
+#[test]
+fn every_sample_is_as_likely_as_any_other() {
+    let mut counts = std::collections::BTreeMap::new();
+    for i in 0..10_000 {
+        *counts.entry(Stream::new(1, Purpose::Positions, &[i]).sample(5, 2)).or_insert(0) += 1;
+    }
+    // 1000 of each, with a deviation of 30.
+    assert_eq!(counts.len(), 10);
+    assert!(counts.values().all(|n| (880..1120).contains(n)), "{counts:?}");
 }

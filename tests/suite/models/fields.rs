@@ -54,6 +54,15 @@ fn models() -> Vec<Value> {
         model["kind"] = "encoder-only".into();
         model
     };
+    let mut masked = encoder_only(json!({ "kind": "rotary" }), json!({ "kind": "attention" }));
+    masked["output"] = "masked-words".into();
+    masked["randomized_positions"] = 24.into();
+    let mut drawn = [
+        transformer(json!({ "kind": "sinusoidal" })),
+        decoder_only(json!({ "kind": "learned", "max_len": 32 }), json!({ "kind": "attention" })),
+    ];
+    drawn.iter_mut().for_each(|model| model["randomized_positions"] = 24.into());
+    let [drawn, drawn_in_one] = drawn;
     let mut own = transformer(json!({ "kind": "alibi" }));
     own["decoder_positions"] = json!({ "kind": "none" });
     vec![
@@ -70,6 +79,9 @@ fn models() -> Vec<Value> {
         decoder_only(json!({ "kind": "none" }), json!([{ "kind": "attention" }, { "kind": "ssru", "expansion": 2 }])),
         encoder_only(json!({ "kind": "learned", "max_len": 16 }), json!({ "kind": "attention" })),
         encoder_only(json!({ "kind": "none" }), json!([{ "kind": "attention" }, { "kind": "ssru", "expansion": 2 }])),
+        masked,
+        drawn,
+        drawn_in_one,
         recurrent(json!({ "kind": "bahdanau", "score": { "kind": "additive", "d_attention": 10 } })),
         recurrent(json!({ "kind": "bahdanau", "score": { "kind": "concat", "d_attention": 10 } })),
         recurrent(json!({ "kind": "luong", "window": { "kind": "local-p", "half_width": 1 } })),
@@ -128,6 +140,11 @@ fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
         "encoder-only" => vec![
             ("output", "\"class\""),
             ("is_causal", "true"),
+            ("scales_embeddings", "false"),
+            ("normalizes_embeddings", "true"),
+            ("transforms_output", "true"),
+            ("tied_embeddings", "true"),
+            ("norm_epsilon", "0.1"),
             ("d_model", "24"),
             ("d_feed_forward", "25"),
             ("n_heads", "4"),
@@ -197,6 +214,7 @@ fn perturbations(kind: &str) -> Vec<(&'static str, &'static str)> {
 /// Another value for a field of a choice.
 fn perturbations_of_choices() -> Vec<(&'static str, &'static str)> {
     vec![
+        ("randomized_positions", "18"),
         ("mixer.convolution", "3"),
         ("mixer.bidirectional", "true"),
         ("mixer.expansion", "1"),

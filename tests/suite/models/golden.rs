@@ -50,7 +50,7 @@ fn every_golden_language_model_is_gpt2_or_the_papers_forward_and_backward() {
 #[test]
 fn every_golden_encoder_only_model_is_pytorchs_and_berts_forward_and_backward() {
     let cases = golden_models("encoder-only/");
-    assert_eq!(cases.len(), 10);
+    assert_eq!(cases.len(), 12);
     cases.into_iter().for_each(check);
 }
 

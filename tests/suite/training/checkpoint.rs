@@ -201,12 +201,30 @@ fn as_many_checkpoints_are_kept_as_asked_for_and_the_best_besides() {
     let run = dir.path().join("run");
     let mut config = tiny(BAHDANAU);
     config.training.keep_checkpoints = 2;
-    // So slow that no sentence ever gets right: the first validation stays the best.
-    config.training.learning_rate = 1e-9;
+    // Nothing changes: no validation is better than the first.
+    config.training.learning_rate = 1e-30;
     config.training.criterion = lookback::training::Criterion::Score;
     train_in(&run, &config).unwrap();
     assert_eq!(named(&run, "best"), "000004", "{:?}", numbers(&run, "valid", "score"));
     assert_eq!(checkpoints(&run), ["000004", "000011", "000012"]);
+}
+
+#[test]
+fn of_equal_scores_that_with_the_lower_loss_is_the_best() {
+    let dir = TempDir::new().unwrap();
+    let run = dir.path().join("run");
+    let mut config = tiny(BAHDANAU);
+    config.training.criterion = lookback::training::Criterion::Score;
+    // Nobody knows an answer after a few updates, and all of them are wrong.
+    config.training.score = lookback::scoring::Metric::SequenceAccuracy;
+    train_in(&run, &config).unwrap();
+    let (scores, losses) = (numbers(&run, "valid", "score"), numbers(&run, "valid", "loss"));
+    assert!(scores.len() > 1 && scores.iter().all(|score| *score == scores[0]), "{scores:?}");
+    let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(losses[0] > least, "the first is not the best: {losses:?}");
+    let updates = numbers(&run, "valid", "update");
+    let best = updates[losses.iter().position(|loss| *loss == least).unwrap()];
+    assert_eq!(named(&run, "best"), format!("{best:06}"), "{losses:?}");
 }
 
 #[test]

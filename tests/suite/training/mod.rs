@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod horizon;
+mod masked;
 mod old_run;
 mod resume;
 mod run;

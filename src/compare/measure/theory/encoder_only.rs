@@ -17,7 +17,9 @@ pub(super) fn flops(config: &EncoderOnlyConfig, vocabularies: Vocabularies, n: f
     let seen = if config.is_causal { n / 2.0 } else { n };
     let directions = |own: &MixerConfig| if config.is_causal { 1 } else { own.n_directions() };
     let stack: f64 = layers(config).map(|own| n * (widths.flops(own, directions(own), seen) + network)).sum();
-    stack + 2.0 * config.answer_len(n as usize) as f64 * config.d_model as f64 * vocabularies.target as f64
+    let d_model = config.d_model as f64;
+    let transform = if config.transforms_output { d_model } else { 0.0 };
+    stack + 2.0 * config.answer_len(n as usize) as f64 * d_model * (vocabularies.target as f64 + transform)
 }
 
 pub(super) fn training_steps(config: &EncoderOnlyConfig, n: usize) -> u64 {

@@ -7,7 +7,7 @@ use crate::models::{DecoderOnlyConfig, TransformerConfig};
 
 pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
     let layers = as_decoder(config);
-    let mut formulas = vec![input(&config.positions, config.d_model, "t")];
+    let mut formulas = vec![input(&config.positions, scale(config), "t")];
     for (own, which) in mixers(&config.mixer, config.n_layers) {
         match own.is_attention() {
             true => formulas.extend(attention(&layers, &which)),
@@ -33,6 +33,11 @@ pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
         context_use: "Every layer's state after the last word of the source is all that the target sees of it.".into(),
         answers: None,
     }
+}
+
+/// What embeddings are scaled by the root of, if they are.
+fn scale(config: &DecoderOnlyConfig) -> Option<usize> {
+    config.scales_embeddings.then_some(config.d_model)
 }
 
 /// The layers as those of a decoder that attends to nothing else.
@@ -78,7 +83,7 @@ fn source(config: &DecoderOnlyConfig) -> Vec<Formula> {
     let seen = if config.sees_whole_source { "all words of the source" } else { "the words before it" };
     let layers = every_layer(config.n_layers);
     vec![
-        input(&config.positions, config.d_model, "i"),
+        input(&config.positions, scale(config), "i"),
         line(
             "state",
             "x_i^n = layer(x_1^(n-1), ..., x_i^(n-1))",

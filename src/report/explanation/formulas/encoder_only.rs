@@ -1,14 +1,19 @@
 //! The formulas of an encoder-only model: those of a Transformer's encoder, and an answer read off its states.
 
-use super::transformer::{encoder, every_layer};
-use super::{Mechanism, line, n};
+use super::transformer::{encoder, every_layer, input};
+use super::{Formula, Mechanism, line, n};
+use crate::layers::feed_forward::Activation;
 use crate::models::{Answers, EncoderOnlyConfig, TransformerConfig};
 
 pub(super) fn mechanism(config: &EncoderOnlyConfig) -> Mechanism {
     let mut lines = encoder(&as_encoder(config));
+    lines[0] = embedded(config);
     let (state, what) = match config.output {
         Answers::Tags => {
             ("h_t", "the state of the token that is answered for, a score for every tag, then the softmax")
+        }
+        Answers::MaskedWords => {
+            ("h_t", "the state of the token that is hidden, a score for every word, then the softmax")
         }
         Answers::Class => ("h_S", "the state of the end symbol, a score for every class, then the softmax"),
     };
@@ -29,13 +34,44 @@ pub(super) fn mechanism(config: &EncoderOnlyConfig) -> Mechanism {
             n(config.n_heads, "head")
         ),
         encoder: lines,
-        formulas: vec![line("output", format!("p(y_t) = softmax(W_o {state} + b_o)"), what)],
+        formulas: output(config, state, what),
         n_directions: 0,
         reads_backwards: false,
         has_attention: false,
         context_use: "An answer is read off one state; no answer sees another.".into(),
         answers: Some(config.output),
     }
+}
+
+/// The vector of a token below the first layer.
+fn embedded(config: &EncoderOnlyConfig) -> Formula {
+    let own = input(&config.positions, config.scales_embeddings.then_some(config.d_model), "i");
+    match own.text.split_once(" = ") {
+        Some((name, sum)) if config.normalizes_embeddings => {
+            line("input", format!("{name} = norm({sum})"), format!("{}, normalized", own.meaning))
+        }
+        _ => own,
+    }
+}
+
+/// The scores of an answer that is read off `state`.
+fn output(config: &EncoderOnlyConfig, state: &str, what: &str) -> Vec<Formula> {
+    let name = match config.activation {
+        Activation::Relu => "relu",
+        Activation::Gelu | Activation::GeluTanh => "gelu",
+        Activation::Swiglu => "swiglu",
+    };
+    let table = if config.tied_embeddings { "E" } else { "W_o" };
+    let mut lines = Vec::new();
+    let mut read = state;
+    if config.transforms_output {
+        let text = format!("u_t = norm({name}(W_u {state} + b_u))");
+        lines.push(line("transform", text, "what becomes of a state before its similarity with words is taken"));
+        read = "u_t";
+    }
+    let what = if config.tied_embeddings { format!("{what}; E has the words' embeddings") } else { what.to_owned() };
+    lines.push(line("output", format!("p(y_t) = softmax({table} {read} + b_o)"), what));
+    lines
 }
 
 /// The layers as those of an encoder beside a decoder.

@@ -9,7 +9,7 @@ use crate::models::transformer::{NormPosition, TiedEmbeddings};
 
 pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
     let (heads, n_layers) = (config.n_heads, config.n_decoder_layers);
-    let mut formulas = vec![input(config.decoder_positions(), config.d_model, "t")];
+    let mut formulas = vec![input(config.decoder_positions(), Some(config.d_model), "t")];
     for (own, which) in mixers(config.decoder_mixers(), n_layers) {
         match own.is_attention() {
             true => formulas.extend(self_attention(config, &which)),
@@ -83,16 +83,18 @@ pub(super) fn after(config: &TransformerConfig, x: &str, f: &str) -> String {
     }
 }
 
-/// The vector of position `at` below the first layer.
-pub(super) fn input(positions: &PositionConfig, d_model: usize, at: &str) -> Formula {
+/// The vector of position `at` below the first layer, scaled by the root of a width or as it stands in the table.
+pub(super) fn input(positions: &PositionConfig, scale: Option<usize>, at: &str) -> Formula {
     let word = if at == "t" { "y_(t-1)" } else { "x_i" };
     let (position, meaning) = match positions {
         PositionConfig::Sinusoidal {} => (format!(" + p_{at}"), "with sines and cosines of its position"),
         PositionConfig::Learned { .. } => (format!(" + p_{at}"), "with a learned vector for its position"),
+        _ if scale.is_none() => (String::new(), "as it stands in the table"),
         _ => (String::new(), "scaled"),
     };
+    let scale = scale.map(|d_model| format!("sqrt({d_model}) ")).unwrap_or_default();
     let which = if at == "t" { "the vector of the word before" } else { "the word's vector" };
-    line("input", format!("x_{at}^0 = sqrt({d_model}) {word}{position}"), format!("{which}, {meaning}"))
+    line("input", format!("x_{at}^0 = {scale}{word}{position}"), format!("{which}, {meaning}"))
 }
 
 /// `[z_t^1; ...; z_t^4]`, the heads of a layer.
@@ -263,7 +265,7 @@ pub(super) fn encoder(config: &TransformerConfig) -> Vec<Formula> {
     let attention = format!("attention({})_i", before(config, "x^(n-1)"));
     let last = format!("x_i^{}", config.n_encoder_layers);
     let (text, network) = feed_forward(config, "u_i", "x_i");
-    let mut lines = vec![input(&config.positions, config.d_model, "i")];
+    let mut lines = vec![input(&config.positions, Some(config.d_model), "i")];
     for (own, which) in mixers(config.encoder_mixers(), config.n_encoder_layers) {
         if own.is_attention() {
             let of = config.n_encoder_layers;

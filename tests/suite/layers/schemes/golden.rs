@@ -6,7 +6,7 @@ use crate::support::LayerCase;
 use lookback::layers::Init;
 use lookback::layers::attention::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
 use lookback::layers::attention::{CrossAttention, MultiHeadConfig, SelfAttention};
-use lookback::layers::position::{AttentionPositions, PositionConfig, Shaw, ShawTables};
+use lookback::layers::position::{AttentionPositions, Places, PositionConfig, Shaw, ShawTables};
 
 #[test]
 fn attention_with_a_bias_is_pytorchs() {
@@ -30,8 +30,9 @@ fn attention_with_shaws_vectors_is_the_papers() {
             let mask = mask_of(case, key.dims()[2], &inputs.device());
             // The queries of the golden case are the first of as many as there are keys.
             let (query_len, key_len) = (query.dims()[2], key.dims()[2]);
-            let rows =
-                Shaw::new(max_distance).distances(0, key_len, &inputs.device()).narrow(0, 0, query_len * key_len);
+            let rows = Shaw::new(max_distance)
+                .distances(&Places::Following { offset: 0, len: key_len }, &inputs.device())
+                .narrow(0, 0, query_len * key_len);
             let terms = AttentionTerms { relative: Some((tables, &rows)), ..AttentionTerms::masked(&mask) };
             Outputs::from([named("context", scaled_dot_product_attention(query, key, value, &terms, pass))])
         });

@@ -1,0 +1,268 @@
+//! BERT for masked words, and models of its make, from Hugging Face's transformers.
+
+use super::hugging_face::{Folder, take, transposed};
+use crate::config::Config;
+use crate::data::tokenizer::SubwordConfig;
+use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
+use crate::error::{Error, Result};
+use crate::layers::feed_forward::Activation;
+use crate::layers::position::PositionConfig;
+use crate::models::transformer::NormPosition;
+use crate::models::weights::{Weight, Weights};
+use crate::models::{Answers, EncoderOnlyConfig, ModelConfig};
+use crate::training::export_parts;
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Their special tokens by the number of ours.
+const SPECIALS: [(u32, &str); 4] = [(PAD, "[PAD]"), (BOS, "[CLS]"), (EOS, "[SEP]"), (UNK, "[UNK]")];
+const MASK: &str = "[MASK]";
+
+/// What is read of `config.json`.
+#[derive(Deserialize)]
+struct BertConfig {
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    hidden_act: String,
+    #[serde(default)]
+    hidden_dropout_prob: f64,
+    #[serde(default)]
+    attention_probs_dropout_prob: f64,
+    max_position_embeddings: usize,
+    #[serde(default = "two")]
+    type_vocab_size: usize,
+    layer_norm_eps: f64,
+    #[serde(default)]
+    position_embedding_type: Option<String>,
+    #[serde(default)]
+    is_decoder: bool,
+    #[serde(default = "yes")]
+    tie_word_embeddings: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn two() -> usize {
+    2
+}
+
+impl BertConfig {
+    fn model(&self, folder: &Folder) -> Result<EncoderOnlyConfig> {
+        let refuse = |key: &str, value: &dyn std::fmt::Display| {
+            Err(Error::file(folder.file("config.json"), format!("has {key} = {value}, which this cannot do")))
+        };
+        if let Some(kind) = self.position_embedding_type.as_deref().filter(|kind| *kind != "absolute") {
+            return refuse("position_embedding_type", &kind);
+        }
+        if self.is_decoder {
+            return refuse("is_decoder", &true);
+        }
+        let activation = match self.hidden_act.as_str() {
+            "gelu" => Activation::Gelu,
+            "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
+            "relu" => Activation::Relu,
+            other => return refuse("hidden_act", &other),
+        };
+        Ok(EncoderOnlyConfig {
+            output: Answers::MaskedWords,
+            scales_embeddings: false,
+            normalizes_embeddings: true,
+            transforms_output: true,
+            tied_embeddings: self.tie_word_embeddings,
+            d_model: self.hidden_size,
+            d_feed_forward: self.intermediate_size,
+            n_heads: self.num_attention_heads,
+            n_layers: self.num_hidden_layers,
+            dropout_rate: self.hidden_dropout_prob,
+            attention_dropout_rate: self.attention_probs_dropout_prob,
+            norm_position: NormPosition::Post,
+            norm_epsilon: self.layer_norm_eps,
+            activation,
+            positions: PositionConfig::Learned { max_len: self.max_position_embeddings },
+            ..EncoderOnlyConfig::default()
+        })
+    }
+}
+
+/// The tokens of word pieces by id, and whether letters are turned to lower case.
+struct WordPieces {
+    tokens: HashMap<usize, String>,
+    lowercase: bool,
+}
+
+impl WordPieces {
+    /// From `tokenizer.json`, or from `vocab.txt` and `tokenizer_config.json`.
+    fn read(folder: &Folder) -> Result<Self> {
+        if folder.file("tokenizer.json").is_file() { Self::of_json(folder) } else { Self::of_lines(folder) }
+    }
+
+    fn of_json(folder: &Folder) -> Result<Self> {
+        let file = folder.file("tokenizer.json");
+        let fault = |fault: &str| Error::file(&file, format!("has no word pieces as BERT has them: {fault}"));
+        let whole: serde_json::Value = folder.json("tokenizer.json")?;
+        let (model, normalizer) = (&whole["model"], &whole["normalizer"]);
+        if model["type"] != "WordPiece" || model["continuing_subword_prefix"] != "##" {
+            return Err(fault("model.type or its prefix is another"));
+        }
+        if whole["pre_tokenizer"]["type"] != "BertPreTokenizer" || normalizer["type"] != "BertNormalizer" {
+            return Err(fault("text is cleaned or cut in another way"));
+        }
+        let is_usual = |key: &str| normalizer[key] == true;
+        if !is_usual("clean_text") || !is_usual("handle_chinese_chars") {
+            return Err(fault("normalizer leaves out what BERT's does"));
+        }
+        let lowercase = is_usual("lowercase");
+        if normalizer["strip_accents"].as_bool().is_some_and(|strips| strips != lowercase) {
+            return Err(fault("normalizer.strip_accents is not as lowercase is"));
+        }
+        let vocabulary: HashMap<String, usize> =
+            serde_json::from_value(model["vocab"].clone()).map_err(|error| fault(&error.to_string()))?;
+        let mut tokens: HashMap<usize, String> = vocabulary.into_iter().map(|(token, id)| (id, token)).collect();
+        for added in whole["added_tokens"].as_array().into_iter().flatten() {
+            if let (Some(id), Some(token)) = (added["id"].as_u64(), added["content"].as_str()) {
+                tokens.insert(id as usize, token.to_string());
+            }
+        }
+        Ok(Self { tokens, lowercase })
+    }
+
+    fn of_lines(folder: &Folder) -> Result<Self> {
+        let lines = crate::data::read_lines(folder.file("vocab.txt"))?;
+        let settings: serde_json::Value = match folder.file("tokenizer_config.json").is_file() {
+            true => folder.json("tokenizer_config.json")?,
+            false => serde_json::Value::Null,
+        };
+        let lowercase = settings["do_lower_case"].as_bool().unwrap_or(true);
+        Ok(Self { tokens: lines.into_iter().enumerate().collect(), lowercase })
+    }
+
+    fn id(&self, token: &str, folder: &Folder) -> Result<usize> {
+        let found = self.tokens.iter().find(|(_, own)| *own == token).map(|(id, _)| *id);
+        found.ok_or_else(|| Error::file(folder.path(), format!("has no token {token} in its vocabulary")))
+    }
+}
+
+/// Writes BERT, as transformers saved `BertForMaskedLM` in `from`, as the model folder `out`. Returns the number of parameters.
+///
+/// Words get other numbers: `[PAD]`, `[CLS]`, `[SEP]` and `[UNK]` are the special tokens, which come first, and all others follow in
+/// their order. The embedding of the first kind of token (`token_type_ids = 0`), which stands in every sum, is added to the
+/// positions. What BERT has for other tasks (`pooler`, `seq_relationship`) is left out.
+///
+/// # Errors
+/// If a file is missing or is not what it should be, the model has a part that this program has not, or `out` holds something.
+pub fn import_bert(from: &Path, out: &Path) -> Result<usize> {
+    let folder = Folder::open(from)?;
+    let theirs: BertConfig = folder.config("bert")?;
+    let model = theirs.model(&folder)?;
+    let mut pieces = WordPieces::read(&folder)?;
+    pieces.id(MASK, &folder)?;
+    let specials = SPECIALS.iter().map(|(_, name)| pieces.id(name, &folder)).collect::<Result<Vec<usize>>>()?;
+    if let Some(id) = pieces.tokens.keys().find(|id| **id >= theirs.vocab_size) {
+        let message = format!("has a token with the number {id}, and the model has {} words", theirs.vocab_size);
+        return Err(Error::file(folder.path(), message));
+    }
+    // Their numbers in our order.
+    let others = (0..theirs.vocab_size).filter(|id| !specials.contains(id));
+    let order: Vec<usize> = specials.iter().copied().chain(others).collect();
+    let name = |id: &usize| pieces.tokens.remove(id).unwrap_or_else(|| format!("[unused {id}]"));
+    let names = order[specials.len()..].iter().map(name).collect();
+    let settings =
+        SubwordConfig { vocab_size: theirs.vocab_size, lowercase: pieces.lowercase, ..SubwordConfig::default() };
+    let tokenizers = Tokenizers::of_word_pieces(names, settings.clone())
+        .map_err(|fault| Error::file(from, format!("has a tokenizer that cannot be used: {fault}")))?;
+    let mut config = Config { model: ModelConfig::EncoderOnly(model.clone()), ..Config::default() };
+    config.data.text = Some(TextConfig { context: theirs.max_position_embeddings - 1, ..TextConfig::default() });
+    config.tokenizer = (&TokenizerConfig::WordPiece(settings)).into();
+    config.training.label_smoothing = 0.0;
+    config.model.validate()?;
+    let file = folder.file("model.safetensors");
+    let weights = parameters(folder.weights()?, &theirs, &order, &file)?;
+    let n = weights.values().map(|weight| weight.values.len()).sum();
+    let origin = format!("BERT as Hugging Face's transformers saved it, imported from {}", from.display());
+    export_parts(out, &config, &tokenizers, weights, &origin)?;
+    Ok(n)
+}
+
+/// The parameters under our names; the words in our order.
+fn parameters(theirs: Weights, config: &BertConfig, order: &[usize], file: &Path) -> Result<Weights> {
+    let named = |(name, weight): (String, Weight)| {
+        // Names of the first checkpoints, and parts that tell no word.
+        let name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias");
+        let is_other = ["bert.pooler.", "cls.seq_relationship.", "bert.embeddings.position_ids"];
+        (!is_other.iter().any(|other| name.starts_with(other))).then_some((name, weight))
+    };
+    let mut theirs: Weights = theirs.into_iter().filter_map(named).collect();
+    if !theirs.keys().any(|name| name.starts_with("cls.predictions.")) {
+        let message = "has no part that tells masked words (cls.predictions): save it as BertForMaskedLM";
+        return Err(Error::file(file, message));
+    }
+    let (d, inner, n_words) = (config.hidden_size, config.intermediate_size, config.vocab_size);
+    let mut ours = Weights::new();
+    let mut get = |name: &str, shape: &[usize]| take(&mut theirs, name, shape, file);
+    let mut norms = vec![("bert.embeddings.LayerNorm".to_string(), "embedding_norm".to_string())];
+    let mut linears = Vec::new();
+    for i in 0..config.num_hidden_layers {
+        let (from, to) = (format!("bert.encoder.layer.{i}"), format!("layers.{i}"));
+        let parts = ["query", "key", "value"].map(|part| format!("{from}.attention.self.{part}"));
+        linears.push((parts.to_vec(), format!("{to}.attention.query_key_value"), [d, d]));
+        for (theirs, own, shape) in [
+            ("attention.output.dense", "attention.output", [d, d]),
+            ("intermediate.dense", "feed_forward.inner", [inner, d]),
+            ("output.dense", "feed_forward.outer", [d, inner]),
+        ] {
+            linears.push((vec![format!("{from}.{theirs}")], format!("{to}.{own}"), shape));
+        }
+        norms.push((format!("{from}.attention.output.LayerNorm"), format!("{to}.attention_residual.norm")));
+        norms.push((format!("{from}.output.LayerNorm"), format!("{to}.feed_forward_residual.norm")));
+    }
+    linears.push((vec!["cls.predictions.transform.dense".into()], "transform.inner".into(), [d, d]));
+    norms.push(("cls.predictions.transform.LayerNorm".into(), "transform.norm".into()));
+    for (from, to) in norms {
+        ours.insert(format!("{to}.gamma"), get(&format!("{from}.weight"), &[d])?);
+        ours.insert(format!("{to}.beta"), get(&format!("{from}.bias"), &[d])?);
+    }
+    for (from, to, shape) in linears {
+        // Matrices of theirs have a row for each output: side by side in ours is one below the other in theirs.
+        let mut rows = Weight { shape: vec![shape[0] * from.len(), shape[1]], values: Vec::new() };
+        let mut bias = Weight { shape: vec![shape[0] * from.len()], values: Vec::new() };
+        for part in from {
+            rows.values.extend(get(&format!("{part}.weight"), &shape)?.values);
+            bias.values.extend(get(&format!("{part}.bias"), &shape[..1])?.values);
+        }
+        ours.insert(format!("{to}.weight"), transposed(&rows));
+        ours.insert(format!("{to}.bias"), bias);
+    }
+    let mut positions = get("bert.embeddings.position_embeddings.weight", &[config.max_position_embeddings, d])?;
+    let kinds = get("bert.embeddings.token_type_embeddings.weight", &[config.type_vocab_size, d])?;
+    positions.values.iter_mut().enumerate().for_each(|(i, value)| *value += kinds.values[i % d]);
+    ours.insert("position.learned.weight".into(), positions);
+    let table = in_our_order(&get("bert.embeddings.word_embeddings.weight", &[n_words, d])?, order);
+    let bias = in_our_order(&get("cls.predictions.bias", &[n_words])?, order);
+    if config.tie_word_embeddings {
+        ours.insert("output.bias".into(), bias);
+    } else {
+        let head = get("cls.predictions.decoder.weight", &[n_words, d])?;
+        ours.insert("output.projection.weight".into(), transposed(&in_our_order(&head, order)));
+        ours.insert("output.projection.bias".into(), bias);
+    }
+    ours.insert("source_embedding.weight".into(), table);
+    // Copies of the table and of the bias that some versions write.
+    theirs.retain(|name, _| !name.starts_with("cls.predictions.decoder."));
+    match theirs.keys().next() {
+        Some(name) => Err(Error::file(file, format!("has a parameter {name}, which BERT does not have"))),
+        None => Ok(ours),
+    }
+}
+
+/// A table, or one number for each word, with the words in our order.
+fn in_our_order(theirs: &Weight, order: &[usize]) -> Weight {
+    let width = theirs.values.len() / theirs.shape[0];
+    let values = order.iter().flat_map(|id| &theirs.values[id * width..(id + 1) * width]).copied().collect();
+    Weight { shape: theirs.shape.clone(), values }
+}

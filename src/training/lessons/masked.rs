@@ -1,0 +1,139 @@
+//! Plain text some of whose words are hidden.
+
+use super::text::Streams;
+use super::{Lessons, Measured, Prepared};
+use crate::config::Config;
+use crate::data::batch::Batch;
+use crate::data::masking::{Masked, Masking, without_end};
+use crate::data::text::{Windows, text_of};
+use crate::data::{PAD, TextConfig, TokenStream, Tokenizers};
+use crate::decoding::{answers, score_masked};
+use crate::error::Result;
+use crate::models::{LengthLimits, Model};
+use crate::random::{Purpose, Stream};
+use crate::training::metrics::{Scalar, Stats};
+use burn::tensor::Device;
+use std::sync::Arc;
+
+/// Lines of a sample.
+const N_SAMPLED: usize = 5;
+/// Where the choices for a sample lie beside those of epochs.
+const SAMPLE: u64 = u64::MAX;
+
+/// Some lines with hidden words, and what a model takes those for; the same words at every call, so that samples can be compared.
+pub fn sample_of_masked(model: &Model, tokenizers: &Tokenizers, config: &Config, lines: &[String]) -> String {
+    let tokenizer = tokenizers.source();
+    let Some(masking) = masking_of(config, tokenizers) else { return String::new() };
+    let limit = config.decoding.source_limit(crate::models::Seq2Seq::limits(model).source);
+    let fits = |ids: &Vec<u32>| !ids.is_empty() && limit.is_none_or(|limit| ids.len() < limit.len);
+    let texts: Vec<Vec<u32>> = lines.iter().map(|line| tokenizer.encode(line)).filter(fits).take(N_SAMPLED).collect();
+    let masked: Vec<Masked> = (0..)
+        .zip(&texts)
+        .map(|(i, text)| masking.measured(text, &Stream::new(config.seed, Purpose::Masking, &[SAMPLE, i])))
+        .collect();
+    let sources: Vec<Vec<u32>> = masked.iter().map(|text| text.read.clone()).collect();
+    let found = answers(model, &sources, |n| n, 1, config.decoding.batch_tokens);
+    let shown = texts.iter().zip(&masked).zip(&found).map(|((text, masked), found)| {
+        let filled: Vec<u32> = (0..text.len())
+            .map(|i| if masked.asked[i] == PAD { text[i] } else { found[i].first().map_or(PAD, |choice| choice.id) })
+            .collect();
+        let [text, read, filled] = [text, &masked.read, &filled].map(|ids| tokenizer.decode(ids));
+        format!("text    {text}\nasked   {read}\nmodel   {filled}\n\n")
+    });
+    shown.collect()
+}
+
+fn masking_of(config: &Config, tokenizers: &Tokenizers) -> Option<Masking> {
+    Masking::new(tokenizers.source(), config.data.text.as_ref()?.masked_rate)
+}
+
+/// Learning to tell hidden words from those around them.
+pub(in crate::training) struct MaskedLessons {
+    config: Config,
+    context: usize,
+    masking: Masking,
+    tokenizers: Arc<Tokenizers>,
+    train: TokenStream,
+    valid: TokenStream,
+    /// Lines for the samples.
+    sample: Vec<String>,
+}
+
+impl MaskedLessons {
+    /// Reads the text of `config`; `tokenizers` makes the vocabulary from its lines, or reads it.
+    pub(in crate::training) fn prepare(
+        config: &Config,
+        text: &TextConfig,
+        tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
+    ) -> Result<Prepared> {
+        let Streams { tokenizers, train, valid, sample, sha256, said } = Streams::read(config, text, tokenizers)?;
+        let masking = masking_of(config, &tokenizers).ok_or_else(|| {
+            let message = "has no token for hidden words: it is that of a model of another kind; leave --init-from out";
+            crate::error::Error::config("tokenizer", message)
+        })?;
+        let lessons = Self {
+            config: config.clone(),
+            context: text.context,
+            masking,
+            tokenizers: tokenizers.clone(),
+            train,
+            valid,
+            sample,
+        };
+        Ok(Prepared { lessons: Box::new(lessons), tokenizers, sha256, said })
+    }
+
+    fn windows(&self, epoch: u64) -> Windows {
+        Windows::of_epoch(self.train.ids.len(), self.context, self.config.seed, epoch)
+    }
+
+    /// The tokens of a window, of which the last is the first of the next.
+    fn piece(&self, epoch: u64, number: usize) -> &[u32] {
+        let range = self.windows(epoch).range(number);
+        without_end(&self.train.ids[range.start..range.end - 1])
+    }
+}
+
+impl Lessons for MaskedLessons {
+    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
+        self.windows(epoch).plan(self.config.training.batch_tokens, self.config.seed, epoch)
+    }
+
+    fn batch(&self, epoch: u64, numbers: &[usize], device: &Device) -> Batch {
+        let stream = |number: &usize| Stream::new(self.config.seed, Purpose::Masking, &[epoch, *number as u64]);
+        let masked = numbers.iter().map(|number| self.masking.learnt(self.piece(epoch, *number), &stream(number)));
+        Batch::of_masked(&masked.collect::<Vec<_>>(), device)
+    }
+
+    fn text(&self, epoch: u64, numbers: &[usize]) -> String {
+        let piece = |number: &usize| text_of(self.piece(epoch, *number), self.tokenizers.source());
+        numbers.iter().map(piece).collect::<Vec<_>>().join("\n\n") + "\n"
+    }
+
+    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
+        // One more for the end symbol.
+        super::text::check_context(self.context, 1, limits.source)
+    }
+
+    fn unknown(&self) -> Option<String> {
+        super::text::unknown_share(&self.valid)
+    }
+
+    fn measure(&self, model: &Model) -> Result<Measured> {
+        let sizes = (self.context, self.config.training.batch_tokens);
+        let scores = score_masked(model, &self.valid, &self.masking, sizes, self.config.seed, |_| ());
+        let stats = Stats {
+            loss: scores.loss,
+            smoothed_loss: scores.loss,
+            perplexity: scores.perplexity,
+            token_accuracy: scores.masked_accuracy,
+            tokens: scores.masked,
+            ..Stats::default()
+        };
+        Ok(Measured { stats, sample: sample_of_masked(model, &self.tokenizers, &self.config, &self.sample) })
+    }
+
+    fn metric(&self) -> Option<Scalar> {
+        None
+    }
+}
