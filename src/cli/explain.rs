@@ -1,7 +1,9 @@
 //! `lookback explain`.
 
+mod text;
+
 use super::decoding::search;
-use super::{check_lengths, load, print, progress};
+use super::{check_lengths, load_any, print, progress};
 use crate::backend::Backend;
 use crate::data::tokenizer::{Tokenizer, UNK};
 use crate::error::{Error, Result};
@@ -28,17 +30,22 @@ Examples:
   lookback explain --run runs/first 'ein Hund läuft'
   lookback explain --run runs/first 'ein Hund läuft' --step 2 --layer 3 --head 1
   lookback explain --run runs/first 'ein Hund läuft' --target 'a cat runs'      what the model would rather have said
-  lookback explain --run runs/first 'ein Hund läuft' --html dog.html            a page to step through"
+  lookback explain --run runs/first 'ein Hund läuft' --html dog.html            a page to step through
+  lookback explain --run runs/captions-decoder-only 'A man in a' --max-tokens 6   a language model goes on with a text
+  lookback explain --run runs/captions-decoder-only 'A man' --target ' sleeps'"
 )]
 pub(super) struct ExplainArgs {
     /// The run folder.
     #[arg(long)]
     run: PathBuf,
-    /// The sentence.
+    /// The sentence; for a language model the beginning of a text.
     source: String,
-    /// Explain this translation instead of the model's own.
-    #[arg(long, value_name = "TEXT", conflicts_with = "beam")]
+    /// Explain this translation, or how this text goes on, instead of what the model would write.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["beam", "max_tokens"])]
     target: Option<String>,
+    /// Tokens that a language model writes at most; it stops at the end of a line [default: 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
     /// Show this step with all its numbers.
     #[arg(long)]
     step: Option<usize>,
@@ -66,24 +73,12 @@ pub(super) struct ExplainArgs {
 }
 
 pub(super) fn run(args: ExplainArgs) -> Result<()> {
-    let loaded = load(&args.run, args.backend, args.checkpoint.as_deref())?;
-    check(&args, &loaded)?;
-    let decoding = search(&loaded.config.decoding, args.beam)?;
-    let question = Question {
-        source_text: args.source.trim(),
-        target_text: args.target.as_deref().map(str::trim),
-        decoding: &decoding,
-        seed: loaded.config.seed,
-        detail: detail(&args),
+    let loaded = load_any(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let mut explanation = match loaded.config.model.reads_source() {
+        true => of_sentence(&args, &loaded)?,
+        false => text::explanation(&args, &loaded)?,
     };
-    let mut bars = Bars::default();
-    let mut explanation =
-        explain(&loaded.model, &loaded.config.model, &loaded.tokenizers, &question, |stage, done, total| {
-            bars.show(stage, done, total);
-        });
-    drop(bars);
     explanation.model = format!("{}; {}, checkpoint {}", explanation.model, args.run.display(), loaded.checkpoint);
-    explanation.notes = notes(&args, &loaded, &explanation);
     let selection = Selection { step: args.step, layer: args.layer, head: args.head };
     selection.check(&explanation)?;
     if let Some(path) = &args.html {
@@ -101,6 +96,28 @@ pub(super) fn run(args: ExplainArgs) -> Result<()> {
         ));
     }
     print(&render(&explanation, &selection, &look()))
+}
+
+/// The explanation of a sentence and its translation.
+fn of_sentence(args: &ExplainArgs, loaded: &LoadedModel) -> Result<Explanation> {
+    if args.max_tokens.is_some() {
+        let message = "--max-tokens is for language models: this one ends its answer by itself; leave it out";
+        return Err(Error::message(message));
+    }
+    check(args, loaded)?;
+    let decoding = search(&loaded.config.decoding, args.beam)?;
+    let question = Question {
+        source_text: args.source.trim(),
+        target_text: args.target.as_deref().map(str::trim),
+        decoding: &decoding,
+        seed: loaded.config.seed,
+        detail: detail(args),
+    };
+    let mut bars = Bars::default();
+    let show = |stage, done, total| bars.show(stage, done, total);
+    let mut explanation = explain(&loaded.model, &loaded.config.model, &loaded.tokenizers, &question, show);
+    explanation.notes = notes(args, loaded, &explanation);
+    Ok(explanation)
 }
 
 /// How much is computed: what is shown.
@@ -125,6 +142,7 @@ impl Bars {
             self.clear();
             let what = match stage {
                 Stage::Translation => "translating",
+                Stage::Writing => "writing",
                 Stage::Steps => "decoder steps",
                 Stage::Gradients => "gradients of target words",
             };
@@ -182,17 +200,18 @@ fn notes(args: &ExplainArgs, loaded: &LoadedModel, explanation: &Explanation) ->
     ];
     for (side, text, tokenizer) in sides {
         let unknown = text.map(|text| unknown_words(tokenizer, text)).unwrap_or_default();
-        if !unknown.is_empty() {
-            notes.push(format!(
-                "the vocabulary lacks {} of the {side}: the model sees <unk> there",
-                unknown.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ")
-            ));
-        }
+        notes.extend(note_of_unknown(&unknown, side));
     }
     if explanation.target.last().is_none_or(|token| token != "</s>") {
         notes.push("the translation was cut at the length cap; the model has not ended it".into());
     }
     notes
+}
+
+/// That the model cannot read some words.
+fn note_of_unknown(unknown: &[String], side: &str) -> Option<String> {
+    let words = unknown.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+    (!unknown.is_empty()).then(|| format!("the vocabulary lacks {words} of the {side}: the model sees <unk> there"))
 }
 
 /// The words of `text` that hold something the vocabulary has no token for.

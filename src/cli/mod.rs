@@ -144,11 +144,6 @@ impl Cli {
     }
 }
 
-/// The model of a run folder at a checkpoint, or at the best, on the backend that was asked for or that it was trained on.
-fn load(run: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
-    Ok(load_all(std::slice::from_ref(&run.to_path_buf()), backend, checkpoint)?.remove(0))
-}
-
 /// The models of one or more run folders, on one backend: that which was asked for, or that of the first.
 ///
 /// # Errors
@@ -159,8 +154,8 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
     for path in runs {
         let run = Run::open(path)?;
         if !run.config()?.model.reads_source() {
-            let message =
-                "is a language model, which reads no source: `generate` goes on with text, `evaluate` measures it";
+            let message = "is a language model, which reads no source: `generate` goes on with text, `evaluate` measures it, \
+                 `explain` and `inspect` look inside";
             return Err(Error::file(path, message));
         }
         if adapter.is_none() {
@@ -178,25 +173,31 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
     Ok(loaded)
 }
 
-/// The language model of a run folder, as [`load`] takes others.
-fn load_language_model(path: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
+/// The model of a run folder, with a source or without, at a checkpoint or at the best, on the backend that was asked for or that
+/// it was trained on.
+fn load_any(path: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
     let run = Run::open(path)?;
-    let config = run.config()?;
+    let backend = backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
+    run.load_model(&open(backend)?, checkpoint, notice::warn)
+}
+
+/// The language model of a run folder, as [`load_any`] takes all.
+fn load_language_model(path: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
+    let config = Run::open(path)?.config()?;
     if config.model.reads_source() {
         let (what, _) = config.use_of("");
         return Err(Error::file(path, format!("is no language model: `{what}` is the command for it")));
     }
-    run.load_model(&open(backend.unwrap_or(config.backend))?, checkpoint, notice::warn)
+    load_any(path, backend, checkpoint)
 }
 
-/// The encoder-only model of a run folder, as [`load`] takes others.
+/// The encoder-only model of a run folder, as [`load_any`] takes all.
 fn load_encoder_only(
     path: &Path,
     backend: Option<Backend>,
     checkpoint: Option<&str>,
 ) -> Result<(LoadedModel, EncoderOnlyConfig)> {
-    let run = Run::open(path)?;
-    let config = run.config()?;
+    let config = Run::open(path)?.config()?;
     let ModelConfig::EncoderOnly(model) = &config.model else {
         let (what, _) = config.use_of("");
         let message =
@@ -204,7 +205,7 @@ fn load_encoder_only(
         return Err(Error::file(path, message));
     };
     let model = model.clone();
-    Ok((run.load_model(&open(backend.unwrap_or(config.backend))?, checkpoint, notice::warn)?, model))
+    Ok((load_any(path, backend, checkpoint)?, model))
 }
 
 /// The models of an ensemble apart from what else was loaded with the first.

@@ -193,6 +193,22 @@ pub fn prompt_ids(prompt: &str, tokenizer: &Tokenizer) -> Vec<u32> {
     ids
 }
 
+/// The tokens of a line with its end, as a text that begins there: [`prompt_ids`] and what ends a line.
+pub fn line_ids(line: &str, tokenizer: &Tokenizer) -> Vec<u32> {
+    prompt_ids(&format!("{line}\n"), tokenizer)
+}
+
+/// The tokens with which a text goes on after `beginning`: those of both together, as far as the cut between them is one between
+/// tokens; else those of `continuation` alone.
+pub fn continuation_ids(beginning: &str, continuation: &str, tokenizer: &Tokenizer) -> Vec<u32> {
+    let whole = prompt_ids(&format!("{beginning}{continuation}"), tokenizer);
+    match whole.strip_prefix(&prompt_ids(beginning, tokenizer)[..]) {
+        Some(rest) => rest.to_vec(),
+        None if tokenizer.has_lines() => tokenizer.encode(continuation),
+        None => prompt_ids(continuation, tokenizer).split_off(1),
+    }
+}
+
 /// The text of token ids: lines end at `</s>`.
 pub fn text_of(ids: &[u32], tokenizer: &Tokenizer) -> String {
     let lines: Vec<String> = ids.split(|id| *id == EOS).map(|line| tokenizer.decode(line)).collect();

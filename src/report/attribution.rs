@@ -30,7 +30,12 @@ pub fn gradient_times_input<M: Module + Seq2Seq>(model: &M, source: &[u32], targ
         let words = indices(part.iter().map(|t| target[*t] as usize), &logits.device());
         activation::log_softmax(logits, 1).gather(1, words.unsqueeze_dim(1)).sum()
     };
-    attributions(model, source, target, &places, log_p, |_, _| ())
+    let source = with_end(source);
+    attributions(model, Given { source: &source, before: &[BOS], target }, &places, log_p, |_, _| ())
+}
+
+fn with_end(source: &[u32]) -> Vec<u32> {
+    source.iter().copied().chain([EOS]).collect()
 }
 
 /// A target word and the word that it is set against.
@@ -57,39 +62,89 @@ pub fn contrasts_times_input<M: Module + Seq2Seq>(
     asked: &[Contrast],
     progress: impl FnMut(usize, usize),
 ) -> Vec<Vec<f32>> {
-    let mut others = vec![0; target.len()];
+    let source = with_end(source);
+    log_odds(model, Given { source: &source, before: &[BOS], target }, asked, progress)
+}
+
+/// The same for a text without a source: for each place of `target`, which follows `beginning`, the columns are the tokens before
+/// it, those of the beginning first.
+pub fn contrasts_times_text<M: Module + Seq2Seq>(
+    model: &M,
+    beginning: &[u32],
+    target: &[u32],
+    asked: &[Contrast],
+    progress: impl FnMut(usize, usize),
+) -> Vec<Vec<f32>> {
+    let given = Given { source: &[], before: beginning, target };
+    let mut found = log_odds(model, given, asked, progress);
+    for (row, contrast) in found.iter_mut().zip(asked) {
+        // What comes later has no influence.
+        row.truncate(beginning.len() + contrast.place);
+    }
+    found
+}
+
+/// What a model is given.
+#[derive(Clone, Copy)]
+struct Given<'a> {
+    /// What its encoder reads, end symbol included; nothing for a text without a source.
+    source: &'a [u32],
+    /// What the decoder reads before the target; never empty.
+    before: &'a [u32],
+    target: &'a [u32],
+}
+
+impl Given<'_> {
+    /// What the decoder reads up to the word before the target place `place`.
+    fn input(&self, place: usize) -> Vec<u32> {
+        self.before.iter().chain(self.target).copied().take(self.before.len() + place).collect()
+    }
+
+    /// How many tokens are asked for their influence on the target place `place` and those before it.
+    fn n_watched(&self, place: usize) -> usize {
+        if self.source.is_empty() { self.before.len() + place } else { self.source.len() }
+    }
+}
+
+/// Gradient times input of the log-odds of the words at the places `asked`.
+fn log_odds<M: Module + Seq2Seq>(
+    model: &M,
+    given: Given,
+    asked: &[Contrast],
+    progress: impl FnMut(usize, usize),
+) -> Vec<Vec<f32>> {
+    let mut others = vec![0; given.target.len()];
     asked.iter().for_each(|contrast| others[contrast.place] = contrast.other as usize);
     let log_odds = |logits: Tensor<2>, part: &[usize]| {
-        let word = indices(part.iter().map(|t| target[*t] as usize), &logits.device());
+        let word = indices(part.iter().map(|t| given.target[*t] as usize), &logits.device());
         let other = indices(part.iter().map(|t| others[*t]), &logits.device());
         let logit = |ids: Tensor<1, Int>| logits.clone().gather(1, ids.unsqueeze_dim(1)).sum();
         logit(word) - logit(other)
     };
     let places: Vec<usize> = asked.iter().map(|contrast| contrast.place).collect();
-    attributions(model, source, target, &places, log_odds, progress)
+    attributions(model, given, &places, log_odds, progress)
 }
 
 /// Gradient times input for the target places `places`, in ascending order, of what `quantity` makes of their logits (one row
 /// for each place).
 fn attributions<M: Module + Seq2Seq>(
     model: &M,
-    source: &[u32],
-    target: &[u32],
+    given: Given,
     places: &[usize],
     quantity: impl Fn(Tensor<2>, &[usize]) -> Tensor<1>,
     mut progress: impl FnMut(usize, usize),
 ) -> Vec<Vec<f32>> {
+    let Some(last) = places.last() else { return Vec::new() };
     let model = model.clone().train().no_grad();
-    let source: Vec<u32> = source.iter().copied().chain([EOS]).collect();
-    let unknown = encoder_input(&model, &vec![UNK; source.len()]);
+    let unknown = encoder_input(&model, &vec![UNK; given.n_watched(*last)]);
     let mut found = Vec::with_capacity(places.len());
     while found.len() < places.len() {
         progress(found.len(), places.len());
         let left = &places[found.len()..];
         // As many as fit beside each other: the input of all of them ends with the last.
-        let fits = |n: usize| n * source.len().max(left[n - 1] + 1) <= BATCH_TOKENS;
+        let fits = |n: usize| n * given.source.len().max(given.before.len() + left[n - 1]) <= BATCH_TOKENS;
         let n = (1..=left.len()).take_while(|n| *n == 1 || fits(*n)).last().unwrap_or(1);
-        found.extend(attribute(&model, &source, target, &left[..n], &unknown, &quantity));
+        found.extend(attribute(&model, given, &left[..n], &unknown, &quantity));
     }
     found
 }
@@ -97,27 +152,28 @@ fn attributions<M: Module + Seq2Seq>(
 /// The attributions of the target places `part`, the last of them the furthest.
 fn attribute<M: Seq2Seq>(
     model: &M,
-    source: &[u32],
-    target: &[u32],
+    given: Given,
     part: &[usize],
     unknown: &Tensor<3>,
     quantity: impl Fn(Tensor<2>, &[usize]) -> Tensor<1>,
 ) -> Vec<Vec<f32>> {
     let device = model.device();
-    let len = part.last().map_or(0, |t| t + 1);
-    let input: Vec<u32> = [BOS].into_iter().chain(target.iter().copied()).take(len).collect();
+    let last = part.last().copied().unwrap_or(0);
+    let input = given.input(last);
+    let (len, n_watched) = (input.len(), given.n_watched(last));
     let padded = |ids: &[u32]| Padded::new(&vec![ids.to_vec(); part.len()], 0, &device);
     let mut watch = Watch::default();
-    let logits = model.forward(&padded(source), &padded(&input), &mut Pass::watched(&mut watch).fused(true));
+    let logits = model.forward(&padded(given.source), &padded(&input), &mut Pass::watched(&mut watch).fused(true));
     let width = logits.dims()[2];
     // Row r is asked for its own target word only.
-    let rows = indices(part.iter().enumerate().map(|(row, t)| row * len + t), &device);
+    let n_before = given.before.len();
+    let rows = indices(part.iter().enumerate().map(|(row, t)| row * len + n_before - 1 + t), &device);
     let logits = logits.reshape([part.len() * len, width]).select(0, rows);
     let gradients = quantity(logits, part).backward();
     let read = watch.input.expect("every encoder shows its input");
     let gradient = read.grad(&gradients).expect("every target word depends on the source");
-    let products = gradient * (read.inner() - unknown.clone());
-    to_vec(products.sum_dim(2)).chunks(source.len()).map(<[f32]>::to_vec).collect()
+    let products = gradient * (read.inner() - unknown.clone().narrow(1, 0, n_watched));
+    to_vec(products.sum_dim(2)).chunks(n_watched).map(<[f32]>::to_vec).collect()
 }
 
 /// What the encoder reads for a sentence: `[1, source_len, width]`.

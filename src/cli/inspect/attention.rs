@@ -1,9 +1,9 @@
 //! `lookback inspect attention`.
 
-use super::{extension, faithfulness, picture, tables, write};
+use super::{extension, faithfulness, picture, tables, text, write};
 use crate::backend::Backend;
 use crate::cli::decoding::search;
-use crate::cli::{check_lengths, load, print, progress};
+use crate::cli::{check_lengths, load_any, print, progress};
 use crate::data::{Split, TaskConfig, read_lines};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
@@ -23,24 +23,27 @@ const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
 #[command(
     after_help = "The numbers of every head are printed; --out adds the maps. A page (.html) has every sentence, layer and head;
 a picture (.svg, .png) has one sentence: one map with its labels, or all heads in a grid.
+Of a language model each line of --input is a text: a row is a token that was read and foretells the
+next, a column a token that it looks at.
 
 Examples:
   lookback inspect attention --run runs/first --input test.de --out maps.html
   echo 'ein Hund' | lookback inspect attention --run runs/first --input - --layer average --head average --out dog.png
   lookback inspect attention --run runs/first --layer 2 --head 1 --out head.csv
   lookback inspect attention --run runs/first --input a.de --target a.en --alignments a.gold --json
-  lookback inspect attention --run runs/first --input a.de --faithfulness"
+  lookback inspect attention --run runs/first --input a.de --faithfulness
+  echo 'A man in a red shirt' | lookback inspect attention --run runs/captions-decoder-only --input - --out man.html"
 )]
 pub(in crate::cli) struct InspectAttentionArgs {
     /// The run folder.
     #[arg(long)]
-    run: PathBuf,
-    /// Sentences to look at, one a line; - is standard input [default: the first of the run's test data].
+    pub(super) run: PathBuf,
+    /// Sentences, or texts, to look at, one a line; - is standard input [default: the first of the run's test data].
     #[arg(long, value_name = "FILE")]
-    input: Option<PathBuf>,
+    pub(super) input: Option<PathBuf>,
     /// Their targets, a line for each; without, the model's own translations.
     #[arg(long, value_name = "FILE", requires = "input")]
-    target: Option<PathBuf>,
+    pub(super) target: Option<PathBuf>,
     /// Where the maps go: a page (.html), a picture (.svg, .png) or numbers (.csv, .safetensors).
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -63,10 +66,10 @@ pub(in crate::cli) struct InspectAttentionArgs {
     /// Right word alignments in Pharaoh format (0-0 1-2, words counted from 0, 1?2 for a possible one), for the alignment
     /// error rate of given targets.
     #[arg(long, value_name = "FILE", requires = "target")]
-    alignments: Option<PathBuf>,
+    pub(super) alignments: Option<PathBuf>,
     /// Erase source words and see whether those with the most weight matter most, beside gradient x input.
     #[arg(long)]
-    faithfulness: bool,
+    pub(super) faithfulness: bool,
     /// Where the tensors live.
     #[arg(long)]
     backend: Option<Backend>,
@@ -75,7 +78,7 @@ pub(in crate::cli) struct InspectAttentionArgs {
     checkpoint: Option<String>,
     /// Beam size of the model's own translations.
     #[arg(long, conflicts_with = "target")]
-    beam: Option<usize>,
+    pub(super) beam: Option<usize>,
     /// One JSON object instead of tables.
     #[arg(long)]
     json: bool,
@@ -88,8 +91,11 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     if files.into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::message("standard input (-) can be read only once; give a file for the others"));
     }
-    let loaded = load(&args.run, args.backend, args.checkpoint.as_deref())?;
-    let written = written(&args, &loaded)?;
+    let loaded = load_any(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let written = match loaded.config.model.reads_source() {
+        true => written(&args, &loaded)?,
+        false => text::written(&args, &loaded)?,
+    };
     let gold = gold(&args, &loaded, &written)?;
     let bar = progress::bar(written.len() as u64, "looking");
     let maps: Result<Vec<SentenceMaps>> = written
@@ -149,13 +155,21 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
 
 /// The sentences with their numbers, blank ones left out, and the number of all lines: standard input can be read only once.
 fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<(usize, String)>, usize)> {
+    numbered(args, || {
+        let pairs = dataset::pairs_of(&loaded.config.data, Split::Test, loaded.config.seed)
+            .map_err(|error| Error::message(format!("{error}; or give sentences with --input FILE")))?;
+        Ok(pairs.into_iter().map(|pair| pair.source).collect())
+    })
+}
+
+/// The lines to look at, of --input or `own`, with their numbers, blank ones left out, and the number of all lines.
+pub(super) fn numbered(
+    args: &InspectAttentionArgs,
+    own: impl FnOnce() -> Result<Vec<String>>,
+) -> Result<(Vec<(usize, String)>, usize)> {
     let lines = match &args.input {
         Some(path) => read_lines(path)?,
-        None => {
-            let pairs = dataset::pairs_of(&loaded.config.data, Split::Test, loaded.config.seed)
-                .map_err(|error| Error::message(format!("{error}; or give sentences with --input FILE")))?;
-            pairs.into_iter().take(args.sentence.unwrap_or(args.sentences as usize)).map(|pair| pair.source).collect()
-        }
+        None => own()?.into_iter().take(args.sentence.unwrap_or(args.sentences as usize)).collect(),
     };
     let n_lines = lines.len();
     let origin = args.input.as_deref().unwrap_or(&args.run);
@@ -276,6 +290,7 @@ fn save(
 fn about(args: &InspectAttentionArgs, loaded: &LoadedModel) -> String {
     let name = args.run.file_name().unwrap_or(args.run.as_os_str()).to_string_lossy();
     let targets = match &args.target {
+        _ if !loaded.config.model.reads_source() => "A row is a token of the text, which foretells the next one.",
         Some(_) => "The targets were given.",
         None => "The targets are the model's own translations.",
     };

@@ -5,6 +5,7 @@ mod faithfulness;
 mod picture;
 mod states;
 mod tables;
+mod text;
 
 use super::output::{extension, picture, write};
 use crate::error::Result;
@@ -12,7 +13,7 @@ use clap::Subcommand;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum InspectCommand {
-    /// Attention maps: which source words each target word was made of, for every layer and head.
+    /// Attention maps: which words each word was made of, for every layer and head.
     Attention(attention::InspectAttentionArgs),
     /// Sentence vectors, token states and word vectors: which sentences and words the model holds to be alike.
     States(states::InspectStatesArgs),

@@ -15,8 +15,11 @@ pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String
     let what = match part {
         Part::Cross => "What each target word looks at",
         Part::Encoder => "What each source word looks at",
+        Part::Decoder if sentence.is_text() => "What each token of the text looks at",
         Part::Decoder => "What the decoder looks at in its own words",
     };
+    let rows = row_labels(sentence, part);
+    let drawn = |map, title| drawn(sentence, map, &rows, title);
     if let [map] = &maps[..] {
         let average = match (selection.layer, selection.head) {
             (Choice::Average, Choice::Average) => ", mean of all layers and heads",
@@ -25,26 +28,36 @@ pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String
             _ => "",
         };
         let place = if map.layer.or(map.head).is_some() { format!(", {}", map.label()) } else { String::new() };
-        return Ok(heat_map(&drawn(sentence, map, format!("{what}{place}{average}"))));
+        return Ok(heat_map(&drawn(map, format!("{what}{place}{average}"))));
     }
-    let mut rows: Vec<Vec<HeatMap>> = Vec::new();
+    let mut lines: Vec<Vec<HeatMap>> = Vec::new();
     let mut layer = None;
     for map in &maps {
-        if rows.is_empty() || layer != map.layer {
-            rows.push(Vec::new());
+        if lines.is_empty() || layer != map.layer {
+            lines.push(Vec::new());
             layer = map.layer;
         }
-        rows.last_mut().expect("a row was pushed").push(drawn(sentence, map, map.label()));
+        lines.last_mut().expect("a line was pushed").push(drawn(map, map.label()));
     }
-    Ok(grid(&format!("{what}: every head"), &rows))
+    Ok(grid(&format!("{what}: every head"), &lines))
 }
 
-fn drawn<'a>(sentence: &'a SentenceMaps, map: &'a AttentionMap, title: String) -> HeatMap<'a> {
+/// What stands beside the rows: in a text the token that was read, and the one that it foretells.
+fn row_labels(sentence: &SentenceMaps, part: Part) -> Vec<String> {
+    let rows = sentence.rows(part).into_iter();
+    if sentence.is_text() {
+        return rows.zip(&sentence.target).map(|(read, foretold)| format!("{read} → {foretold}")).collect();
+    }
+    rows.map(str::to_owned).collect()
+}
+
+fn drawn<'a>(sentence: &'a SentenceMaps, map: &'a AttentionMap, rows: &'a [String], title: String) -> HeatMap<'a> {
     let (row_axis, column_axis) = match map.part {
         Part::Cross => ("target", "source"),
         Part::Encoder => ("source", "source"),
+        Part::Decoder if sentence.is_text() => ("token → next token", "text so far"),
         Part::Decoder => ("target", "target so far"),
     };
-    let (rows, columns) = (sentence.rows(map.part), sentence.columns(map.part));
-    HeatMap { title, rows, columns, row_axis, column_axis, values: &map.weights }
+    let rows = rows.iter().map(String::as_str).collect();
+    HeatMap { title, rows, columns: sentence.columns(map.part), row_axis, column_axis, values: &map.weights }
 }

@@ -1,9 +1,10 @@
 //! `lookback inspect states`.
 
-use super::{extension, write};
+use super::{extension, text as plain_text, write};
 use crate::backend::Backend;
-use crate::cli::{check_lengths, load, print};
+use crate::cli::{check_lengths, load_any, print};
 use crate::data::read_lines;
+use crate::data::text::line_ids;
 use crate::data::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
@@ -13,7 +14,8 @@ use crate::report::page::escape;
 use crate::report::states::scatter::{Dot, scatter};
 use crate::report::states::words::{Neighbour, WordVectors, cosine};
 use crate::report::states::{
-    Grouping, Labelled, Map, SentenceStates, VectorKind, collect, grouping, html, sentence_map, token_map,
+    Grouping, Labelled, Map, SentenceStates, VectorKind, collect, collect_texts, grouping, html, sentence_map,
+    token_map,
 };
 use crate::training::LoadedModel;
 use clap::Args;
@@ -50,6 +52,7 @@ struct Report {
 
 #[derive(Args, Debug)]
 #[command(after_help = "A line of the input is a sentence, or label TAB sentence; labels colour the points.
+Of a language model a line is a text, and the state of a token is what the next one is foretold from.
 
 Examples:
   lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --out states.html
@@ -84,7 +87,7 @@ pub(in crate::cli) struct InspectStatesArgs {
 
 pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
-    let loaded = load(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let loaded = load_any(&args.run, args.backend, args.checkpoint.as_deref())?;
     let words = words(&loaded, &args.words)?;
     let mut report = Report {
         sentences: 0,
@@ -104,7 +107,10 @@ pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
             notice::warn(warning);
         }
         (report.words_read, report.unknown_words) = (known.n_words, known.n_unknown);
-        let (states, kind) = collect(&loaded.model, &loaded.tokenizers, &sentences);
+        let (states, kind) = match loaded.config.model.reads_source() {
+            true => collect(&loaded.model, &loaded.tokenizers, &sentences),
+            false => collect_texts(&loaded.model, loaded.tokenizers.target(), &sentences),
+        };
         let (by_sentence, by_token) = (sentence_map(&states), token_map(&states));
         report.sentences = states.len();
         report.vectors = Some(kind);
@@ -184,6 +190,12 @@ fn sentences(input: &Path, loaded: &LoadedModel) -> Result<Vec<Labelled>> {
         let message = format!("has {} sentences; a picture needs two at least", sentences.len());
         return Err(Error::file(input, message));
     }
+    if !loaded.config.model.reads_source() {
+        let tokenizer = loaded.tokenizers.target();
+        let lengths = sentences.iter().map(|line| (line.number, line_ids(&line.text, tokenizer).len()));
+        plain_text::check_lengths(loaded, input, lengths)?;
+        return Ok(sentences);
+    }
     let ids: Vec<Vec<u32>> = sentences.iter().map(|s| loaded.tokenizers.source().encode(&s.text)).collect();
     let limit = loaded.config.decoding.source_limit(loaded.model.limits().source);
     check_lengths(limit, &ids, |i, message| Error::line(input, sentences[i].number, message))?;
@@ -199,7 +211,8 @@ fn words(loaded: &LoadedModel, words: &[String]) -> Result<Vec<Word>> {
         .ok_or_else(|| Error::message("this model has no table of word vectors"))?;
     let ids: Vec<Vec<u32>> = words.iter().map(|word| tokenizer.encode(word)).collect();
     if let Some(i) = ids.iter().position(|ids| ids.is_empty() || ids.contains(&crate::data::UNK)) {
-        let message = format!("--word {:?} is not in the model's source vocabulary; try another spelling", words[i]);
+        let side = if loaded.config.model.reads_source() { "source " } else { "" };
+        let message = format!("--word {:?} is not in the model's {side}vocabulary; try another spelling", words[i]);
         return Err(Error::message(message));
     }
     let listed = words.iter().zip(&ids).map(|(word, own)| Word {
@@ -244,6 +257,7 @@ fn picture(states: &[SentenceStates], map: &Map, kind: VectorKind, is_tokens: bo
         })
         .collect();
     let title = match is_tokens {
+        true if kind == VectorKind::MeanOfStates => "Tokens by the last layer's states".to_string(),
         true => "Tokens by the encoder's states".to_string(),
         false => format!("Sentences by {}", kind.describe()),
     };

@@ -3,6 +3,7 @@
 use super::{AttentionMap, Part, SentenceMaps};
 use crate::data::Tokenizers;
 use crate::data::batch::Padded;
+use crate::data::text::line_ids;
 use crate::data::tokenizer::{BOS, EOS};
 use crate::decoding::{DecodingConfig, Request, decode, fixed_answer};
 use crate::error::{Error, Result};
@@ -11,8 +12,8 @@ use crate::models::Seq2Seq;
 use burn::tensor::activation;
 use std::collections::BTreeMap;
 
-/// A source and the target that was, or is to be, written for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A source and the target that was, or is to be, written for it; or a text that has no source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// The number of the sentence in its file, counted from 1.
     pub number: usize,
@@ -20,6 +21,8 @@ pub struct Written {
     pub source_text: String,
     /// The source, without the end symbol.
     pub source: Vec<u32>,
+    /// Of a text without a source, the token that it begins with, which is not foretold.
+    pub first: Option<u32>,
     /// The target, with the end symbol unless the model was cut short.
     pub target: Vec<u32>,
 }
@@ -32,13 +35,28 @@ impl Written {
             number,
             source_text: source.to_string(),
             source: tokenizers.source().encode(source),
+            first: None,
             target: tokenizers.target().encode(target).into_iter().chain(end).collect(),
         }
     }
 
-    /// What the decoder is given: the start symbol and every target word but the last.
+    /// A line of a text without a source, its end included; nothing if there is no token to foretell.
+    pub fn of_text(number: usize, line: &str, tokenizers: &Tokenizers) -> Option<Self> {
+        let ids = line_ids(line, tokenizers.target());
+        let (first, target) = ids.split_first().filter(|(_, rest)| !rest.is_empty())?;
+        Some(Self { number, first: Some(*first), target: target.to_vec(), ..Self::default() })
+    }
+
+    /// What the decoder is given: the start symbol, or the first token of a text, and every target word but the last.
     pub fn input(&self) -> Vec<u32> {
-        [BOS].into_iter().chain(self.target[..self.target.len() - 1].iter().copied()).collect()
+        let first = self.first.unwrap_or(BOS);
+        [first].into_iter().chain(self.target[..self.target.len() - 1].iter().copied()).collect()
+    }
+
+    /// What the encoder reads: the source with its end; nothing where there is no source.
+    fn read(&self) -> Vec<u32> {
+        let end = self.first.is_none().then_some(EOS);
+        self.source.iter().copied().chain(end).collect()
     }
 
     /// The target without the end symbol.
@@ -79,12 +97,12 @@ pub fn write<M: Seq2Seq>(
         if best.is_complete || target.is_empty() {
             target.push(EOS);
         }
-        Written { number: *number, source_text: text.clone(), source: request.source, target }
+        Written { number: *number, source_text: text.clone(), source: request.source, first: None, target }
     });
     written.collect()
 }
 
-/// Runs `model` over a sentence pair and keeps every attention map.
+/// Runs `model` over a sentence pair, or a text, and keeps every attention map.
 ///
 /// One traced whole-sentence pass, which every model keeps equal to stepping; the logits are those of an untraced pass.
 ///
@@ -95,28 +113,35 @@ pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written
     let mut written = written.clone();
     // An answer that was cut at the longest length that a model can number has no room for an end symbol.
     written.target.truncate(model.limits().target.map_or(usize::MAX, |limit| limit.len));
-    let source = Padded::sources([&written.source], &device);
+    let source_ids = written.read();
+    let source = Padded::new(std::slice::from_ref(&source_ids), 0, &device);
     let input = Padded::new(&[written.input()], 0, &device);
     let mut trace = Trace::of(is_weights);
     let logits = model.forward(&source, &input, &mut Pass::traced(&mut trace));
     let maps = maps_of(trace.entries);
     if maps.is_empty() {
-        return Err(Error::message(
-            "this model has no attention: one fixed vector carries the whole source, so there is no map to draw; \
-             --faithfulness says what each source word matters, and `lookback inspect states` draws the vectors",
-        ));
+        return Err(Error::message(match written.first {
+            None => {
+                "this model has no attention: one fixed vector carries the whole source, so there is no map to draw; \
+                 --faithfulness says what each source word matters, and `lookback inspect states` draws the vectors"
+            }
+            Some(_) => {
+                "this model has no attention: each layer keeps a state of fixed size, so there is no map to draw; \
+                 `lookback inspect states` draws the states, and `lookback explain` says what each step depends on"
+            }
+        }));
     }
     let (n_words, vocab_size) = (written.target.len(), logits.dims()[2]);
     let probabilities = crate::models::weights::to_vec(activation::softmax(logits, 2));
     let label = |tokens: &[u32], tokenizer: &crate::data::Tokenizer| {
         tokens.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>()
     };
-    let source_ids: Vec<u32> = written.source.iter().copied().chain([EOS]).collect();
     Ok(SentenceMaps {
         number: written.number,
         source_text: written.source_text.clone(),
         target_text: written.target_text(tokenizers),
         source: label(&source_ids, tokenizers.source()),
+        input: label(&written.input(), tokenizers.target()),
         target: label(&written.target, tokenizers.target()),
         probabilities: (0..n_words).map(|t| probabilities[t * vocab_size + written.target[t] as usize]).collect(),
         maps,

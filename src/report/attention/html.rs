@@ -1,4 +1,4 @@
-//! The interactive page: every sentence, layer and head, as a matrix, as lines and side by side.
+//! The interactive page: every sentence or text, layer and head, as a matrix, as lines and side by side.
 //!
 //! Weights are packed so that long sentences load at once: whole numbers of 16 bits, or of 8 bits on a square-root scale where
 //! there are many, compressed and written in base64. The page unpacks a map when it is looked at.

@@ -1,4 +1,4 @@
-//! Attention maps of a sentence pair, whatever model made them.
+//! Attention maps of a sentence pair, or of a text, whatever model made them.
 //!
 //! [`collect`](collect::collect) runs any [`Seq2Seq`](crate::models::Seq2Seq) model and gives [`SentenceMaps`]: the tokens
 //! and one [`AttentionMap`] for each layer and head, or a single one for a recurrent model. Everything after works on these
@@ -10,7 +10,6 @@ pub mod html;
 pub mod measure;
 pub mod select;
 
-use crate::data::tokenizer::{BOS, SPECIALS};
 use serde::{Deserialize, Serialize};
 
 /// Who looks at whom.
@@ -82,18 +81,21 @@ impl AttentionMap {
     }
 }
 
-/// The attention of a model while it wrote one target for one source.
+/// The attention of a model while it wrote one target for one source, or read a text that has no source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SentenceMaps {
     /// The number of the sentence in its file, counted from 1.
     pub number: usize,
-    /// The source as it was given.
+    /// The source as it was given; empty where there is none.
     pub source_text: String,
-    /// The target, the model's own or a given one.
+    /// The target, the model's own or a given one; or the text.
     pub target_text: String,
-    /// The source's tokens, the end symbol last.
+    /// The source's tokens, the end symbol last; none where there is no source.
     pub source: Vec<String>,
-    /// The target's tokens, the end symbol last unless the target was cut.
+    /// What the decoder is given, one token for each of the target: the start symbol, or the first token of a text, then every
+    /// token of the target but the last.
+    pub input: Vec<String>,
+    /// The target's tokens, the end symbol last unless the target was cut; of a text what is foretold.
     pub target: Vec<String>,
     /// The model's probability of each target token after those before it.
     pub probabilities: Vec<f32>,
@@ -102,6 +104,11 @@ pub struct SentenceMaps {
 }
 
 impl SentenceMaps {
+    /// Whether this is a text that has no source.
+    pub fn is_text(&self) -> bool {
+        self.source.is_empty()
+    }
+
     /// What the rows of a part stand for: in cross-attention the word that is being written, in the decoder's
     /// self-attention the word that was put in, which is the one before it.
     pub fn rows(&self, part: Part) -> Vec<&str> {
@@ -116,10 +123,7 @@ impl SentenceMaps {
     pub fn columns(&self, part: Part) -> Vec<&str> {
         match part {
             Part::Cross | Part::Encoder => self.source.iter().map(String::as_str).collect(),
-            Part::Decoder => {
-                let written = &self.target[..self.target.len().saturating_sub(1)];
-                [SPECIALS[BOS as usize]].into_iter().chain(written.iter().map(String::as_str)).collect()
-            }
+            Part::Decoder => self.input.iter().map(String::as_str).collect(),
         }
     }
 

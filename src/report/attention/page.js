@@ -35,9 +35,9 @@ function draw() {
 function controls() {
   const { source_text, target_text, number } = sentence();
   byId("sentence").value = shown.sentence;
-  byId("pair").replaceChildren(el("bdi", {}, source_text), el("span", { class: "arrow" }, "→"), el("bdi", {}, el("b", {}, target_text)));
+  byId("pair").replaceChildren(...(isText() ? [] : [el("bdi", {}, source_text), el("span", { class: "arrow" }, "→")]), el("bdi", {}, el("b", {}, target_text)));
   byId("parts").replaceChildren(...partsThere().map(part =>
-    el("button", { "data-part": part, "aria-pressed": part === shown.part, onclick: () => choose({ part }) }, PART_TITLES[part])));
+    el("button", { "data-part": part, "aria-pressed": part === shown.part, onclick: () => choose({ part }) }, titleOf(part))));
   for (const key of ["layer", "head"]) {
     const there = numbersOf(key), select = byId(key);
     const options = there.length > 1 ? ["average", ...there] : there.length ? there : ["–"];
@@ -50,7 +50,7 @@ function controls() {
   byId("least-value").value = shown.least.toFixed(2);
   const maps = chosen();
   const words = maps.length === 1 ? describe(maps[0]) : `the mean of ${plural(maps.length, "head")}`;
-  byId("numbers").replaceChildren(`sentence ${number}, ${PART_TITLES[shown.part]}: ${words}`);
+  byId("numbers").replaceChildren(`sentence ${number}, ${titleOf(shown.part)}: ${words}`);
   for (const row of document.querySelectorAll("#heads tbody tr")) {
     const same = maps.length === 1 && row.dataset.key === [maps[0].part, maps[0].layer, maps[0].head].join();
     row.setAttribute("aria-current", same);
@@ -73,8 +73,9 @@ function readout() {
     cells.push(el("div", {}, token(rows[row]), " looks at ", token(columns[column]), ` with weight ${current.weights[row * current.columns + column].toFixed(4)}`));
   }
   if (row != null) {
-    const chance = shown.part === "cross" ? ` (probability ${sentence().probabilities[row].toFixed(3)})` : "";
-    const title = el("span", {}, token(rows[row]), `${chance} looks at: `);
+    const chance = ` (probability ${sentence().probabilities[row].toFixed(3)})`;
+    const foretells = isText() ? [" foretells ", token(sentence().target[row]), `${chance} and`] : shown.part === "cross" ? [chance] : [];
+    const title = el("span", {}, token(rows[row]), ...foretells, " looks at: ");
     cells.push(bars(title, columns.map((label, j) => [label, current.weights[row * current.columns + j]])));
   }
   if (column != null) {
@@ -150,7 +151,7 @@ const moveRow = by => () => {
   point(row, null);
 };
 
-byId("sentence").replaceChildren(...data.sentences.map((s, i) => el("option", { value: i }, `${s.number}: ${s.source_text}`)));
+byId("sentence").replaceChildren(...data.sentences.map((s, i) => el("option", { value: i }, `${s.number}: ${s.source_text || s.target_text}`)));
 byId("sentence").addEventListener("change", event => choose({ sentence: Number(event.target.value) }));
 byId("back").addEventListener("click", turn(-1));
 byId("on").addEventListener("click", turn(1));

@@ -2,6 +2,9 @@
 const shown = { sentence: 0, part: "cross", layer: "average", head: "average", view: "matrix", least: 0, row: null, column: null };
 const PARTS = ["cross", "encoder", "decoder"];
 const PART_TITLES = { cross: "target → source", encoder: "source → source", decoder: "target → target" };
+/** A text has no source: its rows are the tokens that were read, each of which foretells the next. */
+const isText = () => sentence().source.length === 0;
+const titleOf = part => isText() && part === "decoder" ? "text → text" : PART_TITLES[part];
 
 const sentence = () => data.sentences[shown.sentence];
 const partsThere = () => PARTS.filter(part => sentence().maps.some(map => map.part === part));

@@ -1,6 +1,7 @@
 //! From a model and a sentence to an [`Explanation`].
 
 use super::encoder::{encoder, sequence};
+use super::recurrences::recurrences;
 use super::rows::{attentions, is_self};
 use super::vectors::word_vectors;
 use super::{AttentionMemory, Choice, Detail, Explanation, Mechanism, Stage, Step, Tokens};
@@ -16,7 +17,7 @@ use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 
 /// Neighbours of a word, and words of a distribution, that are worth showing.
-const N_NEIGHBOURS: usize = 4;
+pub(super) const N_NEIGHBOURS: usize = 4;
 const N_TOP: usize = 5;
 
 /// What is to be explained.
@@ -51,17 +52,15 @@ pub fn explain<M: Module + Seq2Seq>(
     let with_end: Vec<u32> = source.iter().copied().chain([EOS]).collect();
     let words = Words {
         source: labels(tokenizers.source(), &with_end).into(),
-        written: [BOS].iter().chain(&target).map(|id| tokenizers.target().label(*id)).collect(),
+        first: BOS,
+        written: labels(tokenizers.target(), &[&[BOS], &target[..]].concat()),
+        is_text: false,
     };
     let mechanism = Mechanism::new(config);
     let tables = weights::collect(model);
     let detail = question.detail;
 
-    let mut trace = match detail {
-        // No page of all steps shows what the source's tokens make of each other.
-        Detail::Overview => Trace::of(|name| !is_of_self_attention(name)),
-        Detail::Everything | Detail::Step(_) => Trace::default(),
-    };
+    let mut trace = trace_of_reading(detail);
     let memory = model.encode(&Padded::sources([&source], &model.device()), &mut Pass::traced(&mut trace));
     let mut source_words = word_vectors(table(&tables, "source"), tokenizers.source(), &with_end, N_NEIGHBOURS);
     for (word, embedded) in source_words.iter_mut().zip(sequence(&trace, "encoder.embedded")) {
@@ -71,13 +70,13 @@ pub fn explain<M: Module + Seq2Seq>(
     let mut memories: Vec<_> = attentions(&trace).iter().flat_map(|attention| attention.memories()).collect();
 
     let Walk { mut steps, memories: seen } =
-        walk(model, &memory, &target, &words, tokenizers, detail, |done, total| {
+        walk(model, &memory, &target, &words, tokenizers.target(), detail, |done, total| {
             progress(Stage::Steps, done, total);
         });
     memories.extend(seen);
     fill_memories(&mut memories, &trace);
-    influences(model, &source, &target, &mut steps, detail, &mechanism, |done, total| {
-        progress(Stage::Gradients, done, total);
+    influences(&mut steps, detail, target.len(), &mechanism, |asked| {
+        contrasts_times_input(model, &source, &target, asked, |done, total| progress(Stage::Gradients, done, total))
     });
     let target_words = match detail {
         Detail::Overview => Vec::new(),
@@ -115,21 +114,30 @@ pub fn explain<M: Module + Seq2Seq>(
     }
 }
 
+/// A trace that keeps what is shown of reading the source.
+pub(super) fn trace_of_reading(detail: Detail) -> Trace {
+    match detail {
+        // No page of all steps shows what the source's tokens make of each other.
+        Detail::Overview => Trace::of(|name| !is_of_self_attention(name)),
+        Detail::Everything | Detail::Step(_) => Trace::default(),
+    }
+}
+
 /// What the decoder did, step by step.
 #[derive(Default)]
-struct Walk {
-    steps: Vec<Step>,
+pub(super) struct Walk {
+    pub steps: Vec<Step>,
     /// Keys and values after the last step that is shown in full.
-    memories: Vec<AttentionMemory>,
+    pub memories: Vec<AttentionMemory>,
 }
 
 /// Runs the decoder along `target`, up to the last step that is shown.
-fn walk<M: Seq2Seq>(
+pub(super) fn walk<M: Seq2Seq>(
     model: &M,
     memory: &M::Memory,
     target: &[u32],
     words: &Words,
-    tokenizers: &Tokenizers,
+    tokenizer: &Tokenizer,
     detail: Detail,
     mut progress: impl FnMut(usize, usize),
 ) -> Walk {
@@ -148,7 +156,7 @@ fn walk<M: Seq2Seq>(
             (false, false) => Trace::of(|name| name.ends_with(".weights")),
         };
         let mut pass = if is_kept { Pass::traced(&mut seen) } else { Pass::inference() };
-        let previous = if t == 0 { BOS } else { target[t - 1] };
+        let previous = if t == 0 { words.first } else { target[t - 1] };
         let input = Tensor::from_data(TensorData::new(vec![previous as i32], [1]), &model.device());
         let (logits, next) = model.step(input, state, memory, &mut pass);
         state = next;
@@ -156,7 +164,7 @@ fn walk<M: Seq2Seq>(
             continue;
         }
         let mut step = words.step(&seen, t);
-        weigh(&mut step, weights::to_vec(logits), target[t], tokenizers.target());
+        weigh(&mut step, weights::to_vec(logits), target[t], tokenizer);
         if !is_full {
             step.logits.clear();
         }
@@ -174,23 +182,20 @@ fn is_of_self_attention(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(name, _)| is_self(name))
 }
 
-/// Gradients of the steps that show them.
-fn influences<M: Module + Seq2Seq>(
-    model: &M,
-    source: &[u32],
-    target: &[u32],
+/// Gradients of the steps that show them; `of` takes them.
+pub(super) fn influences(
     steps: &mut [Step],
     detail: Detail,
+    n_steps: usize,
     mechanism: &Mechanism,
-    progress: impl FnMut(usize, usize),
+    of: impl FnOnce(&[Contrast]) -> Vec<Vec<f32>>,
 ) {
     // Without attention, the table of all steps shows them too.
-    let is_shown = |step: &Step| detail.is_full(step.step, target.len()) || !mechanism.has_attention;
+    let is_shown = |step: &Step| detail.is_full(step.step, n_steps) || !mechanism.has_attention;
     let mut shown: Vec<&mut Step> = steps.iter_mut().filter(|step| is_shown(step)).collect();
     let asked: Vec<Contrast> =
         shown.iter().map(|step| Contrast { place: step.step - 1, other: step.contrast.id }).collect();
-    let found = contrasts_times_input(model, source, target, &asked, progress);
-    for (step, influence) in shown.iter_mut().zip(found) {
+    for (step, influence) in shown.iter_mut().zip(of(&asked)) {
         step.influence = influence;
     }
 }
@@ -228,12 +233,12 @@ fn target_of<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, question: &Question
     if best.is_complete { ended(best.tokens) } else { best.tokens }
 }
 
-fn labels(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
+pub(super) fn labels(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
     ids.iter().map(|id| tokenizer.label(*id)).collect()
 }
 
 /// The word table of one side; models that share one call it the target's.
-fn table<'a>(tables: &'a Weights, side: &str) -> &'a Weight {
+pub(super) fn table<'a>(tables: &'a Weights, side: &str) -> &'a Weight {
     let own = tables.get(&format!("{side}_embedding.weight"));
     own.or(tables.get("target_embedding.weight")).expect("a model has word vectors")
 }
@@ -244,10 +249,15 @@ fn vector(trace: &Trace, name: &str) -> Vec<f32> {
 }
 
 /// The tokens of both sides.
-struct Words {
-    source: Tokens,
-    /// The target after the start symbol.
-    written: Vec<String>,
+pub(super) struct Words {
+    /// The source, or the beginning of a text.
+    pub source: Tokens,
+    /// What the first step reads: the start symbol, or the last token of the beginning.
+    pub first: u32,
+    /// The target after that token.
+    pub written: Vec<String>,
+    /// Whether the target goes on with the source as one text.
+    pub is_text: bool,
 }
 
 impl Words {
@@ -255,7 +265,11 @@ impl Words {
     fn step(&self, trace: &Trace, t: usize) -> Step {
         let query = |_: usize| (t + 1, self.written[t + 1].clone());
         let (own, other): (Vec<_>, Vec<_>) = attentions(trace).into_iter().partition(|a| is_self(a.name));
-        let written = if own.is_empty() { Tokens::default() } else { Tokens::from(&self.written[..=t]) };
+        let written = match (own.is_empty(), self.is_text) {
+            (true, _) => Tokens::default(),
+            (false, true) => self.source.iter().chain(&self.written[1..=t]).cloned().collect(),
+            (false, false) => Tokens::from(&self.written[..=t]),
+        };
         let layers: Vec<Vec<f32>> = (0..)
             .map_while(|layer| trace.get(&format!("decoder.{layer}.states")))
             .map(|entry| entry.values.clone())
@@ -272,6 +286,7 @@ impl Words {
             readout: vector(trace, "decoder.readout"),
             attention: other.iter().flat_map(|attention| attention.rows(&self.source, query)).collect(),
             self_attention: own.iter().flat_map(|attention| attention.rows(&written, query)).collect(),
+            recurrences: recurrences(trace),
             ..Step::default()
         }
     }

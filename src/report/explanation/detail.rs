@@ -20,6 +20,8 @@ pub enum Detail {
 pub enum Stage {
     /// The translation.
     Translation,
+    /// The text that is gone on with.
+    Writing,
     /// The decoder's steps.
     Steps,
     /// Gradients of the written words.

@@ -61,6 +61,9 @@ pub struct Mechanism {
     pub has_attention: bool,
     /// What the decoder sees of the one context vector, where there is no attention.
     pub context_use: String,
+    /// Whether there is no source: a language model, which goes on with a text.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_text: bool,
     /// What is answered, where steps are answers that do not see each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answers: Option<Answers>,

@@ -1,6 +1,6 @@
 //! An explanation as a self-contained page to step through with the keyboard.
 
-use super::{AttentionRow, Choice, Explanation, Selection, State, Step, WordVector, vectors};
+use super::{AttentionRow, Choice, Explanation, RecurrenceStep, Selection, State, Step, WordVector, vectors};
 use crate::report::page::{Page, json};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -50,11 +50,11 @@ fn data<'a>(explanation: &'a Explanation, selection: &Selection) -> Data<'a> {
         "layers": layers,
         "context": explanation.encoder.context.as_deref().map(vector),
         "shares": shares,
-        "heads": heads(first_step.map_or(&[], |step| &step.attention)),
-        "own": heads(first_step.map_or(&[], |step| &step.self_attention)),
+        "heads": heads(first_step.map_or(&[], |step| explanation.rows(step))),
+        "own": heads(first_step.map_or(&[], |step| explanation.own_rows(step))),
         "at": { "step": selection.step, "layer": selection.layer, "head": selection.head },
     });
-    Data { rest, steps: explanation.steps.iter().map(step).collect() }
+    Data { rest, steps: explanation.steps.iter().map(|own| step(explanation, own)).collect() }
 }
 
 /// What the page shows. Weights and scores, of which there are most, are written from where they are.
@@ -140,7 +140,17 @@ fn row(row: &AttentionRow) -> RowData<'_> {
     }
 }
 
-fn step(step: &Step) -> StepData<'_> {
+fn recurrence(layer: &RecurrenceStep) -> Value {
+    let range = |range: Option<[f32; 3]>| range.map(|range| rounded(&range));
+    json!({
+        "layer": layer.layer,
+        "kept": range(layer.kept_range()),
+        "replaced": range(layer.replaced_range()),
+        "state": vector(&layer.state),
+    })
+}
+
+fn step<'a>(explanation: &Explanation, step: &'a Step) -> StepData<'a> {
     let rest = json!({
         "previous": step.previous,
         "chosen": choice(&step.chosen),
@@ -151,12 +161,13 @@ fn step(step: &Step) -> StepData<'_> {
         "before": (!step.previous_state.is_empty()).then(|| vector(&step.previous_state)),
         "state": vector(&step.state),
         "layers": step.layers.len(),
+        "recurrences": step.recurrences.iter().map(recurrence).collect::<Vec<_>>(),
         "cosine": vectors::cosine(&step.state, &step.previous_state).map(f64::from),
     });
     StepData {
         rest,
         influence: Rounded(&step.influence),
-        rows: step.attention.iter().map(row).collect(),
-        own: step.self_attention.iter().map(row).collect(),
+        rows: explanation.rows(step).iter().map(row).collect(),
+        own: explanation.own_rows(step).iter().map(row).collect(),
     }
 }

@@ -1,7 +1,7 @@
 //! A worked example of decoding, with the model's own numbers.
 //!
 //! [`explain`] decodes a sentence (or takes a given translation), encodes it once more with a trace, and goes through the
-//! steps one by one. The result is an [`Explanation`]: plain data that serialise to JSON and that the drawing code
+//! steps one by one; [`explain_text`] does so with a language model that goes on with a text. The result is an [`Explanation`]: plain data that serialise to JSON and that the drawing code
 //! ([`terminal`], [`html`]) renders without knowing any model. [`Detail`] says how much of it is computed.
 //!
 //! Layers, heads and steps count from 1, as in the formulas.
@@ -12,15 +12,19 @@ mod detail;
 mod encoder;
 mod formulas;
 pub mod html;
+mod recurrences;
 mod rows;
 mod selection;
 pub mod terminal;
+mod text;
 mod vectors;
 
 pub use build::{Question, explain, explain_trace};
 pub use detail::{Detail, Stage};
 pub use formulas::{Formula, Mechanism, Part};
+pub use recurrences::RecurrenceStep;
 pub use selection::Selection;
+pub use text::{TextQuestion, explain_text};
 pub use vectors::{Change, Neighbour, State, StateLayer, WordVector};
 
 use serde::{Serialize, Serializer};
@@ -33,7 +37,7 @@ pub struct Explanation {
     pub model: String,
     /// How it computes a step.
     pub mechanism: Mechanism,
-    /// The source as it was given.
+    /// The source as it was given; for a language model the beginning of the text.
     pub source_text: String,
     /// The target as a person would write it.
     pub target_text: String,
@@ -41,7 +45,7 @@ pub struct Explanation {
     pub forced: bool,
     /// What the reader should know, such as which words the vocabulary lacks.
     pub notes: Vec<String>,
-    /// The source tokens, the end symbol last.
+    /// The source tokens, the end symbol last; for a language model the tokens of the beginning.
     pub source: Vec<String>,
     /// The target tokens, the end symbol last if there is one.
     pub target: Vec<String>,
@@ -166,9 +170,12 @@ pub struct Step {
     pub logits: Vec<f32>,
     /// Attention to the source.
     pub attention: Vec<AttentionRow>,
-    /// Attention to the target so far.
+    /// Attention to the target so far; in a language model, to the whole text so far.
     pub self_attention: Vec<AttentionRow>,
-    /// Gradient times input, for each source token, of the written token's log-odds against [`Self::contrast`]: in a model
+    /// What the recurrences of the layers have kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recurrences: Vec<RecurrenceStep>,
+    /// Gradient times input, for each source token (in a language model, for each token of the text so far), of the written token's log-odds against [`Self::contrast`]: in a model
     /// that is sure the probability no longer moves, the log-odds do. Empty where it was not computed.
     pub influence: Vec<f32>,
 }
@@ -195,6 +202,32 @@ fn mean_weights(rows: &[AttentionRow]) -> Vec<f32> {
 }
 
 impl Explanation {
+    /// The rows of a step that say what it looks at: attention to the source, or to the text so far.
+    pub fn rows<'a>(&self, step: &'a Step) -> &'a [AttentionRow] {
+        if self.mechanism.is_text { &step.self_attention } else { &step.attention }
+    }
+
+    /// The rows of attention to the target so far, where that is another one.
+    fn own_rows<'a>(&self, step: &'a Step) -> &'a [AttentionRow] {
+        if self.mechanism.is_text { &[] } else { &step.self_attention }
+    }
+
+    /// The mean weights of a step over all layers and heads; empty without attention.
+    pub fn mean_weights(&self, step: &Step) -> Vec<f32> {
+        mean_weights(self.rows(step))
+    }
+
+    /// What a step can look at: the source, or the text so far.
+    pub fn in_sight(&self, step: &Step) -> Vec<String> {
+        let n_written = if self.mechanism.is_text { step.step - 1 } else { 0 };
+        self.source.iter().chain(&self.target[..n_written]).cloned().collect()
+    }
+
+    /// What that is called.
+    fn sight(&self) -> &'static str {
+        if self.mechanism.is_text { "text so far" } else { "source" }
+    }
+
     /// What one head compares and averages.
     pub fn memory(&self, row: &AttentionRow) -> Option<&AttentionMemory> {
         self.memories.iter().find(|memory| memory.name == row.name && memory.head == row.head)

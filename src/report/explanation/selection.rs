@@ -37,7 +37,8 @@ impl Selection {
     pub fn check(&self, explanation: &Explanation) -> Result<()> {
         let n_steps = explanation.target.len();
         if let Some(step) = self.step.filter(|step| !(1..=n_steps).contains(step)) {
-            let message = format!("--step {step}: this translation has {}", range("step", n_steps));
+            let what = if explanation.mechanism.is_text { "text" } else { "translation" };
+            let message = format!("--step {step}: this {what} has {}", range("step", n_steps));
             return Err(Error::message(message));
         }
         if !self.is_of_heads() {

@@ -7,7 +7,8 @@ pub mod words;
 
 use crate::data::Tokenizers;
 use crate::data::batch::Padded;
-use crate::data::tokenizer::EOS;
+use crate::data::text::line_ids;
+use crate::data::tokenizer::{EOS, Tokenizer};
 use crate::layers::{Pass, Trace};
 use crate::models::Seq2Seq;
 use pca::{Projection, project};
@@ -36,7 +37,7 @@ impl Labelled {
     }
 }
 
-/// What the encoder makes of one sentence.
+/// What the encoder, or a language model, makes of one sentence.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SentenceStates {
     /// The sentence.
@@ -58,6 +59,8 @@ pub enum VectorKind {
     LastState,
     /// The mean of the encoder's outputs.
     MeanOfMemory,
+    /// The mean of a language model's outputs: its last one only says what may begin the next line.
+    MeanOfStates,
 }
 
 impl VectorKind {
@@ -66,6 +69,7 @@ impl VectorKind {
         match self {
             Self::LastState => "the encoder's last state",
             Self::MeanOfMemory => "the mean of the encoder's states",
+            Self::MeanOfStates => "the mean of the last layer's states",
         }
     }
 }
@@ -78,23 +82,48 @@ pub fn collect<M: Seq2Seq>(
 ) -> (Vec<SentenceStates>, VectorKind) {
     let mut kind = VectorKind::MeanOfMemory;
     let states = sentences.iter().map(|sentence| {
-        let ids = tokenizers.source().encode(&sentence.text);
-        let mut trace = Trace::of(|name| name == "encoder.output" || name == "encoder.context");
-        model.encode(&Padded::sources([&ids], &model.device()), &mut Pass::traced(&mut trace));
-        let output = trace.get("encoder.output").expect("every encoder records its output");
-        let width = output.shape[2];
-        let states: Vec<Vec<f32>> = output.values.chunks(width).map(<[f32]>::to_vec).collect();
-        let vector = match trace.get("encoder.context") {
-            Some(context) => {
-                kind = VectorKind::LastState;
-                context.values.clone()
-            }
-            None => mean(&states),
-        };
-        let tokens = ids.iter().chain([&EOS]).map(|id| tokenizers.source().label(*id)).collect();
-        SentenceStates { sentence: sentence.clone(), tokens, vector, states }
+        let mut ids = tokenizers.source().encode(&sentence.text);
+        ids.push(EOS);
+        let (states, context) = read(model, &ids);
+        if context.is_some() {
+            kind = VectorKind::LastState;
+        }
+        let vector = context.unwrap_or_else(|| mean(&states));
+        SentenceStates { sentence: sentence.clone(), tokens: labels(tokenizers.source(), &ids), vector, states }
     });
     (states.collect(), kind)
+}
+
+/// Runs a language model over each line with its end, as a text that begins there. The state of a token is what the model has
+/// after it: what the next token is foretold from. The `</s>` before the first word has the same state in every text and is left
+/// out.
+pub fn collect_texts<M: Seq2Seq>(
+    model: &M,
+    tokenizer: &Tokenizer,
+    lines: &[Labelled],
+) -> (Vec<SentenceStates>, VectorKind) {
+    let states = lines.iter().map(|line| {
+        let ids = line_ids(&line.text, tokenizer);
+        let (mut states, _) = read(model, &ids);
+        let n_left_out = usize::from(ids[0] == EOS);
+        states.drain(..n_left_out);
+        let tokens = labels(tokenizer, &ids[n_left_out..]);
+        SentenceStates { sentence: line.clone(), tokens, vector: mean(&states), states }
+    });
+    (states.collect(), VectorKind::MeanOfStates)
+}
+
+/// The output at every token, and the one vector of models that have one.
+fn read<M: Seq2Seq>(model: &M, ids: &[u32]) -> (Vec<Vec<f32>>, Option<Vec<f32>>) {
+    let mut trace = Trace::of(|name| name == "encoder.output" || name == "encoder.context");
+    model.encode(&Padded::new(&[ids.to_vec()], 0, &model.device()), &mut Pass::traced(&mut trace));
+    let output = trace.get("encoder.output").expect("every encoder records its output");
+    let states = output.values.chunks(output.shape[2]).map(<[f32]>::to_vec).collect();
+    (states, trace.get("encoder.context").map(|context| context.values.clone()))
+}
+
+fn labels(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<String> {
+    ids.iter().map(|id| tokenizer.label(*id)).collect()
 }
 
 fn mean(vectors: &[Vec<f32>]) -> Vec<f32> {

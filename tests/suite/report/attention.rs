@@ -24,7 +24,7 @@ fn tokenizers() -> Tokenizers {
 
 fn written(source: &[u32], target: &[u32]) -> Written {
     let target = target.iter().copied().chain([EOS]).collect();
-    Written { number: 1, source_text: String::new(), source: source.to_vec(), target }
+    Written { number: 1, source_text: String::new(), source: source.to_vec(), first: None, target }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use lookback::report::faithfulness::{Attribution, Erasure, Faithfulness, erase, 
 use std::path::Path;
 
 fn pair() -> Written {
-    Written { number: 1, source_text: String::new(), source: vec![4, 5, 6], target: vec![5, 4, EOS] }
+    Written { number: 1, source: vec![4, 5, 6], target: vec![5, 4, EOS], ..Written::default() }
 }
 
 #[test]

@@ -31,6 +31,7 @@ pub fn sentence() -> SentenceMaps {
         source_text: "ein <Hund>".into(),
         target_text: "dog".into(),
         source: words(&["ein", "<Hund>", "</s>"]),
+        input: words(&["<s>", "dog"]),
         target: words(&["dog", "</s>"]),
         probabilities: vec![0.75, 0.5],
         maps: vec![

@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod horizon;
+mod inside;
 mod masked;
 mod old_run;
 mod resume;

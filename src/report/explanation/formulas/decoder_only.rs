@@ -8,20 +8,28 @@ use crate::models::{DecoderOnlyConfig, TransformerConfig};
 pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
     let layers = as_decoder(config);
     let mut formulas = vec![input(&config.positions, scale(config), "t")];
+    if !config.reads_source {
+        formulas[0].meaning += "; the beginning has S tokens, and step t reads token S + t - 1 of the text";
+    }
     for (own, which) in mixers(&config.mixer, config.n_layers) {
         match own.is_attention() {
-            true => formulas.extend(attention(&layers, &which)),
+            true if config.reads_source => formulas.extend(attention(&layers, &which)),
+            true => formulas.extend(of_text(&layers, &which)),
             false => formulas.extend(super::mixers::recurrence(&layers, own, &which)),
         }
     }
     let (text, meaning) = feed_forward(&layers, "u_t", "x_t");
     formulas.push(line("state", text, meaning));
-    formulas.push(output(&layers));
+    formulas.push(last(config, &layers));
     let mixed = if config.has_attention_alone() { String::new() } else { format!(" of {}", config.mixer.names()) };
     let shared = if config.share_layers { ", one for every depth" } else { "" };
+    let (kind, paper) = match config.reads_source {
+        true => ("Decoder-only model", "Radford 2018"),
+        false => ("Language model", "decoder-only, Radford 2019"),
+    };
     Mechanism {
         title: format!(
-            "Decoder-only model with {} of {}{shared}{mixed} (Radford 2018)",
+            "{kind} with {} of {}{shared}{mixed} ({paper})",
             n(config.n_layers, "layer"),
             n(config.n_heads, "head")
         ),
@@ -30,7 +38,11 @@ pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
         n_directions: 0,
         reads_backwards: false,
         has_attention: config.mixer.all().iter().any(|mixer| mixer.is_attention()),
-        context_use: "Every layer's state after the last word of the source is all that the target sees of it.".into(),
+        context_use: match config.reads_source {
+            true => "Every layer's state after the last word of the source is all that the target sees of it.".into(),
+            false => String::new(),
+        },
+        is_text: !config.reads_source,
         answers: None,
     }
 }
@@ -59,6 +71,32 @@ fn as_decoder(config: &DecoderOnlyConfig) -> TransformerConfig {
     }
 }
 
+/// What the vectors of words are multiplied by the root of.
+fn scale(config: &DecoderOnlyConfig) -> Option<usize> {
+    config.scales_embeddings.then_some(config.d_model)
+}
+
+/// The distribution, with the number that each word may have of its own.
+fn last(config: &DecoderOnlyConfig, layers: &TransformerConfig) -> Formula {
+    let mut line = output(layers);
+    if config.output_bias {
+        line.text = line.text.replacen("softmax(E ", "softmax(b_o + E ", 1);
+        line.meaning = line.meaning.replacen(", then the softmax", ", and a number of its own, then the softmax", 1);
+    }
+    line
+}
+
+/// One attention over a text without a source.
+fn of_text(layers: &TransformerConfig, which: &str) -> Vec<Formula> {
+    let whole = |text: &str| {
+        text.replace("target position up to t", "position of the text so far")
+            .replace("the target positions up to t", "the positions of the text so far")
+            .replace("each target position i up to t", "each position i of the text so far")
+    };
+    let lines = self_attention(layers, which).into_iter();
+    lines.map(|line| Formula { meaning: whole(&line.meaning), ..line }).collect()
+}
+
 /// One attention over both: its lines stand for the part that looks at the source, too.
 fn attention(layers: &TransformerConfig, which: &str) -> Vec<Formula> {
     let both = |text: &str| {
@@ -82,12 +120,12 @@ fn attention(layers: &TransformerConfig, which: &str) -> Vec<Formula> {
 fn source(config: &DecoderOnlyConfig) -> Vec<Formula> {
     let seen = if config.sees_whole_source { "all words of the source" } else { "the words before it" };
     let layers = every_layer(config.n_layers);
+    let meaning = match config.reads_source {
+        true => format!("the layers of the target read the source first; each word sees {seen}{layers}"),
+        false => format!("the layers read the beginning at once; each word sees {seen}{layers}"),
+    };
     vec![
         input(&config.positions, scale(config), "i"),
-        line(
-            "state",
-            "x_i^n = layer(x_1^(n-1), ..., x_i^(n-1))",
-            format!("the layers of the target read the source first; each word sees {seen}{layers}"),
-        ),
+        line("state", "x_i^n = layer(x_1^(n-1), ..., x_i^(n-1))", meaning),
     ]
 }

@@ -39,6 +39,7 @@ pub(super) fn mechanism(config: &EncoderOnlyConfig) -> Mechanism {
         reads_backwards: false,
         has_attention: false,
         context_use: "An answer is read off one state; no answer sees another.".into(),
+        is_text: false,
         answers: Some(config.output),
     }
 }

@@ -58,6 +58,7 @@ pub(super) fn mechanism(config: &RnnConfig) -> Mechanism {
         reads_backwards: config.reverse_source,
         has_attention: config.attention.alignment().is_some(),
         context_use: context_use(config),
+        is_text: false,
         answers: None,
     }
 }

@@ -33,6 +33,7 @@ pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
         reads_backwards: false,
         has_attention: true,
         context_use: String::new(),
+        is_text: false,
         answers: None,
     }
 }
@@ -83,18 +84,18 @@ pub(super) fn after(config: &TransformerConfig, x: &str, f: &str) -> String {
     }
 }
 
-/// The vector of position `at` below the first layer, scaled by the root of a width or as it stands in the table.
+/// The vector of position `at` below the first layer; the word's vector is multiplied by the root of `scale`, if there is one.
 pub(super) fn input(positions: &PositionConfig, scale: Option<usize>, at: &str) -> Formula {
     let word = if at == "t" { "y_(t-1)" } else { "x_i" };
     let (position, meaning) = match positions {
-        PositionConfig::Sinusoidal {} => (format!(" + p_{at}"), "with sines and cosines of its position"),
-        PositionConfig::Learned { .. } => (format!(" + p_{at}"), "with a learned vector for its position"),
-        _ if scale.is_none() => (String::new(), "as it stands in the table"),
-        _ => (String::new(), "scaled"),
+        PositionConfig::Sinusoidal {} => (format!(" + p_{at}"), ", with sines and cosines of its position"),
+        PositionConfig::Learned { .. } => (format!(" + p_{at}"), ", with a learned vector for its position"),
+        _ if scale.is_some() => (String::new(), ", scaled"),
+        _ => (String::new(), ""),
     };
-    let scale = scale.map(|d_model| format!("sqrt({d_model}) ")).unwrap_or_default();
     let which = if at == "t" { "the vector of the word before" } else { "the word's vector" };
-    line("input", format!("x_{at}^0 = {scale}{word}{position}"), format!("{which}, {meaning}"))
+    let scale = scale.map(|width| format!("sqrt({width}) ")).unwrap_or_default();
+    line("input", format!("x_{at}^0 = {scale}{word}{position}"), format!("{which}{meaning}"))
 }
 
 /// `[z_t^1; ...; z_t^4]`, the heads of a layer.

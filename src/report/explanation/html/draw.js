@@ -52,11 +52,12 @@ function table(names, rows) {
   return [el("thead", {}, head), el("tbody", {}, ...body)];
 }
 
-/** Source on the left, target on the right, and a line for every weight, as wide as it is. */
+/** What can be looked at on the left, target on the right, and a line for every weight, as wide as it is. */
 function drawLinks(picture, rows, current, choose) {
   const width = Math.max(200, picture.clientWidth || 300);
   const gap = 24;
-  const height = gap * Math.max(data.source.length, data.target.length) + 8;
+  const seen = inSight(data.target.length - 1);
+  const height = gap * Math.max(seen.length, data.target.length) + 8;
   const left = Math.round(width * 0.4), right = Math.round(width * 0.6);
   const cut = text => [...text].length * 8 > left - 8 ? [...text].slice(0, Math.floor((left - 16) / 8)).join("") + "…" : text;
   const y = i => gap * i + gap * 0.72;
@@ -72,7 +73,7 @@ function drawLinks(picture, rows, current, choose) {
         "stroke-width": (0.5 + 9 * size).toFixed(1), "stroke-opacity": isNow ? (0.3 + 0.7 * size).toFixed(2) : 0.13 }));
     });
   });
-  data.source.forEach((name, i) => {
+  seen.forEach((name, i) => {
     const isSeen = Math.abs(rows[current]?.[i] ?? 0) > 0.1;
     picture.append(svg("text", { x: left - 8, y: y(i), "text-anchor": "end", class: isSeen ? "now" : "" }, cut(name)));
   });

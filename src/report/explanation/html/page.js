@@ -1,5 +1,10 @@
 const $ = id => document.getElementById(id);
 const lines = data.mechanism.formulas;
+/** A language model has no source: a step looks at the text before it. */
+const isText = data.mechanism.is_text === true;
+const inSight = step => isText ? [...data.source, ...data.target.slice(0, step)] : data.source;
+const isOwn = line => line?.part === "self-attention" && !isText;
+const sight = isText ? "text so far" : "source";
 const hasAttention = data.heads.length > 0;
 const hasHeads = data.heads.length > 1;
 const layers = [...new Set(data.heads.map(head => head.layer))];
@@ -7,7 +12,7 @@ const headNumbers = [...new Set(data.heads.map(head => head.head))];
 // Layer 0 and head 0 stand for the mean.
 const at = {
   step: Math.max(0, (data.at.step ?? 1) - 1),
-  line: Math.max(0, lines.findIndex(line => line.makes === "weights" && line.part !== "self-attention")),
+  line: Math.max(0, lines.findIndex(line => isText && !hasAttention ? line.makes === "output" : line.makes === "weights" && !isOwn(line))),
   layer: hasHeads ? data.at.layer ?? 0 : 1,
   head: hasHeads ? data.at.head ?? 0 : 1,
   view: "steps",
@@ -20,7 +25,7 @@ function mean(rows) {
 
 /** The attention that a line belongs to: its heads, its rows at a step, and the tokens that it attends to. */
 function attentionOf(line, step) {
-  if (line?.part !== "self-attention") return { heads: data.heads, rows: step.rows, tokens: data.source };
+  if (!isOwn(line)) return { heads: data.heads, rows: step.rows, tokens: inSight(at.step) };
   return { heads: data.own, rows: step.own, tokens: [data.steps[0].previous, ...data.target].slice(0, at.step + 1) };
 }
 
@@ -58,8 +63,8 @@ function attentionTable(step, rows, what, line) {
   const weights = mean(rows.map(row => row.weights));
   const attention = attentionOf(line, step);
   const head = one && attention.heads[attention.rows.indexOf(one)];
-  const isSource = line.part !== "self-attention";
-  const names = [isSource ? "source" : "target so far"];
+  const isSource = !isOwn(line);
+  const names = [isSource ? sight : "target so far"];
   if (one) names.push("#score");
   if (what !== "score") names.push("#weight", "");
   if (what === "context" && one) names.push("weight × value");
@@ -86,14 +91,23 @@ function attentionTable(step, rows, what, line) {
 /** What gradient × input is measured of. */
 function influenceMeaning(step) {
   return el("p", { class: "muted" }, "grad × input: by how much the log-odds of ", token(step.chosen.token), " against ", token(step.contrast),
-    " would fall, in nats, if the model did not know the source token (to first order)");
+    ` would fall, in nats, if the model did not know the ${isText ? "" : "source "}token (to first order)`);
 }
 
 function influenceTable(step) {
   const most = Math.max(...step.influence.map(Math.abs)) || 1;
-  const body = data.source.map((name, i) => ({ cells: [token(name), number(step.influence[i], 3),
+  const body = inSight(at.step).map((name, i) => ({ cells: [token(name), number(step.influence[i], 3),
     bar(Math.abs(step.influence[i]) < 0.0005 ? 0 : Math.abs(step.influence[i]) / most, step.influence[i] < 0)] }));
-  return el("table", {}, ...table(["source", "#grad × input", ""], body));
+  return el("table", {}, ...table([sight, "#grad × input", ""], body));
+}
+
+/** What the recurrence of each layer keeps. */
+function recurrenceTable(step) {
+  const hasReplaced = step.recurrences.some(layer => layer.replaced);
+  const cells = range => range ? range.map(value => number(value, 3)) : ["–", "–", "–"];
+  const rows = step.recurrences.map(({ layer, kept, replaced, state }) => ({ cells: [String(layer), ...cells(kept), bar(kept ? kept[0] : 0),
+    ...(hasReplaced ? [cells(replaced)[0]] : []), number(state.norm), values(state.first, 3, state.width > 3)] }));
+  return el("table", {}, ...table(["#layer", "#kept", "#least", "#most", "", ...(hasReplaced ? ["#replaced"] : []), "#norm", "state"], rows));
 }
 
 function outputTable(step) {
@@ -119,12 +133,15 @@ function numbersOf(line, step) {
     case "weights": return [attentionTable(step, rows, "weights", line)];
     case "context":
       if (!hasAttention) return [...(data.context ? [vector("c", data.context)] : []), influenceTable(step), influenceMeaning(step)];
-      return [attentionTable(step, rows, "context", line), ...(line.part === "self-attention" ? [] : [influenceMeaning(step)]), ...(one ? [vector(line.text.split(" = ")[0].replaceAll("_t", `_${n}`), one.context)] : [])];
+      return [attentionTable(step, rows, "context", line), ...(isOwn(line) ? [] : [influenceMeaning(step)]), ...(one ? [vector(line.text.split(" = ")[0].replaceAll("_t", `_${n}`), one.context)] : [])];
     case "state": {
       const remark = step.cosine == null ? null : `cosine to the state before ${number(step.cosine)}`;
       return [...(step.before ? [vector(`s_${n - 1}`, step.before)] : []), vector(step.layers ? `x_${n}^${step.layers}` : `s_${n}`, step.state, remark)];
     }
-    case "output": return [outputTable(step)];
+    case "residual": return line.part === "model" && step.recurrences.length ? [recurrenceTable(step), el("p", { class: "muted" },
+      "kept: the factor of the old state, as a mean over its elements, the least and the most; state: what the layer shows of it")] : [];
+    case "output": return [outputTable(step), ...(hasAttention || lines.some(other => other.makes === "context") || !step.influence.length ? []
+      : [influenceTable(step), influenceMeaning(step)])];
     default: return [];
   }
 }
@@ -134,7 +151,7 @@ function drawNumbers(step) {
   const tables = ["score", "weights", "context"];
   const current = lines[at.line];
   const shown = hasAttention && tables.includes(current.makes) ? current.makes : "weights";
-  const part = current.part === "self-attention" ? current.part : "cross-attention";
+  const part = isText || current.part === "self-attention" ? "self-attention" : "cross-attention";
   const sections = lines.map((line, i) => {
     if (hasAttention && tables.includes(line.makes) && (line.makes !== shown || line.part !== part)) return null;
     return el("section", { class: i === at.line ? "current" : null }, formula(line.text, at.step + 1), ...numbersOf(line, step));
@@ -194,6 +211,10 @@ function show(view) {
   if (view === "steps") drawStep();
 }
 
+if (isText) {
+  document.querySelector("[data-view=encoder]").textContent = "2 Beginning";
+  document.querySelector("#encoder h2").textContent = "The beginning is read";
+}
 const move = by => { at.step = Math.min(data.steps.length - 1, Math.max(0, at.step + by)); drawStep(); };
 const moveLine = by => { at.line = (at.line + by + lines.length) % lines.length; drawStep(); };
 const cycle = (name, numbers, by) => {

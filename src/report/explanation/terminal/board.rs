@@ -18,7 +18,7 @@ pub(super) fn board(sheet: &mut Sheet, explanation: &Explanation, step: &Step, s
     if !step.previous_state.is_empty() {
         board.vector(sheet, &format!("s_{}", step.step - 1), &step.previous_state, "the state before");
     }
-    if step.attention.len() > 1 && selection.is_of_heads() {
+    if explanation.rows(step).len() > 1 && selection.is_of_heads() {
         let mut rows: Vec<_> = step.self_attention.iter().chain(&step.attention).collect();
         rows.retain(|row| selection.has_head(row.layer, row.head));
         rows.sort_by_key(|row| row.layer);
@@ -26,6 +26,12 @@ pub(super) fn board(sheet: &mut Sheet, explanation: &Explanation, step: &Step, s
     } else {
         for formula in &explanation.mechanism.formulas {
             board.line(sheet, formula);
+        }
+        // A model without attention that has no line for what it depends on.
+        if explanation.rows(step).is_empty()
+            && explanation.mechanism.formulas.iter().all(|line| line.makes != "context")
+        {
+            board.influences(sheet);
         }
     }
     board.distribution(sheet);
@@ -84,9 +90,14 @@ impl Board<'_> {
             ("query", [row]) => self.vector(sheet, &self.name("query", formula.part), &row.query, "the query"),
             ("context", []) => self.influences(sheet),
             ("context", [row]) => self.head(sheet, row),
-            ("context", rows) if formula.part == Part::SelfAttention => self.own_summary(sheet, rows),
+            ("context", rows) if formula.part == Part::SelfAttention && !self.explanation.mechanism.is_text => {
+                self.own_summary(sheet, rows);
+            }
             ("context", rows) => self.summary(sheet, rows),
-            ("state", _) => self.state(sheet, &name),
+            ("state", _) => {
+                self.recurrences(sheet);
+                self.state(sheet, &name);
+            }
             ("attentional", _) => {
                 let name = format!("s~_{}", step.step);
                 self.vector(sheet, &name, &step.attentional, "the attentional vector");
@@ -144,6 +155,7 @@ impl Board<'_> {
     /// A head with its name and its formulas.
     fn named_head(&self, sheet: &mut Sheet, row: &AttentionRow) {
         let (part, to) = match is_self(&row.name) {
+            true if self.explanation.mechanism.is_text => (Part::SelfAttention, "the text so far"),
             true => (Part::SelfAttention, "the target so far"),
             false => (Part::CrossAttention, "the source"),
         };

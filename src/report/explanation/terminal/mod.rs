@@ -86,7 +86,7 @@ fn hints(sheet: &mut Sheet, explanation: &Explanation, selection: &Selection, n_
     } else if selection.step.is_none() {
         hints.push("--step N shows all numbers of one step".to_owned());
     }
-    let rows = explanation.steps.iter().flat_map(|step| &step.attention);
+    let rows = explanation.steps.iter().flat_map(|step| explanation.rows(step));
     let (n_layers, n_heads) = rows.fold((0, 0), |(l, h), row| (row.layer.max(l), row.head.max(h)));
     if n_layers * n_heads > 1 && !selection.is_of_heads() {
         hints.push(format!("--layer N (1 to {n_layers}) and --head N (1 to {n_heads}) those of a head"));

@@ -7,7 +7,7 @@ use super::ink::{Piece, Sheet, Tone, cut, muted, percent, plain, token};
 /// One line for each step.
 pub(super) fn overview(sheet: &mut Sheet, explanation: &Explanation) {
     let has_attention = explanation.mechanism.has_attention;
-    let averaged = explanation.steps.iter().any(|step| step.attention.len() > 1);
+    let averaged = explanation.steps.iter().any(|step| explanation.rows(step).len() > 1);
     let remark = match (has_attention, averaged) {
         (true, true) => "weights: the mean over all layers and heads",
         (true, false) => "",
@@ -25,8 +25,8 @@ pub(super) fn overview(sheet: &mut Sheet, explanation: &Explanation) {
             Piece(cut(&step.chosen.token, 18), Tone::Choice),
             plain(percent(step.chosen.probability)),
         ];
-        let weights = if has_attention { step.mean_weights() } else { step.influence.clone() };
-        let mut text = strongest(&explanation.source, &weights, 3);
+        let weights = if has_attention { explanation.mean_weights(step) } else { step.influence.clone() };
+        let mut text = strongest(&explanation.in_sight(step), &weights, 3);
         if step.chosen.id != step.preferred.id {
             text += &format!("   (rather {} {})", step.preferred.token, percent(step.preferred.probability));
         }

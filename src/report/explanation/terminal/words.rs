@@ -38,7 +38,8 @@ fn cut_hint(sheet: &mut Sheet, n: usize) {
 /// The encoder's states: those of the last layer, and of the others how much they change.
 pub(super) fn encoder(sheet: &mut Sheet, explanation: &Explanation) {
     let Some(last) = explanation.encoder.layers.last() else { return };
-    heading(sheet, "2. The encoder reads", "");
+    let text = explanation.mechanism.is_text;
+    heading(sheet, if text { "2. The beginning is read" } else { "2. The encoder reads" }, "");
     let formulas = &explanation.mechanism.encoder;
     for formula in formulas {
         sheet.paragraph(2, &[Piece(formula.text.clone(), Tone::Formula), muted(format!("   {}", formula.meaning))]);

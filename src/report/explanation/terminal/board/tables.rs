@@ -1,7 +1,7 @@
 //! The tables of a board: source positions, heads, influences, words.
 
 use super::super::super::rows::is_self;
-use super::super::super::{AttentionRow, Choice};
+use super::super::super::{AttentionRow, Choice, vectors};
 use super::super::ink::{Piece, Sheet, Tone, bar, bar_beside, cut, muted, numbers, percent, plain, signed, token};
 use super::super::steps::{kept, strongest};
 use super::Board;
@@ -17,11 +17,12 @@ impl Board<'_> {
     /// Scores, weights and weighted values of a head.
     pub(super) fn positions(&self, sheet: &mut Sheet, row: &AttentionRow) {
         let values = self.explanation.memory(row).map(|memory| &memory.values);
-        let is_self = is_self(&row.name);
+        let is_text = self.explanation.mechanism.is_text;
+        let is_self = is_self(&row.name) && !is_text;
         let influence = Some(&self.step.influence).filter(|values| values.len() == row.weights.len() && !is_self);
         let fixed = 22 + 10 + 8 + WEIGHT_BAR + 2 + influence.map_or(0, |_| 14);
         let room = sheet.look.width.saturating_sub(fixed).clamp(9, 36);
-        let first = if is_self { "target so far" } else { "source" };
+        let first = if is_self { "target so far" } else { self.explanation.sight() };
         let mut rows = vec![["  ", first, "score", "weight", "", "weight x value"].map(muted).to_vec()];
         if influence.is_some() {
             rows[0].push(muted("grad x input"));
@@ -66,9 +67,10 @@ impl Board<'_> {
             return;
         }
         let (written, other) = (&self.step.chosen.token, &self.step.contrast.token);
+        let token = if self.explanation.mechanism.is_text { "token" } else { "source token" };
         let text = format!(
             "grad x input: by how much the log-odds of \"{written}\" against \"{other}\" would fall, in nats, if the model \
-             did not know the source token (to first order)"
+             did not know the {token} (to first order)"
         );
         sheet.paragraph(4, &[muted(text)]);
     }
@@ -84,18 +86,19 @@ impl Board<'_> {
         sheet.table("<>>><", &table);
     }
 
-    /// Attention to the source: every head in a line if the step is selected, and their mean.
+    /// Attention to the source, or to the text so far: every head in a line if the step is selected, and their mean.
     pub(super) fn summary(&self, sheet: &mut Sheet, rows: &[AttentionRow]) {
         if self.asked {
             self.heads(sheet, rows);
         }
-        let mean = self.step.mean_weights();
+        let (mean, names) = (self.explanation.mean_weights(self.step), self.explanation.in_sight(self.step));
         let shown = kept(&mean, if self.asked { usize::MAX } else { MAX_POSITIONS });
-        let mut table = vec![["  ", "source", "mean weight", "", "grad x input"].map(muted).to_vec()];
+        let first = self.explanation.sight();
+        let mut table = vec![["  ", first, "mean weight", "", "grad x input"].map(muted).to_vec()];
         for &i in &shown {
             table.push(vec![
                 plain("  "),
-                token(&self.explanation.source[i]),
+                token(&names[i]),
                 plain(format!("{:.3}", mean[i])),
                 Piece(format!("{:<PROBABILITY_BAR$}", bar(mean[i], PROBABILITY_BAR)), Tone::Weight(mean[i])),
                 muted(self.step.influence.get(i).map_or(String::new(), |value| signed(*value, 2))),
@@ -117,12 +120,13 @@ impl Board<'_> {
         }
         let shown = kept(influence, if self.asked { usize::MAX } else { MAX_POSITIONS });
         let largest = influence.iter().fold(f32::MIN_POSITIVE, |max, value| max.max(value.abs()));
-        let mut rows = vec![["  ", "source", "grad x input", ""].map(muted).to_vec()];
+        let names = self.explanation.in_sight(self.step);
+        let mut rows = vec![["  ", self.explanation.sight(), "grad x input", ""].map(muted).to_vec()];
         for &i in &shown {
             let value = influence[i];
             let tone = if value < 0.0 { Tone::Notice } else { Tone::Weight(value / largest / 2.0) };
             let length = Piece(bar_beside(value, 3, largest, PROBABILITY_BAR), tone);
-            rows.push(vec![plain("  "), token(&self.explanation.source[i]), plain(signed(value, 3)), length]);
+            rows.push(vec![plain("  "), token(&names[i]), plain(signed(value, 3)), length]);
         }
         sheet.table("<<><", &rows);
         let left = influence.len() - shown.len();
@@ -130,6 +134,35 @@ impl Board<'_> {
             sheet.line(&[muted(format!("    … {left} more of less influence; --step {} shows them", self.step.step))]);
         }
         self.influence_meaning(sheet);
+    }
+
+    /// What the recurrence of each layer keeps of its state, and what it shows of it.
+    pub(super) fn recurrences(&self, sheet: &mut Sheet) {
+        let layers = &self.step.recurrences;
+        if layers.is_empty() {
+            return;
+        }
+        let has_replaced = layers.iter().any(|layer| !layer.replaced.is_empty());
+        let mut rows = vec![["  ", "layer", "kept", "least", "most"].map(muted).to_vec()];
+        rows[0].extend(has_replaced.then(|| muted("replaced")));
+        rows[0].extend(["norm", "state"].map(muted));
+        let cell = |value: Option<f32>| plain(value.map_or_else(|| "-".into(), |value| format!("{value:.3}")));
+        for layer in layers {
+            let kept = layer.kept_range();
+            let mut row = vec![plain("  "), plain(layer.layer.to_string())];
+            row.extend((0..3).map(|i| cell(kept.map(|kept| kept[i]))));
+            row.extend(has_replaced.then(|| cell(layer.replaced_range().map(|replaced| replaced[0]))));
+            row.push(plain(format!("{:.2}", vectors::norm(&layer.state))));
+            row.push(plain(numbers(&layer.state, 36)));
+            rows.push(row);
+        }
+        let columns = if has_replaced { "<>>>>>><" } else { "<>>>>><" };
+        sheet.table(columns, &rows);
+        if self.explains {
+            let text = "kept: the factor of the old state, as a mean over its elements, the least and the most; state: what \
+                        the layer shows of it";
+            sheet.paragraph(4, &[muted(text)]);
+        }
     }
 
     /// The words that may follow.
