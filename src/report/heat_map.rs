@@ -18,6 +18,8 @@ pub struct HeatMap<'a> {
     pub column_axis: &'a str,
     /// Row-major, from 0 up.
     pub values: &'a [f32],
+    /// What the values are.
+    pub unit: &'a str,
 }
 
 /// Colours from nothing to the most, in equal steps.
@@ -132,7 +134,7 @@ pub fn heat_map(map: &HeatMap) -> String {
     map.draw_cells(&mut svg, [x, y], cell, most);
     map.draw_values(&mut svg, [x, y], cell, most);
     let bottom = (y + height).max(y + text_width(map.row_axis, 12.0) + 20.0);
-    draw_scale(&mut svg, [x, bottom + 16.0], most);
+    draw_scale(&mut svg, [x, bottom + 16.0], most, map.unit);
     svg.finish(right.max(x + 240.0) + MARGIN, bottom + 50.0)
 }
 
@@ -171,14 +173,14 @@ pub fn grid(title: &str, rows: &[Vec<HeatMap>]) -> String {
         }
         top += height + 10.0;
     }
-    draw_scale(&mut svg, [x, top + 10.0], most);
+    draw_scale(&mut svg, [x, top + 10.0], most, all().next().map_or("", |map| map.unit));
     let n_wide = rows.iter().map(Vec::len).max().unwrap_or(0) as f64;
     let right = (x + n_wide * pitch + lean).max(MARGIN + text_width(title, 15.0) * 1.08).max(x + 240.0);
     svg.finish(right + MARGIN, top + 44.0)
 }
 
 /// What the colours mean.
-fn draw_scale(svg: &mut Svg, [x, y]: [f64; 2], most: f32) {
+fn draw_scale(svg: &mut Svg, [x, y]: [f64; 2], most: f32, unit: &str) {
     const STEPS: usize = 24;
     for i in 0..STEPS {
         svg.rect([x + 30.0 + i as f64 * 5.0, y, 5.2, 10.0], &colour((i + 1) as f64 / STEPS as f64));
@@ -186,7 +188,7 @@ fn draw_scale(svg: &mut Svg, [x, y]: [f64; 2], most: f32) {
     svg.frame([x + 30.0, y, STEPS as f64 * 5.0, 10.0]);
     let style = TextStyle::new(11.0).colour(MUTED);
     svg.text([x + 24.0, y + 9.0], style.anchor(Anchor::End), "0");
-    svg.text([x + 36.0 + STEPS as f64 * 5.0, y + 9.0], style, &format!("{most:.2} (weight)"));
+    svg.text([x + 36.0 + STEPS as f64 * 5.0, y + 9.0], style, &format!("{most:.2} ({unit})"));
 }
 
 fn label_size(cell: f64) -> f64 {

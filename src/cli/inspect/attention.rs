@@ -12,7 +12,7 @@ use crate::report::alignment::{self, Gold};
 use crate::report::attention::collect::{self, Written};
 use crate::report::attention::measure::{HeadSummary, summarize};
 use crate::report::attention::select::{Choice, Selection};
-use crate::report::attention::{AttentionMap, Part, SentenceMaps, files, html};
+use crate::report::attention::{AttentionMap, Part, SentenceMaps, files, html, memory};
 use crate::training::{LoadedModel, dataset};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
 a picture (.svg, .png) has one sentence: one map with its labels, or all heads in a grid.
 Of a language model each line of --input is a text: a row is a token that was read and foretells the
 next, a column a token that it looks at.
+The parts memory, encoder-memory and encoder-memory-backward are of recurrences (min-gru, min-lstm, ssru,
+rg-lru, gated-linear): the share of what a token (column) wrote that is left in the state after another (row).
 
 Examples:
   lookback inspect attention --run runs/first --input test.de --out maps.html
@@ -47,7 +49,8 @@ pub(in crate::cli) struct InspectAttentionArgs {
     /// Where the maps go: a page (.html), a picture (.svg, .png) or numbers (.csv, .safetensors).
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Who looks at whom in the maps of --out: cross, encoder or decoder [default: cross in pictures, all elsewhere].
+    /// The maps of --out: who looks at whom (cross, encoder, decoder), or what recurrences keep (memory, encoder-memory,
+    /// encoder-memory-backward) [default: the first that is there in pictures, all elsewhere].
     #[arg(long, requires = "out")]
     part: Option<Part>,
     /// The layer of the maps of --out, counted from 1, "all" or "average" [default: all].
@@ -110,12 +113,14 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
         maps => maps?,
     };
     let heads = summarize(&sentences);
+    let memories = memory::summarize(&sentences);
     let report = tables::Report {
         sentences: written.len(),
         faithfulness: args.faithfulness.then(|| faithfulness::of(&loaded.model, &written, &sentences)),
         errors: tables::error_rates(&sentences, &gold),
         aligned: gold.iter().filter(|gold| gold.is_some()).count(),
         heads,
+        memories,
     };
     if let (Some(out), Some(ending)) = (&args.out, ending) {
         save(&args, &loaded, out, ending, &sentences, &report)?;

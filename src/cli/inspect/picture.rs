@@ -7,8 +7,7 @@ use crate::report::heat_map::{HeatMap, grid, heat_map};
 
 /// The picture as SVG; unless a part is chosen, of the cross-attention, or of what there is where there is none.
 pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String> {
-    let parts = [Part::Cross, Part::Encoder, Part::Decoder].into_iter();
-    let there = parts.into_iter().find(|part| sentence.maps.iter().any(|map| map.part == *part));
+    let there = Part::ALL.into_iter().find(|part| sentence.maps.iter().any(|map| map.part == *part));
     let part = selection.part.or(there).unwrap_or(Part::Cross);
     let selection = Selection { part: Some(part), ..selection };
     let maps = selection.apply(sentence)?;
@@ -17,6 +16,9 @@ pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String
         Part::Encoder => "What each source word looks at",
         Part::Decoder if sentence.is_text() => "What each token of the text looks at",
         Part::Decoder => "What the decoder looks at in its own words",
+        Part::Memory => "What the state keeps of each token",
+        Part::EncoderMemory => "What the encoder's state keeps of each token",
+        Part::EncoderMemoryBackward => "What the encoder's state keeps of each token, read from the end",
     };
     let rows = row_labels(sentence, part);
     let drawn = |map, title| drawn(sentence, map, &rows, title);
@@ -39,13 +41,14 @@ pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String
         }
         lines.last_mut().expect("a line was pushed").push(drawn(map, map.label()));
     }
-    Ok(grid(&format!("{what}: every head"), &lines))
+    let every = if maps.iter().all(|map| map.head.is_none()) { "layer" } else { "head" };
+    Ok(grid(&format!("{what}: every {every}"), &lines))
 }
 
-/// What stands beside the rows: in a text the token that was read, and the one that it foretells.
+/// What stands beside the rows: in the attention of a text the token that was read, and the one that it foretells.
 fn row_labels(sentence: &SentenceMaps, part: Part) -> Vec<String> {
     let rows = sentence.rows(part).into_iter();
-    if sentence.is_text() {
+    if sentence.is_text() && !part.is_memory() {
         return rows.zip(&sentence.target).map(|(read, foretold)| format!("{read} → {foretold}")).collect();
     }
     rows.map(str::to_owned).collect()
@@ -57,7 +60,9 @@ fn drawn<'a>(sentence: &'a SentenceMaps, map: &'a AttentionMap, rows: &'a [Strin
         Part::Encoder => ("source", "source"),
         Part::Decoder if sentence.is_text() => ("token → next token", "text so far"),
         Part::Decoder => ("target", "target so far"),
+        Part::Memory | Part::EncoderMemory | Part::EncoderMemoryBackward => ("state after", "what is left of"),
     };
+    let unit = if map.part.is_memory() { "share" } else { "weight" };
     let rows = rows.iter().map(String::as_str).collect();
-    HeatMap { title, rows, columns: sentence.columns(map.part), row_axis, column_axis, values: &map.weights }
+    HeatMap { title, rows, columns: sentence.columns(map.part), row_axis, column_axis, values: &map.weights, unit }
 }

@@ -4,6 +4,7 @@ use super::attention::Aligned;
 use super::faithfulness::{self, Verdict};
 use crate::report::alignment::{AlignmentCounts, links};
 use crate::report::attention::measure::HeadSummary;
+use crate::report::attention::memory::{AGES, MemorySummary};
 use crate::report::attention::select::average;
 use crate::report::attention::{AttentionMap, Part, SentenceMaps};
 use serde::Serialize;
@@ -31,6 +32,9 @@ pub(super) struct Report {
     /// Of every cross-attention map and of the means; empty where no right alignment is known.
     pub(super) errors: Vec<ErrorRate>,
     pub(super) heads: Vec<HeadSummary>,
+    /// What recurrences keep.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) memories: Vec<MemorySummary>,
     /// What erasing source words does, if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) faithfulness: Option<Verdict>,
@@ -95,6 +99,10 @@ pub(super) fn text(report: &Report) -> String {
             m.next
         );
     }
+    if !report.heads.is_empty() && !report.memories.is_empty() {
+        text.push('\n');
+    }
+    text += &memory_text(&report.memories);
     if !report.errors.is_empty() {
         text += &format!("\nalignment error rate, {} sentences\nlayer  head     AER\n", report.aligned);
         for error in &report.errors {
@@ -110,9 +118,55 @@ pub(super) fn text(report: &Report) -> String {
     text
 }
 
+/// Mean shares, `-` where no text is so long.
+fn left(memory: &MemorySummary) -> [String; 4] {
+    memory.left.map(|share| share.map_or_else(|| "-".into(), |share| format!("{share:.3}")))
+}
+
+fn memory_text(memories: &[MemorySummary]) -> String {
+    if memories.is_empty() {
+        return String::new();
+    }
+    let ages: String = AGES.iter().map(|age| format!("{age:>7}")).collect();
+    let mut text = format!("what is kept             layer  head  tokens  left after{ages}  tokens\n");
+    for memory in memories {
+        let [layer, head] = place(memory.layer, memory.head);
+        let left: String = left(memory).iter().map(|share| format!("{share:>7}")).collect();
+        text += &format!("{:<23}  {layer:>5}  {head:>4}  {:>6.1}{:12}{left}\n", memory.part.name(), memory.tokens, "");
+    }
+    text
+}
+
+fn memory_table(memories: &[MemorySummary]) -> String {
+    if memories.is_empty() {
+        return String::new();
+    }
+    let ages: String = AGES.iter().map(|age| format!("<th class=\"number\">{age}</th>")).collect();
+    let row = |memory: &MemorySummary| {
+        let [layer, head] = place(memory.layer, memory.head);
+        let left: String = left(memory).iter().map(|share| format!("<td class=\"number\">{share}</td>")).collect();
+        let name = memory.part.name();
+        format!(
+            "<tr><td>{name}</td><td>{layer}</td><td>{head}</td><td class=\"number\">{:.1}</td>{left}</tr>",
+            memory.tokens
+        )
+    };
+    let rows: String = memories.iter().map(row).collect();
+    format!(
+        "<h2>What is kept</h2>\n<p class=\"muted\">A recurrence multiplies its state by a factor at every token. The product of the \
+         factors since a token is the share of what that token wrote that is still there: exact, as a mean over the elements of \
+         the state. It is no weight of attention: a row does not sum to one, and a large share of little is little. \
+         <i>Tokens</i> is the mean sum of a row; then the mean share that is left after so many further tokens.</p>\n\
+         <div class=\"panel\"><table><thead><tr><th>part</th><th>layer</th><th>head</th><th class=\"number\">tokens</th>{ages}\
+         </tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+}
+
 /// What stands below the heads on the page.
 pub(super) fn html(report: &Report) -> String {
-    error_table(report) + &report.faithfulness.as_ref().map(faithfulness::html).unwrap_or_default()
+    memory_table(&report.memories)
+        + &error_table(report)
+        + &report.faithfulness.as_ref().map(faithfulness::html).unwrap_or_default()
 }
 
 fn error_table(report: &Report) -> String {

@@ -4,7 +4,7 @@ use crate::compare::progress::check_signal;
 use crate::compare::test_set::TestSet;
 use crate::error::Result;
 use crate::report::attention::Part;
-use crate::report::attention::collect::{Written, collect};
+use crate::report::attention::collect::{Written, collect_attention};
 use crate::report::comparison::{AlignedSentence, GroupKind, Map};
 use crate::training::LoadedModel;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ pub fn look(loaded: &LoadedModel, texts: &[&str], test: &TestSet) -> Result<Look
 /// The mean of all cross-attention while `text` was written.
 fn map_of(loaded: &LoadedModel, i: usize, text: &str, test: &TestSet) -> Option<(usize, Map)> {
     let written = Written::given(i + 1, &test.pairs[i].source, text, &loaded.tokenizers);
-    let maps = collect(&loaded.model, &loaded.tokenizers, &written).ok()?;
+    let maps = collect_attention(&loaded.model, &loaded.tokenizers, &written);
     let mean = maps.average(Part::Cross)?;
     let weights = mean.weights.iter().map(|weight| (weight * 1000.0).round() / 1000.0).collect();
     let (columns, rows) = (maps.source, maps.target);

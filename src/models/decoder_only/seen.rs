@@ -13,6 +13,10 @@ pub(super) fn apart(entries: Vec<TraceEntry>, n_source: usize, n_source_rows: us
 
 fn parts(entry: TraceEntry, n_source: usize, n_source_rows: usize) -> Vec<TraceEntry> {
     let Some((place, what)) = entry.name.rsplit_once('.') else { return vec![entry] };
+    // The factors of a recurrence are multiplied along the whole sequence.
+    if what == "kept" || what == "replaced" {
+        return vec![entry];
+    }
     let Some(layer) = place.strip_suffix(".self_attention") else {
         // Of all other entries the words of the source have been seen when it was read.
         return vec![match entry.shape.len() {

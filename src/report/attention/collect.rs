@@ -1,6 +1,6 @@
 //! From a model to its attention maps.
 
-use super::{AttentionMap, Part, SentenceMaps};
+use super::{AttentionMap, Part, SentenceMaps, memory};
 use crate::data::Tokenizers;
 use crate::data::batch::Padded;
 use crate::data::text::line_ids;
@@ -102,13 +102,42 @@ pub fn write<M: Seq2Seq>(
     written.collect()
 }
 
-/// Runs `model` over a sentence pair, or a text, and keeps every attention map.
+/// Runs `model` over a sentence pair, or a text, and keeps every attention map, and of recurrences what they keep.
 ///
 /// One traced whole-sentence pass, which every model keeps equal to stepping; the logits are those of an untraced pass.
 ///
 /// # Errors
-/// If the model has no attention to look at.
+/// If the model has neither attention nor a recurrence to look at.
 pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written) -> Result<SentenceMaps> {
+    let is_wanted = |name: &str| is_weights(name) || name.ends_with(".kept") || name.ends_with(".replaced");
+    let found = look(model, tokenizers, written, is_wanted);
+    if !found.maps.is_empty() {
+        return Ok(found);
+    }
+    Err(Error::message(match written.first {
+        None => {
+            "this model has no attention: one fixed vector carries the whole source, so there is no map to draw; \
+             --faithfulness says what each source word matters, and `lookback inspect states` draws the vectors"
+        }
+        Some(_) => {
+            "this model has no attention, and its recurrences have no factor by which a token fades: cells have gates that \
+             see the state, delta rules replace, linear attention forgets nothing; so there is no map to draw. \
+             `lookback inspect states` draws the states, and `lookback explain` says what each step depends on"
+        }
+    }))
+}
+
+/// The same of attention alone, which may have no map.
+pub fn collect_attention<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written) -> SentenceMaps {
+    look(model, tokenizers, written, is_weights)
+}
+
+fn look<M: Seq2Seq>(
+    model: &M,
+    tokenizers: &Tokenizers,
+    written: &Written,
+    is_wanted: fn(&str) -> bool,
+) -> SentenceMaps {
     let device = model.device();
     let mut written = written.clone();
     // An answer that was cut at the longest length that a model can number has no room for an end symbol.
@@ -116,27 +145,18 @@ pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written
     let source_ids = written.read();
     let source = Padded::new(std::slice::from_ref(&source_ids), 0, &device);
     let input = Padded::new(&[written.input()], 0, &device);
-    let mut trace = Trace::of(is_weights);
+    let mut trace = Trace::of(is_wanted);
     let logits = model.forward(&source, &input, &mut Pass::traced(&mut trace));
-    let maps = maps_of(trace.entries);
-    if maps.is_empty() {
-        return Err(Error::message(match written.first {
-            None => {
-                "this model has no attention: one fixed vector carries the whole source, so there is no map to draw; \
-                 --faithfulness says what each source word matters, and `lookback inspect states` draws the vectors"
-            }
-            Some(_) => {
-                "this model has no attention: each layer keeps a state of fixed size, so there is no map to draw; \
-                 `lookback inspect states` draws the states, and `lookback explain` says what each step depends on"
-            }
-        }));
-    }
+    let memories = memory::maps(&trace.entries);
+    trace.entries.retain(|entry| is_weights(&entry.name));
+    let mut maps = maps_of(trace.entries);
+    maps.extend(memories);
     let (n_words, vocab_size) = (written.target.len(), logits.dims()[2]);
     let probabilities = crate::models::weights::to_vec(activation::softmax(logits, 2));
     let label = |tokens: &[u32], tokenizer: &crate::data::Tokenizer| {
         tokens.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>()
     };
-    Ok(SentenceMaps {
+    SentenceMaps {
         number: written.number,
         source_text: written.source_text.clone(),
         target_text: written.target_text(tokenizers),
@@ -145,7 +165,7 @@ pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written
         target: label(&written.target, tokenizers.target()),
         probabilities: (0..n_words).map(|t| probabilities[t * vocab_size + written.target[t] as usize]).collect(),
         maps,
-    })
+    }
 }
 
 /// Whether a trace entry holds attention weights.

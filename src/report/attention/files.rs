@@ -1,12 +1,13 @@
 //! Maps as files for other programs: CSV and safetensors.
 
-use super::{AttentionMap, Part, SentenceMaps};
+use super::{AttentionMap, SentenceMaps};
 use crate::error::Result;
 use crate::models::weights::{Weight, Weights, to_safetensors};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
-/// One line for each weight, with the tokens beside it; layers and heads count from 1, positions from 0.
+/// One line for each weight (or share, of what a recurrence keeps), with the tokens beside it; layers and heads count from 1,
+/// positions from 0.
 ///
 /// What the decoder cannot see, its future, is left out. Texts have a last column with the token that a row foretells.
 pub fn csv(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> String {
@@ -21,8 +22,9 @@ pub fn csv(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> String {
             for (i, row_token) in rows.iter().enumerate() {
                 let foretold =
                     if sentence.is_text() { format!(",{}", self::quoted(&sentence.target[i])) } else { String::new() };
-                let visible = if map.part == Part::Decoder { i + 1 } else { map.n_columns };
-                for (j, weight) in map.row(i)[..visible].iter().enumerate() {
+                let row = map.row(i);
+                for j in map.part.seen(i, map.n_columns) {
+                    let weight = row[j];
                     let _ = writeln!(text, "{place},{i},{j},{row_token},{},{weight}{foretold}", columns[j]);
                 }
             }

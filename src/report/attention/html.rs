@@ -4,6 +4,7 @@
 //! there are many, compressed and written in base64. The page unpacks a map when it is looked at.
 
 use super::measure::{HeadSummary, Measures, coverage};
+use super::memory::MemorySummary;
 use super::{AttentionMap, Part, SentenceMaps};
 use crate::report::page::{Page, json};
 use base64::Engine;
@@ -49,7 +50,7 @@ struct PageMap {
     rows: usize,
     columns: usize,
     measures: Measures,
-    looks_at: &'static str,
+    looks_at: String,
     /// Deflated and in base64.
     weights: String,
 }
@@ -117,7 +118,12 @@ fn of_sentence(sentence: &SentenceMaps, packing: Packing) -> PageSentence<'_> {
 }
 
 fn of_map(map: &AttentionMap, packing: Packing) -> PageMap {
-    let measures = Measures::of(map);
+    let (measures, looks_at) = if map.part.is_memory() {
+        (Measures::default(), format!("keeps {:.1} tokens", MemorySummary::of(map).tokens))
+    } else {
+        let measures = Measures::of(map);
+        (measures, measures.looks_at(map.part).to_owned())
+    };
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(4));
     encoder.write_all(&packing.pack(&map.weights)).expect("a vector takes every byte");
     let bytes = encoder.finish().expect("a vector takes every byte");
@@ -127,7 +133,7 @@ fn of_map(map: &AttentionMap, packing: Packing) -> PageMap {
         head: map.head,
         rows: map.n_rows,
         columns: map.n_columns,
-        looks_at: measures.looks_at(map.part),
+        looks_at,
         measures,
         weights: base64::engine::general_purpose::STANDARD.encode(bytes),
     }

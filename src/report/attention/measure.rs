@@ -47,7 +47,7 @@ impl Measures {
         let (mut n_previous, mut n_next) = (0.0, 0.0);
         for i in 0..map.n_rows {
             let row = map.row(i);
-            let visible = if map.part == Part::Decoder { i + 1 } else { map.n_columns };
+            let visible = map.part.seen(i, map.n_columns).len();
             let diagonal = diagonal(map, i);
             let own = diagonal.round() as usize;
             let entropy: f64 = row.iter().filter(|w| **w > 0.0).map(|w| -f64::from(*w) * f64::from(*w).ln()).sum();
@@ -168,11 +168,11 @@ pub struct HeadSummary {
     pub measures: Measures,
 }
 
-/// Every head, its numbers averaged over all sentences and rows.
+/// Every head of attention, its numbers averaged over all sentences and rows.
 pub fn summarize(sentences: &[SentenceMaps]) -> Vec<HeadSummary> {
     type Place = (Part, Option<usize>, Option<usize>);
     let mut all: std::collections::BTreeMap<Place, Vec<(Measures, usize)>> = Default::default();
-    for map in sentences.iter().flat_map(|sentence| &sentence.maps) {
+    for map in sentences.iter().flat_map(|sentence| &sentence.maps).filter(|map| !map.part.is_memory()) {
         all.entry((map.part, map.layer, map.head)).or_default().push((Measures::of(map), map.n_rows));
     }
     all.into_iter()

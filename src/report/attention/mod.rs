@@ -2,15 +2,18 @@
 //!
 //! [`collect`](collect::collect) runs any [`Seq2Seq`](crate::models::Seq2Seq) model and gives [`SentenceMaps`]: the tokens
 //! and one [`AttentionMap`] for each layer and head, or a single one for a recurrent model. Everything after works on these
-//! plain data: numbers ([`measure`]), choices and averages ([`select`]), files ([`files`]), pages ([`html`]).
+//! plain data: numbers ([`measure`]), choices and averages ([`select`]), files ([`files`]), pages ([`html`]). What recurrences
+//! keep ([`memory`]) has maps of the same form.
 
 pub mod collect;
 pub mod files;
 pub mod html;
 pub mod measure;
+pub mod memory;
 pub mod select;
 
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Who looks at whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -22,11 +25,18 @@ pub enum Part {
     Encoder,
     /// The target at what it has written so far.
     Decoder,
+    /// What the recurrences of a decoder, or of a model without an encoder, keep of each token: see [`memory`].
+    Memory,
+    /// The same of an encoder that reads from the first token on.
+    EncoderMemory,
+    /// The same of an encoder that reads from the last token on.
+    EncoderMemoryBackward,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Cross, Self::Encoder, Self::Decoder];
+    pub const ALL: [Self; 6] =
+        [Self::Cross, Self::Encoder, Self::Decoder, Self::Memory, Self::EncoderMemory, Self::EncoderMemoryBackward];
 
     /// The name used in files and on the command line.
     pub fn name(self) -> &'static str {
@@ -34,6 +44,23 @@ impl Part {
             Self::Cross => "cross",
             Self::Encoder => "encoder",
             Self::Decoder => "decoder",
+            Self::Memory => "memory",
+            Self::EncoderMemory => "encoder-memory",
+            Self::EncoderMemoryBackward => "encoder-memory-backward",
+        }
+    }
+
+    /// Whether its maps are of what a recurrence keeps, not of attention.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Self::Memory | Self::EncoderMemory | Self::EncoderMemoryBackward)
+    }
+
+    /// The columns of row `row` that are not zero by construction, in a map of `n_columns`.
+    pub fn seen(self, row: usize, n_columns: usize) -> Range<usize> {
+        match self {
+            Self::Cross | Self::Encoder => 0..n_columns,
+            Self::Decoder | Self::Memory | Self::EncoderMemory => 0..row + 1,
+            Self::EncoderMemoryBackward => row..n_columns,
         }
     }
 }
@@ -51,7 +78,8 @@ pub struct AttentionMap {
     pub n_rows: usize,
     /// Positions that are looked at.
     pub n_columns: usize,
-    /// Row-major: `weights[row * n_columns + column]`. A row sums to one, or to less where a window cuts it.
+    /// Row-major: `weights[row * n_columns + column]`. A row sums to one, or to less where a window cuts it; what a recurrence
+    /// keeps are shares, each between 0 and 1.
     pub weights: Vec<f32>,
 }
 
@@ -114,16 +142,21 @@ impl SentenceMaps {
     pub fn rows(&self, part: Part) -> Vec<&str> {
         match part {
             Part::Cross => self.target.iter().map(String::as_str).collect(),
-            Part::Encoder => self.columns(Part::Encoder),
-            Part::Decoder => self.columns(Part::Decoder),
+            part => self.columns(part),
         }
     }
 
     /// What the columns of a part stand for.
     pub fn columns(&self, part: Part) -> Vec<&str> {
         match part {
-            Part::Cross | Part::Encoder => self.source.iter().map(String::as_str).collect(),
-            Part::Decoder => self.input.iter().map(String::as_str).collect(),
+            Part::Cross | Part::Encoder | Part::EncoderMemory | Part::EncoderMemoryBackward => {
+                self.source.iter().map(String::as_str).collect()
+            }
+            // Where source and target are one sequence, a recurrence reads both.
+            Part::Memory if self.part(part).any(|map| map.n_columns > self.input.len()) => {
+                self.source.iter().chain(&self.input).map(String::as_str).collect()
+            }
+            Part::Decoder | Part::Memory => self.input.iter().map(String::as_str).collect(),
         }
     }
 

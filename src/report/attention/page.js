@@ -49,7 +49,7 @@ function controls() {
   for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-pressed", button.dataset.view === shown.view);
   byId("least-value").value = shown.least.toFixed(2);
   const maps = chosen();
-  const words = maps.length === 1 ? describe(maps[0]) : `the mean of ${plural(maps.length, "head")}`;
+  const words = maps.length === 1 ? describe(maps[0]) : `the mean of ${plural(maps.length, isMemory() ? "map" : "head")}`;
   byId("numbers").replaceChildren(`sentence ${number}, ${titleOf(shown.part)}: ${words}`);
   for (const row of document.querySelectorAll("#heads tbody tr")) {
     const same = maps.length === 1 && row.dataset.key === [maps[0].part, maps[0].layer, maps[0].head].join();
@@ -58,6 +58,7 @@ function controls() {
 }
 
 function describe({ measures: m, looks_at }) {
+  if (isMemory()) return `${looks_at}: what the state holds of all tokens, counted in whole ones`;
   return `looks at: ${looks_at}; entropy ${fixed(m.entropy)} nats (${fixed(Math.exp(m.entropy), 1)} tokens), distance ${fixed(m.distance, 1)}, diagonality ${fixed(m.diagonality)}`;
 }
 
@@ -70,17 +71,17 @@ function readout() {
     .flatMap(([token, weight]) => [el("span", { class: "bar", style: `width:${60 * weight}px` }), el("span", { class: "token" }, token), ` ${weight.toFixed(3)}   `]));
   const token = text => el("b", { class: "token" }, text);
   if (row != null && column != null) {
-    cells.push(el("div", {}, token(rows[row]), " looks at ", token(columns[column]), ` with weight ${current.weights[row * current.columns + column].toFixed(4)}`));
+    cells.push(el("div", {}, token(rows[row]), isMemory() ? " still has of " : " looks at ", token(columns[column]), isMemory() ? ` a share of ${current.weights[row * current.columns + column].toFixed(4)}` : ` with weight ${current.weights[row * current.columns + column].toFixed(4)}`));
   }
   if (row != null) {
     const chance = ` (probability ${sentence().probabilities[row].toFixed(3)})`;
-    const foretells = isText() ? [" foretells ", token(sentence().target[row]), `${chance} and`] : shown.part === "cross" ? [chance] : [];
-    const title = el("span", {}, token(rows[row]), ...foretells, " looks at: ");
+    const foretells = isMemory() ? [] : isText() ? [" foretells ", token(sentence().target[row]), `${chance} and`] : shown.part === "cross" ? [chance] : [];
+    const title = el("span", {}, token(rows[row]), ...foretells, isMemory() ? ": what is left of the tokens before: " : " looks at: ");
     cells.push(bars(title, columns.map((label, j) => [label, current.weights[row * current.columns + j]])));
   }
   if (column != null) {
     const covered = shown.part === "cross" && sentence().coverage ? ` (coverage ${sentence().coverage[column].toFixed(2)})` : "";
-    const title = el("span", {}, token(columns[column]), `${covered} is looked at by: `);
+    const title = el("span", {}, token(columns[column]), isMemory() ? " is left at: " : `${covered} is looked at by: `);
     cells.push(bars(title, rows.map((label, i) => [label, current.weights[i * current.columns + column]])));
   }
   box.replaceChildren(...(cells.length ? cells : ["Point at a token or a cell: its row and column are shown here."]));
@@ -172,6 +173,6 @@ keys({
   c: () => choose({ part: nextOf(partsThere(), shown.part) }), v: () => choose({ view: nextOf(["matrix", "lines", "grid"], shown.view) }),
   Escape: () => point(null, null),
 });
-headsTable();
+if (data.heads.length) headsTable(); else byId("attention-heads").hidden = true;
 redraw(() => { if (current) { picture = paint(current); draw(); } });
 choose({});

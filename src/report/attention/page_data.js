@@ -1,7 +1,10 @@
 /** What is looked at. Layer and head are numbers, "average", or null where the model has none. */
 const shown = { sentence: 0, part: "cross", layer: "average", head: "average", view: "matrix", least: 0, row: null, column: null };
-const PARTS = ["cross", "encoder", "decoder"];
-const PART_TITLES = { cross: "target → source", encoder: "source → source", decoder: "target → target" };
+const PARTS = ["cross", "encoder", "decoder", "memory", "encoder-memory", "encoder-memory-backward"];
+const PART_TITLES = { cross: "target → source", encoder: "source → source", decoder: "target → target", memory: "what is kept",
+  "encoder-memory": "what is kept, forwards", "encoder-memory-backward": "what is kept, backwards" };
+/** Maps of what a recurrence keeps have shares of what each token wrote, not weights. */
+const isMemory = (part = shown.part) => part.includes("memory");
 /** A text has no source: its rows are the tokens that were read, each of which foretells the next. */
 const isText = () => sentence().source.length === 0;
 const titleOf = part => isText() && part === "decoder" ? "text → text" : PART_TITLES[part];
@@ -11,7 +14,12 @@ const partsThere = () => PARTS.filter(part => sentence().maps.some(map => map.pa
 const mapsOf = (part = shown.part) => sentence().maps.filter(map => map.part === part);
 const numbersOf = key => [...new Set(mapsOf().map(map => map[key]).filter(n => n != null))].sort((a, b) => a - b);
 const rowLabels = (part = shown.part) => part === "cross" ? sentence().target : columnLabels(part);
-const columnLabels = (part = shown.part) => part === "decoder" ? sentence().input : sentence().source;
+/** Where source and target are one sequence, a recurrence reads both. */
+const columnLabels = (part = shown.part) => {
+  const { source, input } = sentence();
+  if (part === "memory") return mapsOf(part)[0].columns > input.length ? [...source, ...input] : input;
+  return part === "decoder" ? input : source;
+};
 
 /** Unpacked weights by map; a few long sentences at most are kept. */
 const unpacked = new Map();

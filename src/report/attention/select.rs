@@ -36,7 +36,7 @@ impl FromStr for Part {
         Self::ALL
             .into_iter()
             .find(|part| part.name() == text)
-            .ok_or_else(|| format!("unknown part \"{text}\"; there are cross, encoder, decoder"))
+            .ok_or_else(|| format!("unknown part \"{text}\"; there are {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 
@@ -61,7 +61,12 @@ impl Selection {
             sentence.maps.iter().filter(|map| self.part.is_none_or(|part| part == map.part)).collect();
         if let (true, Some(part)) = (of_part.is_empty(), self.part) {
             let name = part.name();
-            return Err(Error::message(format!("this model has no {name} attention; leave --part {name} out")));
+            let what = if part.is_memory() {
+                "no recurrence of which it could be told what it keeps".to_owned()
+            } else {
+                format!("no {name} attention")
+            };
+            return Err(Error::message(format!("this model has {what}; leave --part {name} out")));
         }
         let of_layer = narrow(of_part.iter().map(|map| (*map).clone()).collect(), self.layer, Axis::Layer)?;
         let mut chosen = narrow(of_layer, self.head, Axis::Head)?;

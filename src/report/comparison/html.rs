@@ -262,6 +262,7 @@ pub fn map_svg(map: &Map) -> String {
         row_axis: "written",
         column_axis: "source",
         values: &map.weights,
+        unit: "weight",
     })
 }
 

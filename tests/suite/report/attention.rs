@@ -64,7 +64,16 @@ fn rows_of_every_model_sum_to_one_and_nothing_looks_at_padding_or_the_future() {
         with_attention += 1;
         assert_eq!((found.source.len(), found.target.len()), (6, 4), "{}", case.name);
         assert!(found.probabilities.iter().all(|p| *p > 0.0 && *p < 1.0), "{}", case.name);
-        for map in &found.maps {
+        for map in found.maps.iter().filter(|map| map.part.is_memory()) {
+            for i in 0..map.n_rows {
+                let seen = map.part.seen(i, map.n_columns);
+                let is_share =
+                    |(j, share): (usize, &f32)| if seen.contains(&j) { *share <= 1.0 } else { *share == 0.0 };
+                assert!(map.row(i).iter().enumerate().all(is_share), "{} {}", case.name, map.name());
+                assert_eq!(map.row(i)[i], 1.0, "{} {}: nothing has faded yet", case.name, map.name());
+            }
+        }
+        for map in found.maps.iter().filter(|map| !map.part.is_memory()) {
             let (rows, columns) = (found.rows(map.part).len(), found.columns(map.part).len());
             assert_eq!((map.n_rows, map.n_columns), (rows, columns), "{} {}", case.name, map.name());
             for i in 0..map.n_rows {

@@ -16,6 +16,7 @@ fn drawn<'a>(n: usize, words: &'a [String], values: &'a [f32]) -> HeatMap<'a> {
         row_axis: "target",
         column_axis: "source",
         values,
+        unit: "weight",
     }
 }
 
@@ -33,6 +34,7 @@ fn a_small_map_as_svg() {
         row_axis: "target",
         column_axis: "source",
         values: &[1.0, 0.0, 0.25, 0.75],
+        unit: "weight",
     };
     insta::assert_snapshot!(heat_map(&map));
 }

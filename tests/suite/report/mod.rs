@@ -7,6 +7,7 @@ mod explain;
 mod explain_pages;
 mod faithfulness;
 mod formulas;
+mod memory;
 mod states;
 
 use lookback::report::attention::{AttentionMap, Part, SentenceMaps};

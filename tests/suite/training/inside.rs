@@ -184,7 +184,7 @@ fn the_states_of_a_text_are_what_its_tokens_are_foretold_from() {
         let shown = inspect(&["--input", &path("in.txt"), "--out", &path(name), "--tokens", "--word", "a"]);
         assert_says(&shown, &["4 sentences, each as the mean of the last layer's states", "by chance 33.3 %", "a: "]);
     }
-    assert_says(&read(path("s.svg")), &["Tokens by the last layer's states"]);
+    assert_says(&read(path("s.svg")), &["Tokens by the last layer"]);
     assert_eq!(read(path("s.csv")).lines().filter(|line| line.starts_with("token,1")).count(), 7);
     assert_says(&fail(dir, &["inspect", "states", "--run", "run", "--word", "z"]), &["not in the model's vocabulary"]);
 }
@@ -194,5 +194,5 @@ fn a_model_of_recurrences_alone_has_no_map_of_attention() {
     let ((_, model), tokenizers) = (tiny(MixerKind::Gru), letters());
     let text = Written::of_text(1, "abc", &tokenizers).unwrap();
     let error = collect_maps(&model, &tokenizers, &text).unwrap_err().to_string();
-    assert_says(&error, &["this model has no attention: each layer keeps a state of fixed size", "lookback explain"]);
+    assert_says(&error, &["this model has no attention, and its recurrences have no factor", "lookback explain"]);
 }
