@@ -70,18 +70,18 @@ function readout() {
     .filter(([, weight]) => weight >= 0.005).sort((a, b) => b[1] - a[1]).slice(0, 6)
     .flatMap(([token, weight]) => [el("span", { class: "bar", style: `width:${60 * weight}px` }), el("span", { class: "token" }, token), ` ${weight.toFixed(3)}   `]));
   const token = text => el("b", { class: "token" }, text);
-  if (row != null && column != null) {
-    cells.push(el("div", {}, token(rows[row]), isMemory() ? " still has of " : " looks at ", token(columns[column]), isMemory() ? ` a share of ${current.weights[row * current.columns + column].toFixed(4)}` : ` with weight ${current.weights[row * current.columns + column].toFixed(4)}`));
-  }
+  const share = row != null && column != null ? current.weights[row * current.columns + column].toFixed(4) : null;
+  if (share != null && isMemory()) cells.push(el("div", {}, "after ", token(rows[row]), ` a share of ${share} is left of `, token(columns[column])));
+  else if (share != null) cells.push(el("div", {}, token(rows[row]), " looks at ", token(columns[column]), ` with weight ${share}`));
   if (row != null) {
-    const chance = ` (probability ${sentence().probabilities[row].toFixed(3)})`;
-    const foretells = isMemory() ? [] : isText() ? [" foretells ", token(sentence().target[row]), `${chance} and`] : shown.part === "cross" ? [chance] : [];
-    const title = el("span", {}, token(rows[row]), ...foretells, isMemory() ? ": what is left of the tokens before: " : " looks at: ");
+    const chance = ` (probability ${sentence().probabilities[row]?.toFixed(3)})`;
+    const foretells = isText() ? [" foretells ", token(sentence().target[row]), `${chance} and`] : shown.part === "cross" ? [chance] : [];
+    const title = isMemory() ? el("span", {}, "after ", token(rows[row]), " is left of: ") : el("span", {}, token(rows[row]), ...foretells, " looks at: ");
     cells.push(bars(title, columns.map((label, j) => [label, current.weights[row * current.columns + j]])));
   }
   if (column != null) {
     const covered = shown.part === "cross" && sentence().coverage ? ` (coverage ${sentence().coverage[column].toFixed(2)})` : "";
-    const title = el("span", {}, token(columns[column]), isMemory() ? " is left at: " : `${covered} is looked at by: `);
+    const title = isMemory() ? el("span", {}, "of ", token(columns[column]), " is left after: ") : el("span", {}, token(columns[column]), `${covered} is looked at by: `);
     cells.push(bars(title, rows.map((label, i) => [label, current.weights[i * current.columns + column]])));
   }
   box.replaceChildren(...(cells.length ? cells : ["Point at a token or a cell: its row and column are shown here."]));
