@@ -4,6 +4,7 @@
 //! config, with every field, is written into the run directory before the first update.
 
 mod reader;
+mod values;
 
 use self::reader::Fault;
 use crate::backend::Backend;
@@ -268,6 +269,7 @@ impl Config {
         self.model.validate()?;
         self.training.validate()?;
         self.validate_text_model()?;
+        self.validate_values()?;
         if self.training.scheduled_sampling != ScheduledSampling::default()
             && !matches!(self.model, ModelConfig::Rnn(_))
         {
@@ -322,7 +324,10 @@ impl Config {
             model if model.has_masks() => {
                 ("predict", format!("echo 'TEXT with a {MASK}' | lookback predict --run {run}"))
             }
-            ModelConfig::EncoderOnly(_) => ("predict", format!("echo 'TEXT' | lookback predict --run {run}")),
+            ModelConfig::EncoderOnly(_) => {
+                let input = if self.model.answers_with_numbers() { "NUMBERS" } else { "TEXT" };
+                ("predict", format!("echo '{input}' | lookback predict --run {run}"))
+            }
             model if model.reads_source() => ("translate", format!("echo 'TEXT' | lookback translate --run {run}")),
             _ => ("generate", format!("lookback generate --run {run} 'BEGINNING' --sample")),
         }

@@ -2,9 +2,10 @@
 
 use super::print;
 use crate::config::{Config, DataConfig};
-use crate::data::Split;
+use crate::data::{Split, Tokenizers};
 use crate::error::Result;
 use crate::training::dataset;
+use crate::training::series::series_of;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -62,6 +63,14 @@ fn check(args: &CheckArgs) -> Result<()> {
         return print(&format!("{right}\n{}", text_of_splits(&config.data)?));
     }
     let corpus = dataset::load(&config.data, config.seed)?;
+    if config.model.answers_with_numbers() {
+        let own = series_of(&config.data, Split::Train, &corpus.train, None)
+            .and_then(|_| Tokenizers::train(&corpus.train, &config.tokenizer))?;
+        series_of(&config.data, Split::Valid, &corpus.valid, Some(&own))?;
+        if let Ok(test) = dataset::pairs_of(&config.data, Split::Test, config.seed) {
+            series_of(&config.data, Split::Test, &test, Some(&own))?;
+        }
+    }
     let dropped = match corpus.dropped.total() {
         0 => String::new(),
         n => format!(", {n} left out by the filter ({})", corpus.dropped),

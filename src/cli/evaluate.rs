@@ -1,6 +1,7 @@
 //! `lookback evaluate`.
 
 mod masked;
+pub(super) mod series;
 mod text;
 
 use super::decoding::DecodingArgs;
@@ -89,6 +90,9 @@ pub(super) fn run(args: EvaluateArgs) -> Result<()> {
         }
         if model.learns_from_text() {
             return print(&text::evaluate(&args)?);
+        }
+        if model.answers_with_numbers() {
+            return print(&series::evaluate(&args, first)?);
         }
     }
     let (scores, own) = match args.run.first() {

@@ -68,7 +68,7 @@ enum Command {
     Translate(translate::TranslateArgs),
     /// Go on with a text, by a language model.
     Generate(generate::GenerateArgs),
-    /// Answer for each token of a text, or once for all: tags and classes.
+    /// Answer for each token of a text, or once for all: tags, classes and numbers.
     Predict(predict::PredictArgs),
     /// Score a model on held-out data, or hypotheses against references.
     Evaluate(evaluate::EvaluateArgs),
@@ -158,6 +158,10 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
                  `explain` and `inspect` look inside";
             return Err(Error::file(path, message));
         }
+        if run.config()?.model.answers_with_numbers() {
+            let message = "answers with numbers, to numbers: `predict` writes them, `evaluate` measures their errors";
+            return Err(Error::file(path, message));
+        }
         if adapter.is_none() {
             adapter = Some(open(backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?)?);
         }
@@ -200,8 +204,9 @@ fn load_encoder_only(
     let config = Run::open(path)?.config()?;
     let ModelConfig::EncoderOnly(model) = &config.model else {
         let (what, _) = config.use_of("");
-        let message =
-            format!("is no encoder-only model, whose answers are tags or a class: `{what}` is the command for it");
+        let message = format!(
+            "is no encoder-only model, whose answers are tags, a class or numbers: `{what}` is the command for it"
+        );
         return Err(Error::file(path, message));
     };
     let model = model.clone();

@@ -1,5 +1,7 @@
 //! `lookback predict`.
 
+mod series;
+
 use super::lines::LineStream;
 use super::unknown::Unknown;
 use super::{check_lengths, load_encoder_only, output};
@@ -18,11 +20,13 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(
     after_help = "Tags are written one for each token, separated by spaces; of a class the class alone; a text with
-hidden words, written <mask>, comes back with words in their places, each told without the others. A blank line stays blank.
+hidden words, written <mask>, comes back with words in their places, each told without the others. Numbers are read as
+steps separated by spaces, channels by commas, and written in the same way. A blank line stays blank.
 
 Examples:
   echo 'c d a h' | lookback predict --run runs/rises-encoder-only
   echo 'a man in a <mask> hat' | lookback predict --run runs/captions-masked-words
+  echo '0.5 1.2 0.9' | lookback predict --run runs/next-value-encoder-only
   lookback predict --run runs/parity --input sequences.txt --json --n-best 2"
 )]
 pub(super) struct PredictArgs {
@@ -51,6 +55,9 @@ pub(super) struct PredictArgs {
 
 pub(super) fn run(args: PredictArgs) -> Result<()> {
     let (loaded, config) = load_encoder_only(&args.run, args.backend, args.checkpoint.as_deref())?;
+    if config.output == Answers::Values {
+        return series::run(&args, &loaded);
+    }
     let mut output = output::open(&args.output, [args.input.as_path()])?;
     let mut session =
         Session { args: &args, loaded: &loaded, config: &config, n_lines: 0, unknown: Unknown::default() };
@@ -140,6 +147,7 @@ impl Session<'_> {
                 found["words"] = words.iter().map(word).collect();
                 found["text"] = self.text(line, words).into();
             }
+            Answers::Values => unreachable!("numbers have their own answers"),
         }
         found
     }

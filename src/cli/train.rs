@@ -1,5 +1,7 @@
 //! `lookback train`.
 
+mod series;
+
 use super::{evaluate, open, print};
 use crate::backend::Backend;
 use crate::config::{Config, QUICK_START};
@@ -60,7 +62,8 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
         about.for_each(|line| notice::say(format_args!("{}", line.trim_start_matches(['#', ' ']))));
     }
     let outcome = train(&config, &adapter, &options)?;
-    notice::say(format_args!("{}", summary(&outcome)));
+    let unit = if config.model.answers_with_numbers() { "steps" } else { "target tokens" };
+    notice::say(format_args!("{}", summary(&outcome, unit)));
     if outcome.stop == Stop::Interrupted {
         return Err(Error::Interrupted(format!("interrupted and saved; to go on: {}", command_to_go_on())));
     }
@@ -74,6 +77,9 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     let loaded = Run::open(&run)?.load_model(&adapter, None, notice::warn)?;
     if config.data.text.is_some() {
         return show_text(&run, &loaded);
+    }
+    if config.model.answers_with_numbers() {
+        return series::show(&run, &loaded, &config);
     }
     // The run knows the length cap that was derived from the data.
     let decoding = &loaded.config.decoding;
@@ -153,7 +159,8 @@ pub(super) fn command_line(arguments: impl IntoIterator<Item = String>) -> Strin
     words.join(" ")
 }
 
-fn summary(outcome: &Outcome) -> String {
+/// What training came to; `unit` is what is counted.
+fn summary(outcome: &Outcome, unit: &str) -> String {
     let why = match outcome.stop {
         Stop::Updates => "all updates made",
         Stop::Minutes => "the time is up",
@@ -164,7 +171,7 @@ fn summary(outcome: &Outcome) -> String {
     let rate = outcome.tokens as f64 / outcome.update_seconds.max(1e-9);
     let skipped = if state.skipped > 0 { format!(", {} updates skipped", state.skipped) } else { String::new() };
     format!(
-        "{why}: {} updates, {} target tokens, {}, {rate:.0} target tokens/s in updates{skipped}",
+        "{why}: {} updates, {} {unit}, {}, {rate:.0} {unit}/s in updates{skipped}",
         state.update,
         state.tokens,
         duration(state.seconds)

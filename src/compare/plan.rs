@@ -182,6 +182,14 @@ fn check(entrants: &[Entrant]) -> Result<()> {
             );
             return Err(Error::message(message));
         }
+        if left.config.model.answers_with_numbers() {
+            let message = format!(
+                "{} answers with numbers, and what is compared is what models write in words; `lookback evaluate` measures its \
+                 errors",
+                left.name
+            );
+            return Err(Error::message(message));
+        }
         for right in &entrants[i + 1..] {
             if left.name == right.name {
                 let message = format!("two contestants are called \"{}\"; rename one of the files", left.name);

@@ -199,6 +199,7 @@ fn longest_of(task: &TaskConfig) -> Option<usize> {
         TaskConfig::Parity(c) => Some(c.max_len),
         TaskConfig::Arithmetic(c) => Some(c.max_len),
         TaskConfig::Depth(c) => Some(c.max_len),
+        TaskConfig::NextValue(c) => Some(c.max_len),
         TaskConfig::Numbers(c) => Some(c.max_len),
         TaskConfig::Dates(_) => None,
     }

@@ -3,7 +3,8 @@
 //! A [`Batch`] is the only thing that crosses from the data to a model.
 
 use super::masking::Masked;
-use super::tokenizer::{BOS, EOS, PAD};
+use super::series::{Series, SeriesPair};
+use super::tokenizer::{BOS, EOS, PAD, Scaling};
 use crate::random::{Purpose, Stream};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
@@ -16,15 +17,18 @@ pub struct Example {
     pub target: Vec<u32>,
 }
 
-/// Sentences padded to the longest.
+/// Sentences padded to the longest, or series of numbers.
 ///
 /// # Shapes
 /// - ids: `[batch, len]`
+/// - values: `[batch, len, channels]`
 #[derive(Clone, Debug)]
 pub struct Padded {
-    /// Token ids, [`PAD`] beyond each sentence.
+    /// Token ids, [`PAD`] beyond each sentence. Of series, nothing but [`PAD`].
     pub ids: Tensor<2, Int>,
-    /// The length of each sentence in tokens, end symbol included.
+    /// Scaled numbers where these are series, zero beyond each.
+    pub values: Option<Tensor<3>>,
+    /// The length of each sentence in tokens, end symbol included; of each series in steps.
     pub lengths: Vec<usize>,
 }
 
@@ -39,7 +43,7 @@ impl Padded {
             }
         }
         let lengths = sentences.iter().map(Vec::len).collect();
-        Self { ids: Tensor::from_data(TensorData::new(ids, [sentences.len(), len]), device), lengths }
+        Self { ids: Tensor::from_data(TensorData::new(ids, [sentences.len(), len]), device), values: None, lengths }
     }
 
     /// Source sentences: each with the end symbol behind it.
@@ -47,6 +51,23 @@ impl Padded {
         let sentences: Vec<Vec<u32>> =
             sentences.into_iter().map(|sentence| sentence.iter().copied().chain([EOS]).collect()).collect();
         Self::new(&sentences, 0, device)
+    }
+
+    /// Series, scaled and padded on the right to the longest. They have no end symbol.
+    pub fn series<'a>(series: impl IntoIterator<Item = &'a Series>, scaling: &Scaling, device: &Device) -> Self {
+        let scaled: Vec<Vec<f32>> = series.into_iter().map(|series| scaling.scale(series)).collect();
+        let n_channels = scaling.n_channels();
+        let lengths: Vec<usize> = scaled.iter().map(|values| values.len() / n_channels).collect();
+        let padded = Self::of_lengths(lengths, device);
+        let values = padded_rows(&scaled, padded.len() * n_channels);
+        let shape = [padded.batch_size(), padded.len(), n_channels];
+        Self { values: Some(Tensor::from_data(TensorData::new(values, shape), device)), ..padded }
+    }
+
+    /// Rows of so many steps, of which no more is known.
+    fn of_lengths(lengths: Vec<usize>, device: &Device) -> Self {
+        let shape = [lengths.len(), lengths.iter().copied().max().unwrap_or(0).max(1)];
+        Self { ids: Tensor::full(shape, PAD as i32, device), values: None, lengths }
     }
 
     /// The number of sentences.
@@ -79,8 +100,21 @@ pub struct Batch {
     pub target_input: Padded,
     /// What it shall answer: `y_1 .. y_T </s>`, the same shape.
     pub target_output: Padded,
-    /// The answers on the host, row-major, [`PAD`] where nothing is to be learnt.
+    /// The answers on the host, row-major, [`PAD`] where nothing is to be learnt; empty where answers are numbers.
     pub target_ids: Vec<u32>,
+    /// The answers where they are numbers.
+    pub target_values: Option<TargetValues>,
+}
+
+/// Numbers that a model shall answer.
+#[derive(Clone, Debug)]
+pub struct TargetValues {
+    /// Scaled, row-major, zero in the padding: `[batch, len, channels]`.
+    pub scaled: Vec<f32>,
+    /// The steps of each row.
+    pub lengths: Vec<usize>,
+    /// What one scaled unit is in the units of the data, by channel.
+    pub units: Vec<f64>,
 }
 
 impl Batch {
@@ -110,6 +144,23 @@ impl Batch {
         Self::shifted(source, &input, &output, device)
     }
 
+    /// Series and what shall be answered to them, in the scale of `source` and `target`. An answer needs nothing but the source.
+    pub fn of_series(pairs: &[&SeriesPair], source: &Scaling, target: &Scaling, device: &Device) -> Self {
+        let steps = Padded::of_lengths(pairs.iter().map(|pair| pair.target.n_steps()).collect(), device);
+        let scaled: Vec<Vec<f32>> = pairs.iter().map(|pair| target.scale(&pair.target)).collect();
+        Self {
+            source: Padded::series(pairs.iter().map(|pair| &pair.source), source, device),
+            target_ids: Vec::new(),
+            target_values: Some(TargetValues {
+                scaled: padded_rows(&scaled, steps.len() * target.n_channels()),
+                lengths: steps.lengths.clone(),
+                units: target.divisor().to_vec(),
+            }),
+            target_input: steps.clone(),
+            target_output: steps,
+        }
+    }
+
     fn shifted(source: Padded, input: &[Vec<u32>], output: &[Vec<u32>], device: &Device) -> Self {
         let target_output = Padded::new(output, 0, device);
         let len = target_output.len();
@@ -117,13 +168,26 @@ impl Batch {
         for (row, sentence) in target_ids.chunks_mut(len).zip(output) {
             row[..sentence.len()].copy_from_slice(sentence);
         }
-        Self { source, target_input: Padded::new(input, 0, device), target_output, target_ids }
+        let target_input = Padded::new(input, 0, device);
+        Self { source, target_input, target_output, target_ids, target_values: None }
     }
 
-    /// Target tokens that count, end symbols included.
+    /// Target tokens that count, end symbols included; of series, their steps.
     pub fn n_target_tokens(&self) -> usize {
-        self.target_ids.iter().filter(|id| **id != PAD).count()
+        match self.target_values {
+            Some(_) => self.target_output.n_tokens(),
+            None => self.target_ids.iter().filter(|id| **id != PAD).count(),
+        }
     }
+}
+
+/// Rows one after the other, each filled up with zeros to `width`.
+fn padded_rows(rows: &[Vec<f32>], width: usize) -> Vec<f32> {
+    let mut values = vec![0.0; rows.len() * width];
+    for (place, row) in values.chunks_mut(width).zip(rows) {
+        place[..row.len()].copy_from_slice(row);
+    }
+    values
 }
 
 /// The batches of one epoch, as indices of examples, in training order.

@@ -8,15 +8,17 @@ pub mod corpus;
 pub mod fetch;
 pub mod masking;
 pub mod random;
+pub mod series;
 pub mod tasks;
 pub mod text;
 pub mod tokenizer;
 
 pub use corpus::{LengthFilter, SplitFiles, add_references, for_each_line, read_lines, read_pairs, sha256_of_file};
 pub use random::{Rng, stream};
+pub use series::{Series, SeriesPair};
 pub use tasks::TaskConfig;
 pub use text::{TextConfig, TokenStream};
-pub use tokenizer::{BOS, EOS, MASK, PAD, Tokenizer, TokenizerConfig, Tokenizers, TokenizersConfig, UNK};
+pub use tokenizer::{BOS, EOS, MASK, PAD, Scaling, Tokenizer, TokenizerConfig, Tokenizers, TokenizersConfig, UNK};
 
 /// One example: a source text and the target text that a model should produce for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -11,12 +11,14 @@ mod greedy;
 mod masked;
 mod sampling;
 mod score;
+mod values;
 
 pub use answers::{Choice, answers, fixed_answer};
 pub use config::{DecodingConfig, MAX_SOURCE_LEN, SamplingConfig};
 pub use continuation::{Continuation, NextToken};
 pub use masked::score_masked;
 pub use score::{score_targets, score_text};
+pub use values::predict_series;
 
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};

@@ -116,7 +116,7 @@ pub enum ModelConfig {
     EncoderOnly(EncoderOnlyConfig),
 }
 
-/// The sizes of the two vocabularies, and whether they are one.
+/// The sizes of the two vocabularies, and whether they are one; of numbers, the channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vocabularies {
     /// Entries of the source vocabulary.
@@ -205,6 +205,11 @@ impl ModelConfig {
             Self::EncoderOnly(config) => Some(config.answer_len(source_len)),
             Self::Rnn(_) | Self::Transformer(_) | Self::DecoderOnly(_) => None,
         }
+    }
+
+    /// Whether answers are numbers, to a source of numbers.
+    pub fn answers_with_numbers(&self) -> bool {
+        matches!(self, Self::EncoderOnly(config) if config.output == Answers::Values)
     }
 
     /// The same, to be changed.

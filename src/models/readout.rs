@@ -8,6 +8,9 @@ use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// An output that is tied is made where there is a table.
+const HAS_TABLE: &str = "words that are scored by their embeddings have some";
+
 /// The last product: a projection of its own, or similarity with the target embeddings.
 ///
 /// # Reference
@@ -40,14 +43,16 @@ impl Output {
         self.projection.is_none()
     }
 
+    /// `embedding` is the table of the target, which a projection does without.
+    ///
     /// # Shapes
     /// - input: `[batch, len, d_input]`
     /// - output: `[batch, len, vocab_size]`
-    pub fn forward(&self, input: Tensor<3>, embedding: &Embedding, pass: &Pass) -> Tensor<3> {
+    pub fn forward(&self, input: Tensor<3>, embedding: Option<&Embedding>, pass: &Pass) -> Tensor<3> {
         match &self.projection {
             Some(projection) => fused::linear_layer(projection, input, pass),
             None => {
-                let logits = fused::similarity(input, embedding, pass);
+                let logits = fused::similarity(input, embedding.expect(HAS_TABLE), pass);
                 match &self.bias {
                     Some(bias) => logits + bias.val().unsqueeze(),
                     None => logits,
@@ -63,7 +68,7 @@ pub struct Scores<'a> {
     /// `[batch, len, d_input]`.
     pub(super) input: Tensor<3>,
     pub(super) output: &'a Output,
-    pub(super) embedding: &'a Embedding,
+    pub(super) embedding: Option<&'a Embedding>,
 }
 
 impl Scores<'_> {
@@ -85,7 +90,10 @@ impl Scores<'_> {
     ) -> (Tensor<1>, Vec<Option<RowLoss>>) {
         let weight = match &self.output.projection {
             Some(projection) => (projection.weight.val(), projection.bias.as_ref().map(|bias| bias.val()), false),
-            None => (self.embedding.weight.val(), self.output.bias.as_ref().map(Param::val), true),
+            None => {
+                let table = self.embedding.expect(HAS_TABLE);
+                (table.weight.val(), self.output.bias.as_ref().map(Param::val), true)
+            }
         };
         fused::projected_cross_entropy(self.input, weight, targets, smoothing, scale)
     }

@@ -11,6 +11,7 @@ mod bleu;
 mod by_length;
 mod chrf;
 mod edit_distance;
+mod errors;
 mod inference;
 mod masked;
 mod metric;
@@ -31,6 +32,7 @@ pub use bleu::{BLEU_ORDER, Bleu, BleuScore, BleuStatistics, Smoothing};
 pub use by_length::{LengthBucket, LengthBuckets, LengthUnit};
 pub use chrf::{CHRF_CHAR_ORDER, CHRF_WORD_ORDER, Chrf, ChrfStatistics, ChrfVariant};
 pub use edit_distance::{character_errors, edit_distance, error_rate, phoneme_errors, sentence_errors, word_errors};
+pub use errors::{BaselineScores, ErrorScores, ErrorSums, PlaceScores, SeriesScores, SeriesStatistics};
 pub use inference::{
     CONFIDENCE, Contrast, LEAST_SENTENCES, LEVEL, Part, Verdict, contrast, holm, interval, interval_of_fraction,
     variance,

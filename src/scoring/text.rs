@@ -93,16 +93,18 @@ impl TextStatistics {
 
     /// In ranges that end at powers of two: what one more token in sight is worth shrinks.
     fn by_position(&self) -> Vec<PositionScores> {
-        let mut ranges = Vec::new();
-        let mut from = 1;
-        while from <= self.by_position.len() {
-            let to = from.next_power_of_two().min(self.by_position.len());
+        let scores = |(from, to): (usize, usize)| {
             let range = &self.by_position[from - 1..to];
             let tokens = range.iter().map(|(_, n)| n).sum();
             let loss = range.iter().map(|(sum, _)| sum).sum::<f64>() / f64::max(1.0, tokens as f64);
-            ranges.push(PositionScores { from, to, tokens, loss });
-            from = to + 1;
-        }
-        ranges
+            PositionScores { from, to, tokens, loss }
+        };
+        doubling_ranges(self.by_position.len()).map(scores).collect()
     }
+}
+
+/// The numbers 1 to `len` in ranges that end at powers of two, first and last of each.
+pub(super) fn doubling_ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
+    let range = move |from: usize| (from <= len).then(|| (from, from.next_power_of_two().min(len)));
+    std::iter::successors(range(1), move |(_, to)| range(to + 1))
 }

@@ -104,7 +104,7 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
     let mut card = format!("# {}\n\n", run.path().file_name().unwrap_or_default().to_string_lossy());
     let is_text = config.data.text.is_some();
     let what = match &config.model {
-        ModelConfig::EncoderOnly(_) => "A model that answers for a text or for each of its tokens",
+        ModelConfig::EncoderOnly(_) => "A model that answers for a sequence or for each of its steps",
         _ if is_text => "A language model",
         _ => "A model that writes a target for a source",
     };
@@ -124,6 +124,9 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
         let number = |key: &str| valid[key].as_f64();
         if let Some(perplexity) = number("perplexity") {
             row("validation perplexity", format!("{perplexity:.3} per target token"));
+        }
+        if let (Some(mse), Some(mae)) = (number("mse"), number("mae")) {
+            row("validation errors", format!("MSE {mse:.6}, MAE {mae:.6}, in the units of the data"));
         }
         if let Some(bits) = number("bits_per_character") {
             row("validation, bits per character", format!("{bits:.3}"));
@@ -148,9 +151,15 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
         environment.data_sha256.iter().for_each(|(name, hash)| card += &format!("| {name} | {hash} |\n"));
     }
     card += &format!("\n## Model\n\n```toml\n{}```\n", section("model"));
-    card += "\n## Limits\n\nThe model knows text like its training data. Scores of other text, and of sentences longer than those \
-             of training, have to be measured: ";
-    card += if is_text {
+    let (text, sentences) =
+        if config.model.answers_with_numbers() { ("series", "series") } else { ("text", "sentences") };
+    card += &format!(
+        "\n## Limits\n\nThe model knows {text} like its training data. Scores of other {text}, and of {sentences} longer than those \
+         of training, have to be measured: "
+    );
+    card += if config.model.answers_with_numbers() {
+        "`lookback evaluate --run . --set data.test.tsv=FILE`.\n"
+    } else if is_text {
         "`lookback evaluate --run . --set 'data.text.test=[\"FILE\"]'`.\n"
     } else {
         "`lookback evaluate --hypotheses FILE --references FILE`.\n"

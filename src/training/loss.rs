@@ -1,23 +1,27 @@
-//! Label-smoothed cross-entropy in closed form.
+//! The loss of a batch: label-smoothed cross-entropy in closed form, or the squared error of numbers.
 
+use super::squared_error::squared_error;
 use crate::data::batch::Batch;
 use crate::data::tokenizer::PAD;
 use crate::layers::Pass;
 use crate::layers::fused::{self, RowLoss};
 use crate::models::{Model, Seq2Seq};
+use crate::scoring::ErrorSums;
 use burn::tensor::{Int, Tensor, TensorData, activation};
 
 /// The sums of a batch; divide by the tokens for means.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LossSums {
-    /// What is minimised, in nats: with label smoothing.
+    /// What is minimised: cross-entropy in nats, with label smoothing; of numbers, the squared error of the scaled ones.
     pub smoothed: f64,
-    /// The cross-entropy in nats, without label smoothing: what perplexity is made of.
+    /// The cross-entropy in nats, without label smoothing: what perplexity is made of. Nothing of numbers.
     pub cross_entropy: f64,
     /// Tokens to which the model gave the highest probability.
     pub n_correct: usize,
-    /// Target tokens, end symbols included.
+    /// Target tokens, end symbols included; of numbers, steps.
     pub n_tokens: usize,
+    /// Where answers are numbers, their errors in the units of the data.
+    pub errors: Option<ErrorSums>,
 }
 
 impl std::ops::AddAssign for LossSums {
@@ -26,6 +30,9 @@ impl std::ops::AddAssign for LossSums {
         self.cross_entropy += other.cross_entropy;
         self.n_correct += other.n_correct;
         self.n_tokens += other.n_tokens;
+        if let Some(errors) = other.errors {
+            *self.errors.get_or_insert_default() += errors;
+        }
     }
 }
 
@@ -57,9 +64,12 @@ pub fn smoothed_cross_entropy(logits: Tensor<3>, targets: &[u32], smoothing: f64
     }
 }
 
-/// [`smoothed_cross_entropy`] of what `model` makes of a batch in training, fused with the product that makes the logits where
-/// `pass` fuses layers.
+/// The loss of what `model` makes of a batch: [`squared_error`] of numbers; else [`smoothed_cross_entropy`], fused with the
+/// product that makes the logits where `pass` fuses layers.
 pub fn batch_loss(model: &Model, batch: &Batch, smoothing: f64, n_total: usize, pass: &mut Pass) -> Loss {
+    if let Some(targets) = &batch.target_values {
+        return squared_error(model.forward_batch(batch, pass), targets, n_total);
+    }
     if !pass.fuses(&model.device()) || pass.replaces_inputs() {
         let logits = model.forward_batch(batch, pass);
         return smoothed_cross_entropy(logits, &batch.target_ids, smoothing, n_total);
@@ -84,6 +94,7 @@ fn from_rows((mean, rows): (Tensor<1>, Vec<Option<RowLoss>>)) -> Loss {
             cross_entropy: row.cross_entropy,
             n_correct: row.is_correct as usize,
             n_tokens: 1,
+            errors: None,
         };
     }
     Loss { mean, sums }
@@ -111,6 +122,7 @@ fn on_device(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize)
             cross_entropy: numbers[1] as f64,
             n_correct: numbers[2].round() as usize,
             n_tokens: targets.iter().filter(|id| **id != PAD).count(),
+            errors: None,
         },
     }
 }

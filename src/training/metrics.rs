@@ -1,7 +1,7 @@
 //! What is measured while a model learns, in the form that burn-train's dashboard takes.
 
 use super::loss::LossSums;
-use crate::scoring::Metric as Score;
+use crate::scoring::{ErrorScores, Metric as Score};
 use burn::tensor::TensorReadError;
 use burn_train::ItemLazy;
 use burn_train::metric::state::{FormatOptions, NumericMetricState};
@@ -15,15 +15,24 @@ use std::sync::Arc;
 /// One update, or one validation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Cross-entropy in nats per target token, without label smoothing.
+    /// Cross-entropy in nats per target token, without label smoothing; of numbers, the mean squared error of the scaled ones.
     pub loss: f64,
-    /// What is minimised, in nats per target token: with label smoothing.
-    pub smoothed_loss: f64,
-    /// `exp(loss)`.
-    pub perplexity: f64,
+    /// What is minimised where answers are words, in nats per target token: with label smoothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smoothed_loss: Option<f64>,
+    /// `exp(loss)` of words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub perplexity: Option<f64>,
     /// The part of target tokens that had the highest probability, teacher forced.
-    pub token_accuracy: f64,
-    /// Target tokens, end symbols included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_accuracy: Option<f64>,
+    /// The mean squared error of numbers, in the units of the data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mse: Option<f64>,
+    /// Their mean absolute error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mae: Option<f64>,
+    /// Target tokens, end symbols included; of numbers, steps.
     pub tokens: usize,
     /// The learning rate of the update.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,12 +58,17 @@ impl Stats {
     /// The means of `sums`.
     pub fn new(sums: LossSums) -> Self {
         let n = sums.n_tokens.max(1) as f64;
+        if let Some(errors) = sums.errors {
+            let ErrorScores { mse, mae, .. } = errors.scores();
+            let loss = sums.smoothed / n;
+            return Self { loss, mse: Some(mse), mae: Some(mae), tokens: sums.n_tokens, ..Self::default() };
+        }
         let loss = sums.cross_entropy / n;
         Self {
             loss,
-            smoothed_loss: sums.smoothed / n,
-            perplexity: loss.exp(),
-            token_accuracy: sums.n_correct as f64 / n,
+            smoothed_loss: Some(sums.smoothed / n),
+            perplexity: Some(loss.exp()),
+            token_accuracy: Some(sums.n_correct as f64 / n),
             tokens: sums.n_tokens,
             ..Self::default()
         }
@@ -94,23 +108,17 @@ impl Scalar {
         Self { unit: Some(unit), ..self }
     }
 
-    /// The metrics of training and validation.
-    pub fn shared() -> Vec<Self> {
-        vec![
-            Self::new("Loss", false, 4, |stats| Some(stats.loss)).with_unit("nats"),
-            Self::new("Perplexity", false, 3, |stats| Some(stats.perplexity)),
-            Self::new("Token accuracy", true, 2, |stats| Some(100.0 * stats.token_accuracy)).with_unit("%"),
-        ]
+    fn learning_rate() -> Self {
+        Self::new("Learning rate", true, 6, |stats| stats.learning_rate)
     }
 
-    /// The metrics of training alone.
-    pub fn of_training() -> Vec<Self> {
-        vec![
-            Self::new("Smoothed loss", false, 4, |stats| Some(stats.smoothed_loss)).with_unit("nats"),
-            Self::new("Learning rate", true, 6, |stats| stats.learning_rate),
-            Self::new("Target tokens/s", true, 0, |stats| stats.tokens_per_second),
-            Self::new("Gradient norm", false, 3, |stats| stats.gradient_norm),
-        ]
+    fn gradient_norm() -> Self {
+        Self::new("Gradient norm", false, 3, |stats| stats.gradient_norm)
+    }
+
+    /// The root of the mean squared error, which has the unit of the data.
+    pub fn root_mse() -> Self {
+        Self::new("Root MSE", false, 4, |stats| stats.mse.map(f64::sqrt))
     }
 
     /// The score of the validation sample; its unit tells it from what is measured teacher forced.
@@ -128,6 +136,49 @@ impl Scalar {
         match self.unit {
             Some(unit) => options.unit(unit),
             None => options,
+        }
+    }
+}
+
+/// What is shown while a model learns.
+pub struct Shown {
+    /// In training and validation.
+    pub shared: Vec<Scalar>,
+    /// In training alone.
+    pub of_training: Vec<Scalar>,
+}
+
+impl Shown {
+    /// Of a model that answers with words.
+    pub fn of_words() -> Self {
+        Self {
+            shared: vec![
+                Scalar::new("Loss", false, 4, |stats| Some(stats.loss)).with_unit("nats"),
+                Scalar::new("Perplexity", false, 3, |stats| stats.perplexity),
+                Scalar::new("Token accuracy", true, 2, |stats| Some(100.0 * stats.token_accuracy?)).with_unit("%"),
+            ],
+            of_training: vec![
+                Scalar::new("Smoothed loss", false, 4, |stats| stats.smoothed_loss).with_unit("nats"),
+                Scalar::learning_rate(),
+                Scalar::new("Target tokens/s", true, 0, |stats| stats.tokens_per_second),
+                Scalar::gradient_norm(),
+            ],
+        }
+    }
+
+    /// Of a model that answers with numbers.
+    pub fn of_numbers() -> Self {
+        Self {
+            shared: vec![
+                Scalar::new("Loss", false, 4, |stats| Some(stats.loss)),
+                Scalar::new("MSE", false, 4, |stats| stats.mse),
+                Scalar::new("MAE", false, 4, |stats| stats.mae),
+            ],
+            of_training: vec![
+                Scalar::learning_rate(),
+                Scalar::new("Steps/s", true, 0, |stats| stats.tokens_per_second),
+                Scalar::gradient_norm(),
+            ],
         }
     }
 }

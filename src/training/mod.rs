@@ -24,7 +24,9 @@ pub mod run;
 mod saving;
 pub mod schedule;
 mod scheduled_sampling;
+pub mod series;
 pub mod signal;
+pub mod squared_error;
 mod strategy;
 mod validation;
 
@@ -51,8 +53,8 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
 use learner::Trainer;
-use lessons::{MaskedLessons, PairLessons, Prepared, TextLessons};
-use loss::{LossSums, batch_loss, smoothed_cross_entropy};
+use lessons::{MaskedLessons, PairLessons, Prepared, SeriesLessons, TextLessons};
+use loss::{LossSums, batch_loss};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -74,7 +76,7 @@ pub struct TrainOptions {
 pub struct UpdatePart {
     /// The sentences.
     pub batch: Batch,
-    /// Target tokens of the whole update.
+    /// Target tokens of the whole update; of numbers, steps.
     pub n_total: usize,
     /// Label smoothing.
     pub smoothing: f64,
@@ -111,8 +113,7 @@ impl InferenceStep for Model {
     type Output = Stats;
 
     fn step(&self, batch: Batch) -> Stats {
-        let logits = self.forward_batch(&batch, &mut Pass::inference());
-        Stats::new(smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums)
+        Stats::new(batch_loss(self, &batch, 0.0, 1, &mut Pass::inference()).sums)
     }
 }
 
@@ -169,6 +170,9 @@ fn run_training(
     let vocabularies = run::vocabularies(&tokenizers);
     let shared = if vocabularies.shared { " shared" } else { "" };
     say(match config.model.learns_from_text() {
+        _ if config.model.answers_with_numbers() => {
+            format!("channels {} source, {} target", vocabularies.source, vocabularies.target)
+        }
         false => format!("tokens   {} source, {} target{shared}", vocabularies.source, vocabularies.target),
         true => format!("tokens   {}", vocabularies.target),
     });
@@ -227,6 +231,9 @@ fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: boo
                 true => MaskedLessons::prepare(config, &text, tokenizers),
                 false => TextLessons::prepare(config, &text, tokenizers),
             }
+        }
+        None if config.model.answers_with_numbers() => {
+            SeriesLessons::prepare(config, |corpus| known.map_or_else(|| Tokenizers::train(&corpus.train, &own), Ok))
         }
         None => PairLessons::prepare(config, |corpus| known.map_or_else(|| Tokenizers::train(&corpus.train, &own), Ok)),
     }

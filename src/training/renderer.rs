@@ -194,6 +194,9 @@ impl PlainRenderer {
         show("Perplexity", &|v| format!("ppl {v:.2}"));
         show("Token accuracy", &|v| format!("tokens right {v:.1} %"));
         show("Bits per character", &|v| format!("{v:.3} bits per character"));
+        show("MSE", &|v| format!("mse {v:.4}"));
+        show("Root MSE", &|v| format!("rmse {v:.4}"));
+        show("MAE", &|v| format!("mae {v:.4}"));
         for metric in Metric::ALL {
             let percent = if metric.unit().is_some() { " %" } else { "" };
             show(&metric.title(), &|v| format!("{} {v:.2}{percent}", metric.label()));
@@ -201,6 +204,7 @@ impl PlainRenderer {
         show("Learning rate", &|v| format!("lr {v:.2e}"));
         show("Gradient norm", &|v| format!("|g| {v:.2}"));
         show("Target tokens/s", &|v| format!("{v:.0} tok/s"));
+        show("Steps/s", &|v| format!("{v:.0} steps/s"));
         parts.join("  ")
     }
 }
@@ -256,8 +260,8 @@ impl TrainingProgressLogger for PlainRenderer {
         }
         let mut means: HashMap<String, f64> =
             self.train.iter().map(|(name, (sum, count))| (name.clone(), sum / *count as f64)).collect();
-        if let Some(loss) = means.get("Loss").copied() {
-            means.insert("Perplexity".into(), loss.exp());
+        if let (Some(loss), Some(perplexity)) = (means.get("Loss").copied(), means.get_mut("Perplexity")) {
+            *perplexity = loss.exp();
         }
         notice::say(format_args!(
             "update {:>6}/{}  epoch {}  {}  {} left",

@@ -14,7 +14,7 @@ use super::checkpoint::{self, Checkpoint, Parameters};
 use super::{format, pointer};
 use crate::backend::Adapter;
 use crate::config::Config;
-use crate::data::Tokenizers;
+use crate::data::{Scaling, Tokenizer, Tokenizers};
 use crate::error::{Error, Result};
 use crate::models::{Model, Vocabularies, weights};
 use serde::{Deserialize, Serialize};
@@ -321,11 +321,12 @@ pub struct LoadedModel {
     pub is_int8: bool,
 }
 
-/// The sizes of the vocabularies.
+/// The sizes of the vocabularies; of numbers, the channels.
 pub fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
+    let size = |side: &Tokenizer| side.scaling().map_or(side.vocab_size(), Scaling::n_channels);
     Vocabularies {
-        source: tokenizers.source().vocab_size(),
-        target: tokenizers.target().vocab_size(),
+        source: size(tokenizers.source()),
+        target: size(tokenizers.target()),
         shared: tokenizers.is_shared(),
     }
 }

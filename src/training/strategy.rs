@@ -1,7 +1,6 @@
 //! The loop as a strategy of burn-train, whose dashboard and metrics it uses.
 
 use super::learner::{Outcome, Stop, Trainer};
-use super::metrics::Scalar;
 use super::renderer::Dashboard;
 use super::run::Run;
 use crate::error::{Error, Result};
@@ -131,7 +130,7 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     let interrupter = Interrupter::new();
     let training = &trainer.config.training;
     let renderer = dashboard.renderer(&interrupter, &trainer.progress, training.log_every);
-    let metric = trainer.lessons.metric();
+    let (shown_metrics, metric) = (trainer.lessons.shown(), trainer.lessons.metric());
     let n_stretches = training.max_updates.div_ceil(training.validate_every) as usize;
     let model = trainer.model().clone();
     let label = trainer.run.path().display().to_string();
@@ -146,10 +145,10 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
         .renderer(renderer)
         .num_epochs(n_stretches)
         .label(&label);
-    for metric in Scalar::shared() {
+    for metric in shown_metrics.shared {
         supervised = supervised.metric_train_numeric(metric.clone()).metric_valid_numeric(metric);
     }
-    for metric in Scalar::of_training() {
+    for metric in shown_metrics.of_training {
         supervised = supervised.metric_train_numeric(metric);
     }
     if let Some(metric) = metric {

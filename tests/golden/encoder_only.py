@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes encoder_only.json.gz: models that answer for each token of a source, or once for all, by PyTorch and transformers.
+"""Writes encoder_only.json.gz: models that answer for each token of a source, for each step of a series of numbers, or once for all,
+by PyTorch and transformers.
 
     pip install torch==2.15.0 numpy==2.4.6 transformers==5.23.0
     python tests/golden/encoder_only.py            # write the file anew
@@ -11,10 +12,17 @@ token t, that of the end symbol from there on; a class off the state of the end 
 Masked words are read off as tags are; in front of the scores may stand a layer of its own. The second program of post-norm
 models with attention, gelu and positions in the embeddings is transformers' BertEncoder with the same weights, or the whole
 BertForMaskedLM where all of the model is BERT's; that of the others is the second program of positions.py and mixers.py.
+
+Models of numbers are layer cases, since their inputs are numbers. Such a case's config has the model, the channels of source and
+target, the lengths of the series, and the scale of the closed form "target" of the true numbers, which nothing is backpropagated
+into. Series are read alone; what the input has beyond their lengths is to be ignored. The outputs are the predictions, zero
+beyond the lengths, and the mean squared error by F.mse_loss. "errors" has NumPy's mean squared and mean absolute error after
+the channels have been multiplied with "units".
 """
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from transformers import BertConfig, BertForMaskedLM
@@ -23,7 +31,7 @@ from transformers.models.bert.modeling_bert import BertEncoder
 import mixers
 import models
 from mixers import kind, mixer_shapes, recurrence
-from models import Parameters, feed_forward, linear, linear_shapes, prefixed, under
+from models import Parameters, assert_equal, closed_form, feed_forward, linear, linear_shapes, prefixed, under
 from positions import BATCHES, SEPARATE, SHARED, attend, rotary, shaw, t5
 
 
@@ -263,7 +271,87 @@ def masked_cases(like: dict) -> list[dict]:
     return cases
 
 
+class Values(EncoderOnly):
+    """Reads and answers numbers; `vocabularies` has the channels."""
+
+    def __init__(self, config: dict, vocabularies: dict):
+        super().__init__(config, vocabularies)
+        self.shapes["source_embedding.bias"] = [config["d_model"]]
+
+    def embedded(self, p: Parameters, source: torch.Tensor) -> torch.Tensor:
+        x = linear(source[None], p, "source_embedding")
+        if self.config["positions"]["kind"] == "sinusoidal":
+            x = x + models.sinusoids(0, len(source), self.config["d_model"])
+        return x
+
+    def predictions(self, p: Parameters, source: torch.Tensor, by_other_means: bool) -> torch.Tensor:
+        """`[len, channels]`."""
+        is_bert = self.config["norm_position"] == "post" and not self.config["is_causal"]
+        if by_other_means and is_bert and self.mixers() == [kind("attention")]:
+            states = self.bert(p, source)
+        else:
+            states = self.states(p, source, by_other_means)
+        return linear(states, p, "output.projection")
+
+
+def value_cases() -> list[dict]:
+    attention, none = kind("attention"), {"kind": "none"}
+    sinusoidal = {"kind": "sinusoidal"}
+    rows = [
+        # name, causal, mixer, positions, layers, norm position, channels of source and target, lengths
+        ("bert", False, attention, sinusoidal, 2, "post", (1, 1), [4, 6, 1]),
+        ("rotary-causal", True, attention, rotary(100.0), 2, "pre", (2, 1), [5, 2]),
+        ("lstm", False, kind("lstm"), none, 1, "pre", (1, 3), [3, 6]),
+        ("gru-causal", True, kind("gru"), none, 1, "post", (3, 2), [6, 1, 4]),
+        ("min-gru-attention-causal", True, [kind("min-gru"), attention], none, 2, "pre", (2, 2), [2, 5]),
+    ]
+    cases = []
+    for name, is_causal, mixer, positions, n_layers, norm_position, (n_source, n_target), lengths in rows:
+        config = {
+            "kind": "encoder-only",
+            "output": "values",
+            "is_causal": is_causal,
+            "d_model": 8,
+            "d_feed_forward": 7,
+            "n_heads": 2,
+            "n_layers": n_layers,
+            "share_layers": False,
+            "mixer": mixer,
+            "dropout_rate": 0.0,
+            "norm_position": norm_position,
+            "norm": "layer",
+            "activation": "gelu",
+            "positions": positions,
+        }
+        channels = {"source": n_source, "target": n_target}
+        model = Values(config, channels)
+        batch, longest, scale = len(lengths), max(lengths), 4.0
+        truth = closed_form("target", [batch, longest, n_target], scale)
+        units = [2.0 ** (1 - channel) for channel in range(n_target)]
+
+        def run(x, p, model=model, lengths=lengths, truth=truth):
+            read = lambda other: [model.predictions(p, row[:n], other) for row, n in zip(x["source"], lengths)]
+            real = torch.cat([row[:n] for row, n in zip(truth, lengths)])
+            total = lambda rows: F.mse_loss(torch.cat(rows), real)
+            assert_equal(f"{name}: other means", torch.cat(read(False)), torch.cat(read(True)))
+            found, expected = (models.gradients(total(read(other)), p) for other in (True, False))
+            for path in p:
+                assert_equal(f"{name}: other means, gradient of {path}", found[path], expected[path])
+            rows = read(False)
+            padded = [F.pad(row, (0, 0, 0, truth.shape[1] - len(row))) for row in rows]
+            return {"predictions": torch.stack(padded), "loss": total(rows).reshape(1)}
+
+        given = {"model": config, "channels": channels, "lengths": lengths, "target_scale": scale, "units": units}
+        case = models.layer_case(f"values/{name}", "values", given, {"source": ([batch, longest, n_source], 4.0)}, model.shapes, run)
+        found = np.array(case["outputs"][0]["values"]).reshape(truth.shape)
+        gaps = np.concatenate([(f - t)[:n] for f, t, n in zip(found, truth.numpy(), lengths)]) * np.array(units)
+        errors = {"mse": np.mean(np.square(gaps)), "mae": np.mean(np.abs(gaps))}
+        case["config"] = given | {"errors": {key: float(f"{value:.9g}") for key, value in errors.items()}}
+        cases.append(case)
+    return cases
+
+
 if __name__ == "__main__":
     import transformers
 
-    models.write_or_check("encoder_only", __doc__, model_cases, lambda: [], transformers=transformers.__version__)
+    models.write_or_check("encoder_only", __doc__, model_cases, value_cases, transformers=transformers.__version__)

@@ -10,6 +10,7 @@ mod copy;
 mod dates;
 mod depth;
 mod french;
+mod next_value;
 mod numbers;
 mod parity;
 mod recall;
@@ -28,6 +29,7 @@ pub use arithmetic::ArithmeticConfig;
 pub use dates::DatesConfig;
 pub use depth::DepthConfig;
 pub use french::{Spelling, french};
+pub use next_value::NextValueConfig;
 pub use numbers::{NumbersConfig, english};
 pub use parity::ParityConfig;
 pub(crate) use recall::BLANK;
@@ -67,6 +69,8 @@ pub enum TaskConfig {
     Depth(DepthConfig),
     /// For each symbol whether the next one is greater: `c a b` gives `> < >`.
     Rises(SymbolsConfig),
+    /// The next value of a noisy oscillation: `1.2 3.4` gives `3.4 2.9`.
+    NextValue(NextValueConfig),
     /// Dates as people write them into ISO 8601: `March 5th, 2024` gives `2024-03-05`.
     Dates(DatesConfig),
     /// English number words into French ones: `twenty-one` gives `vingt-et-un`.
@@ -75,7 +79,7 @@ pub enum TaskConfig {
 
 impl TaskConfig {
     /// Every task's name and one line about it, in the order in which they are listed.
-    pub const TASKS: [(&'static str, &'static str); 11] = [
+    pub const TASKS: [(&'static str, &'static str); 12] = [
         ("copy", "write the source again: `c a b` gives `c a b`"),
         ("reverse", "write the source backwards: `c a b` gives `b a c`"),
         ("sort", "write the symbols in ascending order: `c a b` gives `a b c`"),
@@ -85,6 +89,7 @@ impl TaskConfig {
         ("arithmetic", "a sum modulo a small number: `3 + 4 * 2` gives `1`"),
         ("depth", "how many brackets are open after each: `( ( ) (` gives `1 2 1 2`"),
         ("rises", "for each symbol whether the next one is greater: `c a b` gives `> < >`"),
+        ("next-value", "the next value of a noisy oscillation, for models of numbers: `1.2 3.4` gives `3.4 2.9`"),
         ("dates", "dates as people write them into ISO 8601: `March 5th, 2024` gives `2024-03-05`"),
         ("numbers", "English number words into French ones: `twenty-one` gives `vingt-et-un`"),
     ];
@@ -105,6 +110,7 @@ impl TaskConfig {
             "arithmetic" => Self::Arithmetic(ArithmeticConfig::default()),
             "depth" => Self::Depth(DepthConfig::default()),
             "rises" => Self::Rises(SymbolsConfig::default()),
+            "next-value" => Self::NextValue(NextValueConfig::default()),
             "dates" => Self::Dates(DatesConfig::default()),
             "numbers" => Self::Numbers(NumbersConfig::default()),
             _ => {
@@ -126,6 +132,7 @@ impl TaskConfig {
             Self::Arithmetic(_) => "arithmetic",
             Self::Depth(_) => "depth",
             Self::Rises(_) => "rises",
+            Self::NextValue(_) => "next-value",
             Self::Dates(_) => "dates",
             Self::Numbers(_) => "numbers",
         }
@@ -144,6 +151,7 @@ impl TaskConfig {
             Self::Parity(c) => (&mut c.min_len, &mut c.max_len),
             Self::Arithmetic(c) => (&mut c.min_len, &mut c.max_len),
             Self::Depth(c) => (&mut c.min_len, &mut c.max_len),
+            Self::NextValue(c) => (&mut c.min_len, &mut c.max_len),
             Self::Numbers(c) => (&mut c.min_len, &mut c.max_len),
             Self::Dates(_) if min_len.is_none() && max_len.is_none() => return Ok(()),
             Self::Dates(_) => {
@@ -170,6 +178,7 @@ impl TaskConfig {
             Self::Parity(c) => c.validate(),
             Self::Arithmetic(c) => c.validate(),
             Self::Depth(c) => c.validate(),
+            Self::NextValue(c) => c.validate(),
             Self::Dates(c) => c.validate(),
             Self::Numbers(c) => c.validate(),
         }
@@ -210,6 +219,7 @@ impl TaskConfig {
             Self::Arithmetic(c) => arithmetic::draw(c, rng),
             Self::Depth(c) => depth::draw(c, rng),
             Self::Rises(c) => rises::draw(c, rng),
+            Self::NextValue(c) => next_value::draw(c, rng),
             Self::Dates(c) => dates::draw(c, rng),
             Self::Numbers(c) => numbers::draw(c, rng),
         }

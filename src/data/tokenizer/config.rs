@@ -125,6 +125,8 @@ pub enum TokenizerConfig {
     /// Word pieces, as in BERT (Devlin 2019): the longest pieces of the vocabulary, `##` before all but a word's first; a text
     /// begins with `<s>`, and `lowercase` takes accents off too.
     WordPiece(SubwordConfig),
+    /// No tokens: series of numbers, of which the mean and the standard deviation of each channel are kept.
+    Numbers(NumbersConfig),
 }
 
 impl Default for TokenizerConfig {
@@ -140,6 +142,7 @@ impl TokenizerConfig {
             Self::Char(c) => c.shared,
             Self::Word(c) => c.shared,
             Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) => c.shared,
+            Self::Numbers(_) => false,
         }
     }
 
@@ -149,6 +152,7 @@ impl TokenizerConfig {
             Self::Char(c) => c.lowercase,
             Self::Word(c) => c.lowercase,
             Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) => c.lowercase,
+            Self::Numbers(_) => false,
         }
     }
 
@@ -235,3 +239,8 @@ impl Default for SubwordConfig {
         Self { vocab_size: 8000, shared: false, lowercase: false }
     }
 }
+
+/// Settings of series of numbers: there are none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct NumbersConfig {}

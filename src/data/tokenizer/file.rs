@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HIDDEN, Model, Tokenizer, Tokenizers, TokenizersConfig, byte_level, character, subword, word, word_piece};
+use super::{
+    HIDDEN, Model, Scaling, Tokenizer, Tokenizers, TokenizersConfig, byte_level, character, subword, word, word_piece,
+};
 
 /// The version written; it grows when older programs could misread a file.
 const FORMAT: u32 = 1;
@@ -24,12 +26,32 @@ pub(super) struct Saved {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Side {
-    Char { vocabulary: Vec<char> },
-    Word { split_punctuation: bool, vocabulary: Vec<String> },
-    Bpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
-    Unigram { pieces: Vec<(String, f64)> },
-    ByteBpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
-    WordPiece { vocabulary: Vec<String> },
+    Char {
+        vocabulary: Vec<char>,
+    },
+    Word {
+        split_punctuation: bool,
+        vocabulary: Vec<String>,
+    },
+    Bpe {
+        vocabulary: Vec<String>,
+        merges: Vec<(String, String)>,
+    },
+    Unigram {
+        pieces: Vec<(String, f64)>,
+    },
+    ByteBpe {
+        vocabulary: Vec<String>,
+        merges: Vec<(String, String)>,
+    },
+    WordPiece {
+        vocabulary: Vec<String>,
+    },
+    /// By channel.
+    Numbers {
+        mean: Vec<f64>,
+        deviation: Vec<f64>,
+    },
 }
 
 impl Saved {
@@ -78,6 +100,7 @@ impl Side {
             Self::Bpe { vocabulary, .. } => vocabulary.push(subword::mask()),
             Self::Unigram { pieces } => pieces.push((subword::mask(), SCORE_OF_MASK)),
             Self::ByteBpe { vocabulary, .. } => vocabulary.push(byte_level::mask()),
+            Self::Numbers { .. } => {}
         }
     }
 
@@ -89,6 +112,7 @@ impl Side {
             | Self::ByteBpe { vocabulary, .. }
             | Self::WordPiece { vocabulary } => vocabulary.is_empty(),
             Self::Unigram { pieces } => pieces.is_empty(),
+            Self::Numbers { mean, .. } => mean.is_empty(),
         }
     }
 
@@ -100,12 +124,14 @@ impl Side {
             | Self::ByteBpe { vocabulary, .. }
             | Self::WordPiece { vocabulary } => vocabulary.clone(),
             Self::Unigram { pieces } => pieces.iter().map(|(piece, _)| piece.clone()).collect(),
+            Self::Numbers { .. } => Vec::new(),
         }
     }
 
     fn build(&self, lowercase: bool) -> Result<Tokenizer, String> {
         let tokens = self.tokens();
-        if tokens.is_empty() {
+        // Numbers have no vocabulary.
+        if tokens.is_empty() && !matches!(self, Self::Numbers { .. }) {
             return Err("the vocabulary is empty".to_owned());
         }
         let mut seen = HashSet::new();
@@ -119,6 +145,7 @@ impl Side {
             Self::ByteBpe { vocabulary, merges } => Box::new(byte_level::Bytes::new(vocabulary, merges)?),
             Self::Unigram { pieces } => Box::new(subword::Pieces::unigram(pieces)?),
             Self::WordPiece { vocabulary } => Box::new(word_piece::WordPieces::new(vocabulary, lowercase)?),
+            Self::Numbers { mean, deviation } => Box::new(Scaling::new(mean, deviation)?),
         };
         // Word pieces turn letters to lower case in a way of their own.
         let lowercase = lowercase && !matches!(self, Self::WordPiece { .. });

@@ -1,7 +1,7 @@
 //! Tokenizers: from text to token ids and back.
 //!
 //! Six kinds, all trained here from the training text: characters, words, byte-pair encoding of characters and of bytes, unigram
-//! pieces, and word pieces.
+//! pieces, and word pieces. A seventh keeps the scale of series of numbers, which have no tokens.
 //! [`Tokenizers`] holds one for the source and one for the target, of one kind or two, or one for both, and is the
 //! `tokenizer.json` of a run. Training is deterministic: the same pairs and settings give the same file, byte for byte, whatever the number
 //! of threads.
@@ -10,6 +10,7 @@ mod byte_level;
 mod character;
 mod config;
 mod file;
+mod numbers;
 mod subword;
 mod word;
 mod word_piece;
@@ -19,7 +20,10 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-pub use config::{CharConfig, SidesConfig, SubwordConfig, TokenizerConfig, TokenizersConfig, WordConfig};
+pub use config::{
+    CharConfig, NumbersConfig, SidesConfig, SubwordConfig, TokenizerConfig, TokenizersConfig, WordConfig,
+};
+pub use numbers::Scaling;
 
 use super::Pair;
 use crate::error::{Error, Result};
@@ -61,6 +65,10 @@ trait Model: std::fmt::Debug + Send + Sync {
     /// Whether a text begins with [`BOS`].
     fn has_start(&self) -> bool {
         false
+    }
+    /// How numbers are scaled, where texts are series of numbers.
+    fn scaling(&self) -> Option<&Scaling> {
+        None
     }
 }
 
@@ -154,6 +162,11 @@ impl Tokenizer {
     /// Whether the end of a line is text as any; otherwise texts are lines.
     pub fn has_lines(&self) -> bool {
         self.model.has_lines()
+    }
+
+    /// How numbers are scaled, where texts are series of numbers.
+    pub fn scaling(&self) -> Option<&Scaling> {
+        self.model.scaling()
     }
 
     /// The id of a token as it stands in the vocabulary, if it is there.
@@ -332,6 +345,7 @@ fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str, key: &str) -
     };
     let trained = match config {
         TokenizerConfig::Char(_) => character::train(&texts),
+        TokenizerConfig::Numbers(_) => numbers::train(&texts, key)?,
         TokenizerConfig::Word(c) => word::train(&texts, c),
         TokenizerConfig::Bpe(c) => subword::train_bpe(&texts, c, key)?,
         TokenizerConfig::Unigram(c) => subword::train_unigram(&texts, c, key)?,

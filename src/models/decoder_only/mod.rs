@@ -151,7 +151,7 @@ impl DecoderOnlyModel {
     fn scores_of(&self, x: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
         let input = normalized(&self.norm, x, pass);
         pass.record("decoder.readout", || input.clone());
-        Scores { input, output: &self.output, embedding: &self.target_embedding }
+        Scores { input, output: &self.output, embedding: Some(&self.target_embedding) }
     }
 
     /// The scores of every target position, as [`Seq2Seq::forward`] has them.

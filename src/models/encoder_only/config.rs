@@ -21,6 +21,8 @@ pub enum Answers {
     Class,
     /// The word of each token of a text, some of whose tokens are hidden; learnt from plain text (`data.text`).
     MaskedWords,
+    /// Numbers for each step of a source of numbers, such as those of the next step.
+    Values,
 }
 
 /// `[model]` with `kind = "encoder-only"`.
@@ -175,7 +177,7 @@ impl EncoderOnlyConfig {
     /// How many words the answer to a source of so many tokens has, its end left out.
     pub fn answer_len(&self, source_len: usize) -> usize {
         match self.output {
-            Answers::Tags | Answers::MaskedWords => source_len,
+            Answers::Tags | Answers::MaskedWords | Answers::Values => source_len,
             Answers::Class => 1,
         }
     }

@@ -1,6 +1,7 @@
 //! A stack of layers over the source alone, which answers for each of its tokens, or once for all.
 
 mod config;
+mod reading;
 mod transform;
 
 pub use config::{Answers, EncoderOnlyConfig};
@@ -12,10 +13,10 @@ use crate::data::batch::Padded;
 use crate::error::{Error, Result};
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, Side};
-use crate::layers::{Init, Mask, Pass, fused, indices};
+use crate::layers::{Init, Mask, Pass, indices};
 use burn::module::{Module, Param};
-use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
+use reading::Reading;
 use transform::Transform;
 
 impl EncoderOnlyConfig {
@@ -36,7 +37,7 @@ impl EncoderOnlyConfig {
         let n_directions =
             |own: &crate::layers::mixer::MixerConfig| if self.is_causal { 1 } else { own.n_directions() };
         Ok(EncoderOnlyModel {
-            source_embedding: init.embedding(vocabularies.source, self.d_model),
+            source_embedding: Reading::new(self.output, vocabularies.source, self.d_model, init),
             position: self.positions.init(self.d_model, self.n_heads, side, init),
             layers: layers
                 .iter()
@@ -72,7 +73,7 @@ impl EncoderOnlyConfig {
 /// read off a token behind the text and not before it, so that causal models and recurrences have seen everything there.
 #[derive(Module, Debug)]
 pub struct EncoderOnlyModel {
-    source_embedding: Embedding,
+    source_embedding: Reading,
     position: Position,
     layers: Vec<Block>,
     norm: Option<Norm>,
@@ -154,7 +155,7 @@ impl EncoderOnlyModel {
             None => states,
         };
         pass.record("decoder.readout", || input.clone());
-        Scores { input, output: &self.output, embedding: &self.source_embedding }
+        Scores { input, output: &self.output, embedding: self.source_embedding.table() }
     }
 
     /// The scores of every word of the answer, as [`Seq2Seq::forward`] has them.
@@ -186,7 +187,7 @@ impl Seq2Seq for EncoderOnlyModel {
             if self.is_causal { Mask::causal(len, &device) } else { Mask::padding(&source.lengths, len, &device) };
         let places = pass.places(self.randomized_positions, len, 0);
         let positions = self.position.in_attention_at(&places, &device);
-        let embedded = fused::embedding(source.ids.clone(), &self.source_embedding, self.embedding_scale, pass);
+        let embedded = self.source_embedding.forward(source, self.embedding_scale, pass);
         let embedded = pass.watch_input(self.position.embed_at(embedded, &places));
         let embedded = normalized(&self.embedding_norm, embedded, pass);
         let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
@@ -202,7 +203,9 @@ impl Seq2Seq for EncoderOnlyModel {
         pass.record("encoder.output", || states.clone());
         let last = |of: fn(usize) -> usize| indices(source.lengths.iter().map(|length| of(*length)), &device);
         match self.answers {
-            Answers::Tags | Answers::MaskedWords => EncoderOnlyMemory { states, last: last(|length| length - 1) },
+            Answers::Tags | Answers::MaskedWords | Answers::Values => {
+                EncoderOnlyMemory { states, last: last(|length| length - 1) }
+            }
             Answers::Class => EncoderOnlyMemory { states: self.of_whole(states, &source.lengths), last: last(|_| 1) },
         }
     }
@@ -238,6 +241,6 @@ impl Seq2Seq for EncoderOnlyModel {
     }
 
     fn device(&self) -> Device {
-        self.source_embedding.weight.val().device()
+        self.source_embedding.device()
     }
 }

@@ -191,6 +191,6 @@ impl RnnModel {
             input = fused::linear_layer(projection, input, pass);
         }
         pass.record("decoder.readout", || input.clone());
-        Scores { input, output: &self.output, embedding: &self.target_embedding }
+        Scores { input, output: &self.output, embedding: Some(&self.target_embedding) }
     }
 }

@@ -105,7 +105,7 @@ impl TransformerModel {
     fn scores_of(&self, x: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
         let input = normalized(&self.decoder_norm, x, pass);
         pass.record("decoder.readout", || input.clone());
-        Scores { input, output: &self.output, embedding: &self.target_embedding }
+        Scores { input, output: &self.output, embedding: Some(&self.target_embedding) }
     }
 
     /// The scores of every target position, as [`Seq2Seq::forward`] has them.

@@ -2,15 +2,17 @@
 
 mod masked;
 mod pairs;
+mod series;
 mod text;
 
 pub(super) use masked::MaskedLessons;
 pub use masked::sample_of_masked;
 pub(super) use pairs::PairLessons;
+pub(super) use series::SeriesLessons;
 pub(super) use text::TextLessons;
 pub use text::sample_of_text;
 
-use super::metrics::{Scalar, Stats};
+use super::metrics::{Scalar, Shown, Stats};
 use crate::data::Tokenizers;
 use crate::data::batch::Batch;
 use crate::error::Result;
@@ -41,6 +43,11 @@ pub(super) trait Lessons: Send {
 
     /// What is shown of that beside the loss and what goes with it.
     fn metric(&self) -> Option<Scalar>;
+
+    /// What is shown of the loss.
+    fn shown(&self) -> Shown {
+        Shown::of_words()
+    }
 }
 
 /// What a validation comes to.

@@ -144,9 +144,9 @@ impl Lessons for TextLessons {
         let scores = score_text(model, &self.valid, self.text.context, self.config.training.batch_tokens, |_| ());
         let stats = Stats {
             loss: scores.loss,
-            smoothed_loss: scores.loss,
-            perplexity: scores.perplexity,
-            token_accuracy: scores.token_accuracy,
+            smoothed_loss: Some(scores.loss),
+            perplexity: Some(scores.perplexity),
+            token_accuracy: Some(scores.token_accuracy),
             tokens: scores.tokens,
             bits_per_character: Some(scores.bits_per_character),
             ..Stats::default()

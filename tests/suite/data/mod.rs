@@ -5,6 +5,7 @@ mod fetch;
 mod held_out;
 mod masking;
 mod random;
+mod series;
 mod tasks;
 mod text;
 mod tokenizer;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use lookback::data::tasks::{
-    ArithmeticConfig, DatesConfig, DepthConfig, NumbersConfig, ParityConfig, RecallConfig, SelectiveCopyConfig,
+    ArithmeticConfig, DatesConfig, DepthConfig, NextValueConfig, NumbersConfig, ParityConfig, RecallConfig, SelectiveCopyConfig,
     Spelling, SymbolsConfig, english, french,
 };
 use lookback::data::{Pair, Split, TaskConfig};
@@ -598,11 +598,42 @@ fn rises_asks_for_what_comes_next() {
 }
 
 #[test]
+fn the_next_value_has_the_errors_that_its_page_names() {
+    let task = TaskConfig::NextValue(NextValueConfig { min_len: 1, max_len: 39 });
+    // Of the forecasts best, from one value, last value and mean: sum of squares and count, at the first step and at the others.
+    let mut sums = [[(0.0f64, 0usize); 4]; 2];
+    for Pair { source, target } in task.generate(Split::Train, 20_000, 1).unwrap() {
+        let numbers = |text: &str| -> Vec<f64> { text.split(' ').map(|number| number.parse().unwrap()).collect() };
+        let (source, target) = (numbers(&source), numbers(&target));
+        assert_eq!(source.len(), target.len());
+        assert_eq!(source[1..], target[..target.len() - 1]);
+        for t in 0..source.len() {
+            let from_one = 15.0 / 19.0 * source[t];
+            let best = if t == 0 { from_one } else { 1.5 * source[t] - 0.9 * source[t - 1] };
+            for (forecast, sum) in [best, from_one, source[t], 0.0].into_iter().zip(&mut sums[usize::from(t > 0)]) {
+                sum.0 += (target[t] - forecast).powi(2);
+                sum.1 += 1;
+            }
+        }
+    }
+    let (variance, from_one, last) = (475.0 / 34.0, 100.0 / 19.0, 100.0 / 17.0);
+    for (place, expected) in [[from_one, from_one, last, variance], [1.0, from_one, last, variance]].iter().enumerate() {
+        for ((sum, n), expected) in sums[place].iter().zip(expected) {
+            let found = sum / *n as f64;
+            // 20,000 first steps: a relative standard deviation of (2 / 20,000)^0.5, 1 %.
+            assert!((found / expected - 1.0).abs() < 0.035, "place {place}: {found} instead of {expected}");
+        }
+    }
+    let best = sums[1][0];
+    assert!((best.0 / best.1 as f64 - 1.0).abs() < 0.01, "{best:?}");
+}
+
+#[test]
 fn an_unknown_task_lists_those_there_are() {
     let message = TaskConfig::from_name("cpoy").unwrap_err().to_string();
     assert_eq!(
         message,
-        "unknown task `cpoy`; there are: copy, reverse, sort, recall, selective-copy, parity, arithmetic, depth, rises, dates, numbers"
+        "unknown task `cpoy`; there are: copy, reverse, sort, recall, selective-copy, parity, arithmetic, depth, rises, next-value, dates, numbers"
     );
 }
 

@@ -13,6 +13,7 @@ mod position;
 mod recurrent;
 mod schedule;
 mod schemes;
+mod values;
 
 use crate::support::{
     FORWARD_TOLERANCE, GRADIENT_TOLERANCE, LayerCase, SAME_TOLERANCE, assert_close, closed_form, closed_form_weights,
@@ -28,7 +29,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The layers of the golden files and the number of cases that each has.
-const GOLDEN_LAYERS: [(&str, usize); 18] = [
+const GOLDEN_LAYERS: [(&str, usize); 19] = [
     ("scaled-dot-product", 4),
     ("self-attention", 2),
     ("cross-attention", 1),
@@ -47,6 +48,7 @@ const GOLDEN_LAYERS: [(&str, usize); 18] = [
     ("shaw-attention", 2),
     ("grouped-self-attention", 6),
     ("grouped-cross-attention", 1),
+    ("values", 5),
 ];
 
 /// Of the loss there are two more, which `loss` checks.

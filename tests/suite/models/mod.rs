@@ -10,4 +10,5 @@ mod int8;
 mod laws;
 mod residual;
 mod sampled;
+mod values;
 mod weights;

@@ -15,6 +15,7 @@ pub(super) fn mechanism(config: &EncoderOnlyConfig) -> Mechanism {
         Answers::MaskedWords => {
             ("h_t", "the state of the token that is hidden, a score for every word, then the softmax")
         }
+        Answers::Values => ("h_t", "the state of the step, a number for each channel, and no softmax"),
         Answers::Class => ("h_S", "the state of the end symbol, a score for every class, then the softmax"),
     };
     if let Some(last) = lines.last_mut() {
@@ -62,6 +63,9 @@ fn output(config: &EncoderOnlyConfig, state: &str, what: &str) -> Vec<Formula> {
         Activation::Gelu | Activation::GeluTanh => "gelu",
         Activation::Swiglu => "swiglu",
     };
+    if config.output == Answers::Values {
+        return vec![line("output", format!("y_t = W_o {state} + b_o"), what)];
+    }
     let table = if config.tied_embeddings { "E" } else { "W_o" };
     let mut lines = Vec::new();
     let mut read = state;

@@ -1,0 +1,64 @@
+//! `lookback predict` of a model that answers with numbers.
+
+use super::PredictArgs;
+use crate::cli::lines::LineStream;
+use crate::cli::output;
+use crate::data::{Series, read_lines};
+use crate::decoding::predict_series;
+use crate::error::{Error, Result};
+use crate::models::Seq2Seq;
+use crate::training::LoadedModel;
+use crate::training::series::{length_fault, scalings};
+use serde_json::json;
+use std::io::Write;
+
+pub(super) fn run(args: &PredictArgs, loaded: &LoadedModel) -> Result<()> {
+    if args.n_best > 1 {
+        let message = "--n-best has no effect here: the model answers with numbers, which have no probabilities";
+        return Err(Error::message(message));
+    }
+    let mut output = output::open(&args.output, [args.input.as_path()])?;
+    let mut n_lines = 0;
+    if args.input.is_file() {
+        return answer(args, loaded, &read_lines(&args.input)?, &mut n_lines, &mut output);
+    }
+    let mut stream = LineStream::open(&args.input);
+    while let Some(lines) = stream.next()? {
+        answer(args, loaded, &lines, &mut n_lines, &mut output)?;
+    }
+    Ok(())
+}
+
+/// Answers some lines, which come after `n_lines` others.
+fn answer(
+    args: &PredictArgs,
+    loaded: &LoadedModel,
+    lines: &[String],
+    n_lines: &mut usize,
+    output: &mut dyn Write,
+) -> Result<()> {
+    let (source, target) = scalings(&loaded.tokenizers);
+    let limit = loaded.model.limits().source;
+    let read = |(i, line): (usize, &String)| {
+        let series = Series::parse(line, Some(source.n_channels()))
+            .and_then(|series| source.check(&series).map(|()| series))
+            .and_then(|series| length_fault(series.n_steps(), limit).map_or(Ok(series), Err));
+        series.map_err(|fault| Error::line(&args.input, *n_lines + i + 1, fault))
+    };
+    let series = lines.iter().enumerate().map(read).collect::<Result<Vec<Series>>>()?;
+    let given: Vec<&Series> = series.iter().collect();
+    let found = predict_series(&loaded.model, &given, source, target, loaded.config.decoding.batch_tokens);
+    for (line, predicted) in lines.iter().zip(&found) {
+        let predicted = target.rounded(predicted);
+        let written = match args.json {
+            true => {
+                let values: Vec<&[f64]> = predicted.steps().collect();
+                writeln!(output, "{}", json!({ "source": line.trim(), "values": values }))
+            }
+            false => writeln!(output, "{predicted}"),
+        };
+        written.map_err(Error::io(&args.output))?;
+    }
+    *n_lines += lines.len();
+    output.flush().map_err(Error::io(&args.output))
+}

@@ -1,0 +1,127 @@
+//! Pairs of series of numbers.
+
+use super::{Lessons, Measured, Prepared};
+use crate::config::Config;
+use crate::data::batch::{Batch, plan_epoch};
+use crate::data::{SeriesPair, Split, Tokenizers};
+use crate::decoding::predict_series;
+use crate::error::{Error, Result};
+use crate::models::{LengthLimits, Model};
+use crate::scoring::{ErrorScores, ErrorSums};
+use crate::training::dataset::{self, Corpus};
+use crate::training::metrics::{Scalar, Shown, Stats};
+use crate::training::series::{length_fault, scalings, series_of};
+use burn::tensor::Device;
+use std::sync::Arc;
+
+/// Learning to answer a series with numbers for each step: the squared error of the scaled numbers.
+pub(in crate::training) struct SeriesLessons {
+    config: Config,
+    tokenizers: Arc<Tokenizers>,
+    train: Vec<SeriesPair>,
+    lengths: Vec<(usize, usize)>,
+    valid: Vec<SeriesPair>,
+}
+
+impl SeriesLessons {
+    /// Reads or generates the data of `config`; `tokenizers` finds the scale of each channel, or reads it.
+    pub(in crate::training) fn prepare(
+        config: &Config,
+        tokenizers: impl FnOnce(&Corpus) -> Result<Tokenizers>,
+    ) -> Result<Prepared> {
+        let corpus = dataset::load(&config.data, config.seed)?;
+        let read = |split, pairs, own: Option<&Tokenizers>| series_of(&config.data, split, pairs, own);
+        // A fault of the data has its line before the scale is looked for.
+        read(Split::Train, &corpus.train, None)?;
+        let own = Arc::new(tokenizers(&corpus)?);
+        let train = read(Split::Train, &corpus.train, Some(&own))?;
+        let valid = read(Split::Valid, &corpus.valid, Some(&own))?;
+        let steps = |pairs: &[SeriesPair]| pairs.iter().map(|pair| pair.target.n_steps()).sum::<usize>();
+        let dropped = match corpus.dropped.total() {
+            0 => String::new(),
+            n => format!(", {n} left out by the filter"),
+        };
+        let said = format!(
+            "{} training series with {} steps{dropped}, {} validation series with {} steps",
+            train.len(),
+            steps(&train),
+            valid.len(),
+            steps(&valid)
+        );
+        let lengths = train.iter().map(SeriesPair::lengths).collect();
+        let lessons = Self { config: config.clone(), lengths, train, valid, tokenizers: own.clone() };
+        Ok(Prepared { lessons: Box::new(lessons), tokenizers: own, sha256: corpus.sha256, said })
+    }
+}
+
+impl Lessons for SeriesLessons {
+    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
+        plan_epoch(&self.lengths, self.config.training.batch_tokens, self.config.seed, epoch)
+    }
+
+    fn batch(&self, _epoch: u64, numbers: &[usize], device: &Device) -> Batch {
+        let (source, target) = scalings(&self.tokenizers);
+        let pairs: Vec<&SeriesPair> = numbers.iter().map(|i| &self.train[*i]).collect();
+        Batch::of_series(&pairs, source, target, device)
+    }
+
+    fn text(&self, _epoch: u64, numbers: &[usize]) -> String {
+        let line = |i: &usize| format!("{}\t{}\n", self.train[*i].source, self.train[*i].target);
+        numbers.iter().map(line).collect()
+    }
+
+    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
+        let longest = self.train.iter().chain(&self.valid).map(|pair| pair.source.n_steps()).max().unwrap_or(0);
+        match (length_fault(longest, limits.source), limits.source) {
+            (Some(_), Some(limit)) => {
+                let message = format!(
+                    "is {}, but the data has a series of {longest} steps; raise it, filter with data.filter.max_len, or choose a \
+                     scheme without a limit",
+                    limit.len
+                );
+                Err(Error::config(limit.key, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unknown(&self) -> Option<String> {
+        None
+    }
+
+    fn measure(&self, model: &Model) -> Result<Measured> {
+        let (source, target) = scalings(&self.tokenizers);
+        let training = &self.config.training;
+        let series: Vec<_> = self.valid.iter().map(|pair| &pair.source).collect();
+        let found = predict_series(model, &series, source, target, training.batch_tokens);
+        let (mut errors, mut scaled) = (ErrorSums::default(), ErrorSums::default());
+        for (predicted, pair) in found.iter().zip(&self.valid) {
+            let numbers = predicted.values().iter().zip(pair.target.values());
+            for ((prediction, truth), unit) in numbers.zip(target.divisor().iter().cycle()) {
+                errors.add(prediction - truth);
+                scaled.add((prediction - truth) / unit);
+            }
+        }
+        let ErrorScores { mse, mae, .. } = errors.scores();
+        let stats = Stats {
+            loss: scaled.scores().mse,
+            mse: Some(mse),
+            mae: Some(mae),
+            tokens: self.valid.iter().map(|pair| pair.target.n_steps()).sum(),
+            ..Stats::default()
+        };
+        let shown = self.valid.iter().zip(&found).take(training.sample_size).map(|(pair, predicted)| {
+            let predicted = target.rounded(predicted);
+            format!("source     {}\ntarget     {}\nmodel      {predicted}\n\n", pair.source, pair.target)
+        });
+        Ok(Measured { stats, sample: shown.collect() })
+    }
+
+    fn metric(&self) -> Scalar {
+        Scalar::root_mse()
+    }
+
+    fn shown(&self) -> Shown {
+        Shown::of_numbers()
+    }
+}
