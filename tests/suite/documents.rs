@@ -198,6 +198,7 @@ fn every_line_of_config_in_the_table_is_accepted() {
                 vec!["model={ kind = \"transformer\" }", "tokenizer.shared=true"],
                 vec!["model={ kind = \"decoder-only\" }"],
                 vec!["model={ kind = \"encoder-only\" }"],
+                vec!["model={ kind = \"encoder-only\" }", "tokenizer={ kind = \"numbers\" }"],
                 vec![
                     "model={ kind = \"encoder-only\" }",
                     "data={ hold_out_per_mille = 50, text = { train = [\"text.txt\"] } }",

@@ -30,7 +30,9 @@ fn a_line_is_steps_of_channels() {
 
 #[test]
 fn numbers_are_written_as_they_are_read_again() {
-    for value in [0.0, 0.1, -1.0 / 3.0, 1e-5, 9.9e-6, 1e-300, f64::MIN_POSITIVE, 123456789.125, 1e16, -2.5e200, f64::MAX] {
+    for value in
+        [0.0, 0.1, -1.0 / 3.0, 1e-5, 9.9e-6, 1e-300, f64::MIN_POSITIVE, 123456789.125, 1e16, -2.5e200, f64::MAX]
+    {
         let text = Series::new(1, vec![value]).to_string();
         assert_eq!(series(&text).values(), [value], "{text}");
         assert!(text.len() < 25, "{text}");
@@ -51,7 +53,10 @@ fn faults_name_the_step_and_the_channel() {
     assert_eq!(fault("1,2", Some(1)), "step 1 has 2 channels where 1 channel is expected");
     let pair = |source, target| SeriesPair::parse(&Pair::new(source, target), [None, None]).unwrap_err();
     let fault = pair("1 2 3", "1 2");
-    assert_eq!((fault.is_target, &fault.message[..]), (true, "the source has 3 steps and the target 2; a target has a step for each of the source"));
+    assert_eq!(
+        (fault.is_target, &fault.message[..]),
+        (true, "the source has 3 steps and the target 2; a target has a step for each of the source")
+    );
     assert!(pair("1 2", "1 b").message.starts_with("target, step 2: \"b\""));
     assert!(!pair("a 2", "1 b").is_target);
 }
@@ -102,7 +107,8 @@ fn what_is_written_has_the_digits_that_mean_something() {
 #[test]
 fn the_scale_is_read_back_to_the_last_bit() {
     let dir = TempDir::new().unwrap();
-    let numbers = |factor: f64| (0..50).map(|i| (factor * (1.7 * i as f64).sin()).to_string()).collect::<Vec<_>>().join(" ");
+    let numbers =
+        |factor: f64| (0..50).map(|i| (factor * (1.7 * i as f64).sin()).to_string()).collect::<Vec<_>>().join(" ");
     for factor in [1.0, 1.0 / 3.0, 1e-9, 1e-30, 1e25, 1e100] {
         let text = numbers(factor);
         let before = trained(&[(&text, "1")]);

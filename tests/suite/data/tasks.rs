@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use lookback::data::tasks::{
-    ArithmeticConfig, DatesConfig, DepthConfig, NextValueConfig, NumbersConfig, ParityConfig, RecallConfig, SelectiveCopyConfig,
-    Spelling, SymbolsConfig, english, french,
+    ArithmeticConfig, DatesConfig, DepthConfig, NextValueConfig, NumbersConfig, ParityConfig, RecallConfig,
+    SelectiveCopyConfig, Spelling, SymbolsConfig, english, french,
 };
 use lookback::data::{Pair, Split, TaskConfig};
 
@@ -617,7 +617,8 @@ fn the_next_value_has_the_errors_that_its_page_names() {
         }
     }
     let (variance, from_one, last) = (475.0 / 34.0, 100.0 / 19.0, 100.0 / 17.0);
-    for (place, expected) in [[from_one, from_one, last, variance], [1.0, from_one, last, variance]].iter().enumerate() {
+    for (place, expected) in [[from_one, from_one, last, variance], [1.0, from_one, last, variance]].iter().enumerate()
+    {
         for ((sum, n), expected) in sums[place].iter().zip(expected) {
             let found = sum / *n as f64;
             // 20,000 first steps: a relative standard deviation of (2 / 20,000)^0.5, 1 %.

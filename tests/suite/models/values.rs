@@ -27,7 +27,8 @@ fn configs() -> Vec<(String, bool, ModelConfig)> {
         serde_json::from_value::<ModelConfig>(model).expect("a model of numbers")
     };
     let both = |(name, mixer, positions): &(&str, Value, Value)| {
-        [false, true].map(|is_causal| (format!("{name}, causal {is_causal}"), is_causal, config(is_causal, mixer, positions)))
+        [false, true]
+            .map(|is_causal| (format!("{name}, causal {is_causal}"), is_causal, config(is_causal, mixer, positions)))
     };
     mixers.iter().flat_map(both).collect()
 }
@@ -126,7 +127,9 @@ fn a_causal_model_does_not_look_ahead_and_another_does() {
                 assert!(largest(after) > 1e-3, "{what}: step {changed} changes nothing");
                 match is_causal {
                     true => assert_eq!(largest(before), 0.0, "{what}: step {changed} is seen before it comes"),
-                    false if changed > 0 => assert!(largest(before) > 1e-5, "{what}: step {changed} is not looked ahead at"),
+                    false if changed > 0 => {
+                        assert!(largest(before) > 1e-5, "{what}: step {changed} is not looked ahead at")
+                    }
                     false => {}
                 }
             }

@@ -9,6 +9,7 @@ mod old_run;
 mod resume;
 mod run;
 mod sampling;
+mod series;
 mod stopping;
 mod tags;
 mod text;
