@@ -39,7 +39,11 @@ impl Config {
                 training.label_smoothing != own.label_smoothing && training.label_smoothing != 0.0,
                 "has no effect on numbers: leave it out",
             ),
-            ("training.score", training.score != own.score, "is a score of words, and answers are numbers: leave it out"),
+            (
+                "training.score",
+                training.score != own.score,
+                "is a score of words, and answers are numbers: leave it out",
+            ),
             ("data.several_references", self.data.several_references, "is for words; a series has one target"),
             ("data.valid.more_targets", more_targets(&self.data.valid), "is for words; a series has one target"),
             ("data.test.more_targets", more_targets(&self.data.test), "is for words; a series has one target"),

@@ -2,7 +2,7 @@
 
 use crate::config::DataConfig;
 use crate::data::series::SeriesFault;
-use crate::data::{Pair, Scaling, SeriesPair, Split, Tokenizers, read_pairs};
+use crate::data::{Pair, Scaling, Series, SeriesPair, Split, Tokenizers, read_pairs};
 use crate::error::{Error, Result};
 use crate::models::LengthLimit;
 
@@ -63,6 +63,16 @@ fn located(config: &DataConfig, split: Split, i: usize, pair: &Pair, fault: Seri
         Some((path, line)) => Error::line(path, line, fault.message),
         None => Error::config(format!("data.{split}"), format!("pair {}: {}", i + 1, fault.message)),
     }
+}
+
+/// The series of a line that a model shall answer.
+///
+/// # Errors
+/// Says what is wrong with it: its numbers, its channels, or that it is longer than `limit`.
+pub fn source_of(line: &str, source: &Scaling, limit: Option<LengthLimit>) -> Result<Series, String> {
+    let series = Series::parse(line, Some(source.n_channels()))?;
+    source.check(&series)?;
+    length_fault(series.n_steps(), limit).map_or(Ok(series), Err)
 }
 
 /// Says what is wrong with a series of so many steps, if it is longer than a model can take.

@@ -1,6 +1,6 @@
 //! `lookback inspect attention`.
 
-use super::{extension, faithfulness, picture, tables, text, write};
+use super::{extension, faithfulness, picture, series, tables, text, write};
 use crate::backend::Backend;
 use crate::cli::decoding::search;
 use crate::cli::{check_lengths, load_any, print, progress};
@@ -13,7 +13,7 @@ use crate::report::attention::collect::{self, Written};
 use crate::report::attention::measure::{HeadSummary, summarize};
 use crate::report::attention::select::{Choice, Selection};
 use crate::report::attention::{AttentionMap, Part, SentenceMaps, files, html, memory};
-use crate::training::{LoadedModel, dataset};
+use crate::training::{LoadedModel, Run, dataset};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -94,6 +94,13 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     if files.into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::message("standard input (-) can be read only once; give a file for the others"));
     }
+    if Run::open(&args.run)?.config()?.model.answers_with_numbers() {
+        let (loaded, maps, report) = series::maps(&args)?;
+        if let (Some(out), Some(ending)) = (&args.out, ending) {
+            save(&args, &loaded, out, ending, &maps, &report)?;
+        }
+        return print(&if args.json { tables::json(&report) } else { tables::text(&report) });
+    }
     let loaded = load_any(&args.run, args.backend, args.checkpoint.as_deref())?;
     let written = match loaded.config.model.reads_source() {
         true => written(&args, &loaded)?,
@@ -128,11 +135,41 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     print(&if args.json { tables::json(&report) } else { tables::text(&report) })
 }
 
+impl InspectAttentionArgs {
+    pub(super) fn run(&self) -> &Path {
+        &self.run
+    }
+
+    pub(super) fn backend(&self) -> Option<Backend> {
+        self.backend
+    }
+
+    pub(super) fn checkpoint(&self) -> Option<&str> {
+        self.checkpoint.as_deref()
+    }
+
+    /// Where lines come from, for messages.
+    pub(super) fn origin(&self) -> &Path {
+        self.input.as_deref().unwrap_or(&self.run)
+    }
+
+    /// The first option that is given and has a meaning for words alone.
+    pub(super) fn first_for_words(&self) -> Option<&'static str> {
+        let given = [
+            (self.target.is_some(), "--target"),
+            (self.alignments.is_some(), "--alignments"),
+            (self.faithfulness, "--faithfulness"),
+            (self.beam.is_some(), "--beam"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name)
+    }
+}
+
 /// The sentence pairs to look at: given ones, or the model's own translations.
 fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Written>> {
     let (sources, lines) = sources(args, loaded)?;
     let encoded: Vec<Vec<u32>> = sources.iter().map(|(_, text)| loaded.tokenizers.source().encode(text)).collect();
-    let origin = args.input.as_deref().unwrap_or(&args.run);
+    let origin = args.origin();
     let limit = loaded.config.decoding.source_limit(loaded.model.limits().source);
     check_lengths(limit, &encoded, |i, message| Error::line(origin, sources[i].0, message))?;
     if let Some(path) = &args.target {
@@ -159,7 +196,7 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
 }
 
 /// The sentences with their numbers, blank ones left out, and the number of all lines: standard input can be read only once.
-fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<(usize, String)>, usize)> {
+pub(super) fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<(usize, String)>, usize)> {
     numbered(args, || {
         let pairs = dataset::pairs_of(&loaded.config.data, Split::Test, loaded.config.seed)
             .map_err(|error| Error::message(format!("{error}; or give sentences with --input FILE")))?;
@@ -177,7 +214,7 @@ pub(super) fn numbered(
         None => own()?.into_iter().take(args.sentence.unwrap_or(args.sentences as usize)).collect(),
     };
     let n_lines = lines.len();
-    let origin = args.input.as_deref().unwrap_or(&args.run);
+    let origin = args.origin();
     let mut numbered: Vec<(usize, String)> = lines.into_iter().enumerate().map(|(i, line)| (i + 1, line)).collect();
     if let Some(number) = args.sentence {
         numbered.retain(|(i, _)| *i == number);
@@ -296,6 +333,7 @@ fn about(args: &InspectAttentionArgs, loaded: &LoadedModel) -> String {
     let name = args.run.file_name().unwrap_or(args.run.as_os_str()).to_string_lossy();
     let targets = match &args.target {
         _ if !loaded.config.model.reads_source() => "A row is a token of the text, which foretells the next one.",
+        None if loaded.config.model.answers_with_numbers() => "The targets are the model's own answers.",
         Some(_) => "The targets were given.",
         None => "The targets are the model's own translations.",
     };

@@ -3,6 +3,7 @@
 mod attention;
 mod faithfulness;
 mod picture;
+mod series;
 mod states;
 mod tables;
 mod text;

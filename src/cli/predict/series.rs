@@ -8,7 +8,7 @@ use crate::decoding::predict_series;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::training::LoadedModel;
-use crate::training::series::{length_fault, scalings};
+use crate::training::series::{scalings, source_of};
 use serde_json::json;
 use std::io::Write;
 
@@ -40,10 +40,7 @@ fn answer(
     let (source, target) = scalings(&loaded.tokenizers);
     let limit = loaded.model.limits().source;
     let read = |(i, line): (usize, &String)| {
-        let series = Series::parse(line, Some(source.n_channels()))
-            .and_then(|series| source.check(&series).map(|()| series))
-            .and_then(|series| length_fault(series.n_steps(), limit).map_or(Ok(series), Err));
-        series.map_err(|fault| Error::line(&args.input, *n_lines + i + 1, fault))
+        source_of(line, source, limit).map_err(|fault| Error::line(&args.input, *n_lines + i + 1, fault))
     };
     let series = lines.iter().enumerate().map(read).collect::<Result<Vec<Series>>>()?;
     let given: Vec<&Series> = series.iter().collect();

@@ -1,10 +1,10 @@
 //! From a model to its attention maps.
 
 use super::{AttentionMap, Part, SentenceMaps, memory};
-use crate::data::Tokenizers;
 use crate::data::batch::Padded;
 use crate::data::text::line_ids;
 use crate::data::tokenizer::{BOS, EOS};
+use crate::data::{Scaling, Series, Tokenizers};
 use crate::decoding::{DecodingConfig, Request, decode, fixed_answer};
 use crate::error::{Error, Result};
 use crate::layers::{Pass, Trace, TraceEntry};
@@ -109,7 +109,6 @@ pub fn write<M: Seq2Seq>(
 /// # Errors
 /// If the model has neither attention nor a recurrence to look at.
 pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written) -> Result<SentenceMaps> {
-    let is_wanted = |name: &str| is_weights(name) || name.ends_with(".kept") || name.ends_with(".replaced");
     let found = look(model, tokenizers, written, is_wanted);
     if !found.maps.is_empty() {
         return Ok(found);
@@ -147,10 +146,7 @@ fn look<M: Seq2Seq>(
     let input = Padded::new(&[written.input()], 0, &device);
     let mut trace = Trace::of(is_wanted);
     let logits = model.forward(&source, &input, &mut Pass::traced(&mut trace));
-    let memories = memory::maps(&trace.entries);
-    trace.entries.retain(|entry| is_weights(&entry.name));
-    let mut maps = maps_of(trace.entries);
-    maps.extend(memories);
+    let maps = all_maps(trace);
     let (n_words, vocab_size) = (written.target.len(), logits.dims()[2]);
     let probabilities = crate::models::weights::to_vec(activation::softmax(logits, 2));
     let label = |tokens: &[u32], tokenizer: &crate::data::Tokenizer| {
@@ -168,12 +164,60 @@ fn look<M: Seq2Seq>(
     }
 }
 
+/// Runs a model of numbers over a series and keeps every map of what its steps look at; the target is what it answers. `source` and
+/// `target` are the scales that it was trained with.
+///
+/// # Errors
+/// If the model has no attention to look at.
+pub fn collect_series<M: Seq2Seq>(
+    model: &M,
+    number: usize,
+    series: &Series,
+    source: &Scaling,
+    target: &Scaling,
+) -> Result<SentenceMaps> {
+    let read = Padded::series([series], source, &model.device());
+    let mut trace = Trace::of(is_wanted);
+    let answers = model.forward(&read, &read, &mut Pass::traced(&mut trace));
+    let maps = all_maps(trace);
+    if maps.is_empty() {
+        let message = "this model has no attention, and its recurrences have no factor by which a step fades, so that there is \
+                       no map to draw";
+        return Err(Error::message(message));
+    }
+    let answers = target.rounded(&target.restore(&crate::models::weights::to_vec(answers)));
+    Ok(SentenceMaps {
+        number,
+        source_text: series.to_string(),
+        target_text: answers.to_string(),
+        source: series.to_string().split(' ').map(str::to_owned).collect(),
+        input: Vec::new(),
+        target: Vec::new(),
+        probabilities: Vec::new(),
+        maps,
+    })
+}
+
+/// Whether a trace entry is needed for a map.
+fn is_wanted(name: &str) -> bool {
+    is_weights(name) || name.ends_with(".kept") || name.ends_with(".replaced")
+}
+
 /// Whether a trace entry holds attention weights.
 pub fn is_weights(name: &str) -> bool {
     name.rsplit('.').next() == Some("weights") && name.contains("attention")
 }
 
-/// The maps in a trace of one sentence.
+/// The maps of attention, and after them those of what recurrences keep.
+fn all_maps(mut trace: Trace) -> Vec<AttentionMap> {
+    let memories = memory::maps(&trace.entries);
+    trace.entries.retain(|entry| is_weights(&entry.name));
+    let mut maps = maps_of(trace.entries);
+    maps.extend(memories);
+    maps
+}
+
+/// The maps of attention in a trace of one sentence.
 ///
 /// Entries are named `[encoder|decoder.]LAYER.(self|cross)_attention.weights`, or `attention.weights` for recurrent models;
 /// their last two axes are the positions that look and those that are looked at, an axis before them the heads. Entries of

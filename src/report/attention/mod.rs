@@ -118,12 +118,12 @@ pub struct SentenceMaps {
     pub source_text: String,
     /// The target, the model's own or a given one; or the text.
     pub target_text: String,
-    /// The source's tokens, the end symbol last; none where there is no source.
+    /// The source's tokens, the end symbol last; of a series, its steps; none where there is no source.
     pub source: Vec<String>,
     /// What the decoder is given, one token for each of the target: the start symbol, or the first token of a text, then every
     /// token of the target but the last.
     pub input: Vec<String>,
-    /// The target's tokens, the end symbol last unless the target was cut; of a text what is foretold.
+    /// The target's tokens, the end symbol last unless the target was cut; of a text what is foretold, and of a series none.
     pub target: Vec<String>,
     /// The model's probability of each target token after those before it.
     pub probabilities: Vec<f32>,

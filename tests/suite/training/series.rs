@@ -378,6 +378,28 @@ fn commands_for_words_name_those_for_numbers() {
 }
 
 #[test]
+fn what_each_step_looks_at_is_drawn() {
+    let dir = TempDir::new().unwrap();
+    let dir = dir.path();
+    let attention =
+        ["model.mixer={ kind = \"attention\" }", "model.positions={ kind = \"rotary\" }", "training.max_updates=2"];
+    train(dir, "run", &attention);
+    fs::write(dir.join("in.txt"), "1.5 2.5 -3\n\n0.25 7\n").unwrap();
+    let inspect = ["inspect", "attention", "--run", "run", "--input", "in.txt"];
+    let numbers = json(dir, &[&inspect[..], &["--json", "--out", "maps.csv"]].concat());
+    assert_eq!((number(&numbers, "/sentences"), numbers["heads"].as_array().unwrap().len()), (2.0, 2));
+    assert_says(&read(dir.join("maps.csv")), &["encoder", "2.5"]);
+    for name in ["maps.html", "maps.svg"] {
+        succeed(dir, &[&inspect[..], &["--out", name]].concat());
+        assert_says(&read(dir.join(name)), &["-3"]);
+    }
+    let found = fail(dir, &[&inspect[..], &["--faithfulness"]].concat());
+    assert_says(&found, &["--faithfulness has no effect here: the model answers with numbers"]);
+    let found = fail(FORECASTER.0.path(), &["inspect", "attention", "--run", "run"]);
+    assert_says(&found, &["no attention", "no map to draw"]);
+}
+
+#[test]
 fn what_does_not_go_with_numbers_is_refused() {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("forecast.toml"), FORECAST).unwrap();
