@@ -123,11 +123,6 @@ impl SeriesStatistics {
         }
     }
 
-    /// The errors of all series together.
-    pub fn errors(&self) -> ErrorSums {
-        self.all
-    }
-
     /// The scores.
     pub fn scores(&self) -> SeriesScores {
         let place = |(from, to): (usize, usize)| {

@@ -13,6 +13,7 @@ pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String
     let maps = selection.apply(sentence)?;
     let what = match part {
         Part::Cross => "What each target word looks at",
+        Part::Encoder if sentence.target.is_empty() => "What each step looks at",
         Part::Encoder => "What each source word looks at",
         Part::Decoder if sentence.is_text() => "What each token of the text looks at",
         Part::Decoder => "What the decoder looks at in its own words",

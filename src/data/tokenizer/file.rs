@@ -26,32 +26,13 @@ pub(super) struct Saved {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Side {
-    Char {
-        vocabulary: Vec<char>,
-    },
-    Word {
-        split_punctuation: bool,
-        vocabulary: Vec<String>,
-    },
-    Bpe {
-        vocabulary: Vec<String>,
-        merges: Vec<(String, String)>,
-    },
-    Unigram {
-        pieces: Vec<(String, f64)>,
-    },
-    ByteBpe {
-        vocabulary: Vec<String>,
-        merges: Vec<(String, String)>,
-    },
-    WordPiece {
-        vocabulary: Vec<String>,
-    },
-    /// By channel.
-    Numbers {
-        mean: Vec<f64>,
-        deviation: Vec<f64>,
-    },
+    Char { vocabulary: Vec<char> },
+    Word { split_punctuation: bool, vocabulary: Vec<String> },
+    Bpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
+    Unigram { pieces: Vec<(String, f64)> },
+    ByteBpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
+    WordPiece { vocabulary: Vec<String> },
+    Numbers { mean: Vec<f64>, deviation: Vec<f64> },
 }
 
 impl Saved {

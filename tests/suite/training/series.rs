@@ -149,7 +149,7 @@ fn what_training_shows_and_writes_down_is_about_numbers() {
         "valid",
         &[number(&scores, "/mse"), number(&scores, "/mae")],
         &[number(last, "/mse"), number(last, "/mae")],
-        1e-9,
+        1e-6,
     );
     let sample = read(dir.path().join("run/samples/000500.txt"));
     assert_eq!((sample.matches("source  ").count(), sample.matches("model  ").count()), (4, 4), "{sample}");
@@ -363,7 +363,7 @@ fn commands_for_words_name_those_for_numbers() {
     for arguments in [
         &["translate", "--run", "run"][..],
         &["explain", "--run", "run", "1 2"],
-        &["inspect", "states", "--run", "run", "--out", "states.html"],
+        &["inspect", "states", "--run", "run", "--input", "forecast.toml", "--out", "states.html"],
     ] {
         assert_says(&fail(dir, arguments), &["run: answers with numbers", "`predict`", "`evaluate`"]);
     }
