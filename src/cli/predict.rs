@@ -33,7 +33,7 @@ pub(super) struct PredictArgs {
     /// The run folder of an encoder-only model.
     #[arg(long)]
     run: PathBuf,
-    /// Text, one sentence a line; `-` is standard input.
+    /// Text, one sentence or series of numbers a line; `-` is standard input.
     #[arg(long, default_value = "-")]
     input: PathBuf,
     /// Where answers are written; `-` is standard output.
@@ -48,7 +48,7 @@ pub(super) struct PredictArgs {
     /// The checkpoint to take [default: the best].
     #[arg(long, value_name = "NAME")]
     checkpoint: Option<String>,
-    /// One JSON object a line, with probabilities.
+    /// One JSON object a line, with the probabilities of words.
     #[arg(long)]
     json: bool,
 }
