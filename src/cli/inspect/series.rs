@@ -6,9 +6,9 @@ use crate::cli::load_encoder_only;
 use crate::data::Series;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
-use crate::report::attention::{SentenceMaps, memory};
 use crate::report::attention::collect::collect_series;
 use crate::report::attention::measure::summarize;
+use crate::report::attention::{SentenceMaps, memory};
 use crate::training::LoadedModel;
 use crate::training::series::{scalings, source_of};
 

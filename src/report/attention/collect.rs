@@ -82,7 +82,7 @@ pub fn write<M: Seq2Seq>(
     let fixed = |(number, text): &(usize, String)| {
         let source = tokenizers.source().encode(text);
         let target = fixed_answer(model, &source)?;
-        Some(Written { number: *number, source_text: text.clone(), source, target })
+        Some(Written { number: *number, source_text: text.clone(), source, first: None, target })
     };
     if let Some(answered) = sources.iter().map(fixed).collect::<Option<Vec<Written>>>() {
         return answered;

@@ -124,9 +124,9 @@ impl Lessons for MaskedLessons {
         let scores = score_masked(model, &self.valid, &self.masking, sizes, self.config.seed, |_| ());
         let stats = Stats {
             loss: scores.loss,
-            smoothed_loss: scores.loss,
-            perplexity: scores.perplexity,
-            token_accuracy: scores.masked_accuracy,
+            smoothed_loss: Some(scores.loss),
+            perplexity: Some(scores.perplexity),
+            token_accuracy: Some(scores.masked_accuracy),
             tokens: scores.masked,
             ..Stats::default()
         };

@@ -117,8 +117,8 @@ impl Lessons for SeriesLessons {
         Ok(Measured { stats, sample: shown.collect() })
     }
 
-    fn metric(&self) -> Scalar {
-        Scalar::root_mse()
+    fn metric(&self) -> Option<Scalar> {
+        Some(Scalar::root_mse())
     }
 
     fn shown(&self) -> Shown {

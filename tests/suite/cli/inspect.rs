@@ -196,7 +196,11 @@ fn wrong_requests_are_refused_before_anything_is_written() {
         (&["--input", &input, "--target", &input, "--beam", "2"], 2, "cannot be used with"),
         (&["--layer", "7", "--out", &file], 1, "there is no layer 7; this model has layers 1 to 1"),
         (&["--head", "none", "--out", &file], 2, "\"none\" is no number from 1 on"),
-        (&["--part", "side", "--out", &file], 2, "unknown part \"side\"; there are cross, encoder, decoder, memory, encoder-memory, encoder-memory-backward"),
+        (
+            &["--part", "side", "--out", &file],
+            2,
+            "unknown part \"side\"; there are cross, encoder, decoder, memory, encoder-memory, encoder-memory-backward",
+        ),
         (&["--alignments", "gold"], 2, "--target"),
     ] {
         let all: Vec<&str> = ["inspect", "attention", "--run", "run"].iter().chain(arguments).copied().collect();

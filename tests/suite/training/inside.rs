@@ -52,7 +52,7 @@ pub(super) fn tiny(mixer: MixerKind) -> (ModelConfig, Model) {
 /// A tokenizer of the characters a to e, for [`tiny`].
 pub(super) fn letters() -> Tokenizers {
     let config: TokenizerConfig = serde_json::from_str(r#"{"kind": "char"}"#).unwrap();
-    let tokenizers = Tokenizers::train_text(&["abcde"], &TokenizersConfig::Same(config)).unwrap();
+    let tokenizers = Tokenizers::train_text(&["abcde"], &TokenizersConfig::Same(config), false).unwrap();
     assert_eq!(tokenizers.target().vocab_size(), 9);
     tokenizers
 }

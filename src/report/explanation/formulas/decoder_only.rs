@@ -47,11 +47,6 @@ pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
     }
 }
 
-/// What embeddings are scaled by the root of, if they are.
-fn scale(config: &DecoderOnlyConfig) -> Option<usize> {
-    config.scales_embeddings.then_some(config.d_model)
-}
-
 /// The layers as those of a decoder that attends to nothing else.
 fn as_decoder(config: &DecoderOnlyConfig) -> TransformerConfig {
     TransformerConfig {

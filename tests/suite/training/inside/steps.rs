@@ -195,7 +195,7 @@ fn a_text_goes_on_with_the_tokens_of_the_whole_as_far_as_the_cut_allows() {
     assert_eq!(continuation_ids("", "a", tokenizers.target()), ids("a"));
     assert_eq!(continuation_ids("ab", "\nc", tokenizers.target()), [&[EOS], &ids("c")[..]].concat());
     let config: TokenizerConfig = serde_json::from_str(r#"{"kind": "word"}"#).unwrap();
-    let words = Tokenizers::train_text(&["a man sleeps"], &TokenizersConfig::Same(config)).unwrap();
+    let words = Tokenizers::train_text(&["a man sleeps"], &TokenizersConfig::Same(config), false).unwrap();
     let expected = words.target().encode("sleeps");
     assert_eq!(continuation_ids("a man", " sleeps", words.target()), expected);
     // "man" and "sleeps" without a space between them would be one unknown word.
