@@ -115,8 +115,8 @@ pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written
     }
     Err(Error::message(match written.first {
         None => {
-            "this model has no attention: one fixed vector carries the whole source, so there is no map to draw; \
-             --faithfulness says what each source word matters, and `lookback inspect states` draws the vectors"
+            "this model has no attention: one fixed vector, or a state of fixed size in each layer, carries what was read, so \
+             there is no map to draw; --faithfulness says what each source word matters, and `lookback inspect states` draws the vectors"
         }
         Some(_) => {
             "this model has no attention, and its recurrences have no factor by which a token fades: cells have gates that \

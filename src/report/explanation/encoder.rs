@@ -23,10 +23,12 @@ pub(super) fn encoder(trace: &Trace, mechanism: &Mechanism, source: &Tokens) -> 
             let words = states.len() - 1;
             states[..words].reverse();
         }
-        layers.push(StateLayer {
-            layer: layers.len() + 1,
-            states: (0..states.len()).map(|i| state(i, &states, &below, mechanism, source)).collect(),
-        });
+        let kept = kept(trace, layers.len());
+        let of_token = |i: usize| State {
+            kept: kept.iter().map(|direction| direction[i]).collect(),
+            ..state(i, &states, &below, mechanism, source)
+        };
+        layers.push(StateLayer { layer: layers.len() + 1, states: (0..states.len()).map(of_token).collect() });
         below = states;
     }
     let rows = |attention: &Attention| attention.rows(source, |i| (i + 1, source[i].clone()));
@@ -52,7 +54,28 @@ fn state(i: usize, states: &[Vec<f32>], below: &[Vec<f32>], mechanism: &Mechanis
             directions.collect()
         }
     };
-    State { token: source[i].clone(), vector: vector.clone(), norm: norm(vector), changes }
+    State { token: source[i].clone(), vector: vector.clone(), norm: norm(vector), kept: Vec::new(), changes }
+}
+
+/// For each direction in which a layer's recurrence reads, the mean factor of its state at each token.
+fn kept(trace: &Trace, layer: usize) -> Vec<Vec<f32>> {
+    let of = |direction: &str| {
+        let entry = trace.get(&format!("encoder.{layer}.recurrence.{direction}.kept"))?;
+        // `[1, len, width]`, or `[1, heads, len, width]`.
+        let [.., len, width] = entry.shape[..] else { return None };
+        let n_heads = entry.values.len() / (len * width).max(1);
+        let mean = |i: usize| {
+            let heads = (0..n_heads).flat_map(|head| &entry.values[(head * len + i) * width..][..width]);
+            heads.sum::<f32>() / (n_heads * width) as f32
+        };
+        let mut means: Vec<f32> = (0..len).map(mean).collect();
+        // Matrices are recorded in the order of reading.
+        if direction == "backward" && entry.shape.len() == 4 {
+            means.reverse();
+        }
+        Some(means)
+    };
+    ["forward", "backward"].into_iter().filter_map(of).collect()
 }
 
 /// The place that was read before place `i` of `len`, whose last is the end symbol.

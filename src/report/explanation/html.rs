@@ -122,7 +122,7 @@ fn state(state: &State) -> Value {
         .iter()
         .map(|change| json!({ "from": change.from, "cosine": change.cosine.map(f64::from), "distance": f64::from(change.distance) }))
         .collect();
-    json!({ "token": state.token, "vector": vector(&state.vector), "changes": changes })
+    json!({ "token": state.token, "vector": vector(&state.vector), "kept": rounded(&state.kept), "changes": changes })
 }
 
 fn choice(choice: &Choice) -> Value {

@@ -51,6 +51,10 @@ pub struct State {
     pub vector: Vec<f32>,
     /// Its length.
     pub norm: f32,
+    /// The factor by which a recurrence multiplies what it has, as a mean over its elements: one number for each direction of
+    /// reading. Empty where there is no such factor.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<f32>,
     /// How it differs from the state before, for each direction of reading; in a Transformer from the layer below.
     pub changes: Vec<Change>,
 }

@@ -191,9 +191,10 @@ function drawEncoder() {
   const n = layer.states[0].changes.length;
   const names = n === 2 ? ["#change, forwards", "", "#change, backwards", ""] : ["#change", ""];
   const most = Math.max(...layer.states.flatMap(state => state.changes.map(change => change.distance))) || 1;
-  const row = state => ({ cells: [token(state.token), values(state.vector.first, 4), number(state.vector.norm),
+  const kept = layer.states[0].kept.length === 2 ? ["#kept", "#kept, backwards"] : ["#kept"].slice(0, layer.states[0].kept.length);
+  const row = state => ({ cells: [token(state.token), values(state.vector.first, 4), number(state.vector.norm), ...state.kept.map(share => number(share)),
     ...state.changes.flatMap(change => [`${number(change.distance)}${change.cosine == null ? "" : `, cos ${number(change.cosine)}`}`, bar(change.distance / most)])] });
-  $("state-table").replaceChildren(...table(["token", "first values", "#norm", ...names], layer.states.map(row)));
+  $("state-table").replaceChildren(...table(["token", "first values", "#norm", ...kept, ...names], layer.states.map(row)));
   if (data.context) {
     const largest = Math.max(...data.shares) || 1;
     const rows = data.source.map((name, i) => ({ cells: [token(name), percent(data.shares[i]), bar(data.shares[i] < 0.0005 ? 0 : data.shares[i] / largest)] }));

@@ -59,6 +59,9 @@ fn states(sheet: &mut Sheet, layer: &StateLayer) {
         _ => &["change"],
     };
     let mut head = vec![muted("token"), muted("first values"), muted("norm")];
+    let n_kept = layer.states.first().map_or(0, |state| state.kept.len());
+    let kept_names: &[&str] = if n_kept == 2 { &["kept", "backwards"] } else { &["kept"] };
+    head.extend(kept_names[..n_kept].iter().map(|name| muted(*name)));
     head.extend(names.iter().map(|name| muted(*name)));
     let mut rows = vec![head];
     let moves = layer.states.iter().flat_map(|state| &state.changes).map(|change| change.distance);
@@ -66,11 +69,16 @@ fn states(sheet: &mut Sheet, layer: &StateLayer) {
     for state in layer.states.iter().take(MAX_ROWS) {
         let mut row =
             vec![token(&state.token), plain(numbers(&state.vector, VALUES)), plain(format!("{:.2}", state.norm))];
+        row.extend(state.kept.iter().map(|kept| plain(format!("{kept:.2}"))));
         row.extend(state.changes.iter().map(|change| moved(change, largest)));
         rows.push(row);
     }
-    sheet.table("<<><<", &rows);
+    sheet.table(&format!("<<>{}<<", ">".repeat(n_kept)), &rows);
     cut_hint(sheet, layer.states.len());
+    if n_kept > 0 {
+        let text = "kept: the factor by which the layer's recurrence multiplies what it has when it reads the token, as a mean";
+        sheet.paragraph(2, &[muted(text)]);
+    }
 }
 
 /// A bar for the distance, and the cosine.

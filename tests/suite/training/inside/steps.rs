@@ -144,6 +144,16 @@ fn recurrences_show_what_they_keep() {
                 assert_close(&format!("{mixer:?}: replaced"), &layer.replaced, &of("replaced"), SAME_TOLERANCE);
             }
         }
+        for (l, layer) in explanation.encoder.layers.iter().enumerate() {
+            let Some(entry) = trace.get(&format!("decoder.{l}.recurrence.forward.kept")) else { continue };
+            let width = *entry.shape.last().unwrap();
+            for (i, state) in layer.states.iter().enumerate() {
+                let heads = entry.values.chunks(5 * width).flat_map(|head| &head[i * width..][..width]);
+                let n = entry.values.len() / 5;
+                let mean = heads.sum::<f32>() / n as f32;
+                assert_close(&format!("{mixer:?}: kept at token {i}"), &state.kept, &[mean], SAME_TOLERANCE);
+            }
+        }
         let layer = &explanation.steps[0].recurrences[0];
         let has_decay = !matches!(mixer, MixerKind::Vanilla | MixerKind::Gru | MixerKind::Lstm)
             && !matches!(mixer, MixerKind::Linear | MixerKind::Delta);
