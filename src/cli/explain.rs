@@ -202,7 +202,8 @@ fn notes(args: &ExplainArgs, loaded: &LoadedModel, explanation: &Explanation) ->
         let unknown = text.map(|text| unknown_words(tokenizer, text)).unwrap_or_default();
         notes.extend(note_of_unknown(&unknown, side));
     }
-    if explanation.target.last().is_none_or(|token| token != "</s>") {
+    let has_end = !loaded.config.model.has_masks();
+    if has_end && explanation.target.last().is_none_or(|token| token != "</s>") {
         notes.push("the translation was cut at the length cap; the model has not ended it".into());
     }
     notes

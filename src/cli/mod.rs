@@ -158,10 +158,7 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
                  `explain` and `inspect` look inside";
             return Err(Error::file(path, message));
         }
-        if run.config()?.model.answers_with_numbers() {
-            let message = "answers with numbers, to numbers: `predict` writes them, `evaluate` measures their errors";
-            return Err(Error::file(path, message));
-        }
+        refuse_numbers(&run)?;
         if adapter.is_none() {
             adapter = Some(open(backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?)?);
         }
@@ -177,10 +174,27 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
     Ok(loaded)
 }
 
+/// Refuses a model whose answers are no words.
+fn refuse_numbers(run: &Run) -> Result<()> {
+    if run.config()?.model.answers_with_numbers() {
+        let message = "answers with numbers, to numbers: `predict` writes them, `evaluate` measures their errors";
+        return Err(Error::file(run.path(), message));
+    }
+    Ok(())
+}
+
 /// The model of a run folder, with a source or without, at a checkpoint or at the best, on the backend that was asked for or that
 /// it was trained on.
+///
+/// # Errors
+/// Also if it answers with numbers.
 fn load_any(path: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
     let run = Run::open(path)?;
+    refuse_numbers(&run)?;
+    load_run(&run, backend, checkpoint)
+}
+
+fn load_run(run: &Run, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
     let backend = backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
     run.load_model(&open(backend)?, checkpoint, notice::warn)
 }
@@ -195,22 +209,23 @@ fn load_language_model(path: &Path, backend: Option<Backend>, checkpoint: Option
     load_any(path, backend, checkpoint)
 }
 
-/// The encoder-only model of a run folder, as [`load_any`] takes all.
+/// The encoder-only model of a run folder, also one that answers with numbers.
 fn load_encoder_only(
     path: &Path,
     backend: Option<Backend>,
     checkpoint: Option<&str>,
 ) -> Result<(LoadedModel, EncoderOnlyConfig)> {
-    let config = Run::open(path)?.config()?;
+    let run = Run::open(path)?;
+    let config = run.config()?;
     let ModelConfig::EncoderOnly(model) = &config.model else {
         let (what, _) = config.use_of("");
         let message = format!(
-            "is no encoder-only model, whose answers are tags, a class or numbers: `{what}` is the command for it"
+            "is no encoder-only model, whose answers are tags, a class, hidden words or numbers: `{what}` is the command for it"
         );
         return Err(Error::file(path, message));
     };
     let model = model.clone();
-    Ok((load_any(path, backend, checkpoint)?, model))
+    Ok((load_run(&run, backend, checkpoint)?, model))
 }
 
 /// The models of an ensemble apart from what else was loaded with the first.

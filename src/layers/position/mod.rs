@@ -187,17 +187,17 @@ impl PositionConfig {
         Err(Error::config(key, message))
     }
 
-    /// Checks a range that positions are drawn from in training; `key` is where it stands in the config.
-    pub fn validate_range(&self, key: &str, range: usize) -> Result<()> {
+    /// Checks a range that positions are drawn from in training; `own` is where the scheme stands in the config.
+    pub fn validate_range(&self, own: &str, range: usize) -> Result<()> {
+        let key = "model.randomized_positions";
         match self {
             Self::None {} | Self::HardAlibi { .. } => {
                 let message =
-                    "draws positions, and this scheme knows none; leave it out, or choose another model.positions";
+                    format!("draws positions, and {own} knows none; leave it out, or choose another scheme there");
                 Err(Error::config(key, message))
             }
             Self::Learned { max_len } if *max_len < range => {
-                let message =
-                    format!("is {range}, more than model.positions.max_len = {max_len}; raise that, or lower it");
+                let message = format!("is {range}, more than {own}.max_len = {max_len}; raise that, or lower it");
                 Err(Error::config(key, message))
             }
             _ if range < 2 => Err(Error::config(key, format!("must be at least 2, got {range}"))),

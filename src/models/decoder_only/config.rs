@@ -118,7 +118,7 @@ impl DecoderOnlyConfig {
         }
         self.positions.validate("model.positions", self.d_model, self.n_heads)?;
         if let Some(range) = self.randomized_positions {
-            self.positions.validate_range("model.randomized_positions", range)?;
+            self.positions.validate_range("model.positions", range)?;
         }
         self.positions.check_attention("model.positions", self.has_attention(), "the model")
     }

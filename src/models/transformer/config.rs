@@ -150,7 +150,7 @@ impl TransformerConfig {
         for (key, positions) in [("model.positions", &self.positions)].into_iter().chain(own) {
             positions.validate(key, self.d_model, self.n_heads)?;
             if let Some(range) = self.randomized_positions {
-                positions.validate_range("model.randomized_positions", range)?;
+                positions.validate_range(key, range)?;
             }
         }
         let attends = [

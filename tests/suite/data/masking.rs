@@ -143,5 +143,5 @@ fn word_pieces_begin_a_text_take_the_longest_piece_and_leave_no_accents() {
     assert_eq!(tokens("xyz look"), ["<s>", "<unk>", "look"]);
     let least = SubwordConfig { vocab_size: 10, ..settings };
     let error = Tokenizers::train_text(&lines, &(&TokenizerConfig::WordPiece(least)).into(), false).unwrap_err();
-    assert!(error.to_string().contains("tokenizer.vocab_size must be at least"), "{error}");
+    assert!(error.to_string().contains("tokenizer.vocab_size: must be at least"), "{error}");
 }
