@@ -21,7 +21,8 @@ const D_MODEL: usize = 256;
 const N_HEADS: usize = 4;
 /// Tokens of a batch, however long its sequences are.
 const N_TOKENS: usize = 8192;
-const LENGTHS: [usize; 3] = [128, 512, 2048];
+const RECURRENCES: [MixerKind; 5] =
+    [MixerKind::Gru, MixerKind::Lstm, MixerKind::MinGru, MixerKind::Ssru, MixerKind::Delta];
 
 fn main() {
     divan::main();
@@ -31,11 +32,13 @@ fn device() -> Device {
     "flex".parse::<Backend>().and_then(|b| b.open().map_err(|e| e.to_string())).expect("a CPU backend").device
 }
 
-fn learn(bencher: Bencher, kind: MixerKind, len: usize) {
+/// Forward and backward of one mixer over [`N_TOKENS`] tokens.
+#[divan::bench(args = RECURRENCES, consts = [128, 512, 2048], sample_count = 10)]
+fn learning<const LEN: usize>(bencher: Bencher, kind: MixerKind) {
     let device = device().autodiff();
     let shape = MixerShape { d_model: D_MODEL, n_heads: N_HEADS, n_directions: 1 };
     let mixer = RecurrentMixer::new(&MixerConfig::new(kind), shape, &Init::new(1, &device)).expect("a recurrence");
-    let input = Tensor::<3>::random([N_TOKENS / len, len, D_MODEL], Distribution::Default, &device).require_grad();
+    let input = Tensor::<3>::random([N_TOKENS / LEN, LEN, D_MODEL], Distribution::Default, &device).require_grad();
     bencher.counter(ItemsCount::new(N_TOKENS)).bench_local(|| {
         in_pool(&device, || {
             let output = mixer.forward(input.clone(), None, &mut Pass::training(1, 0, 0));
@@ -43,36 +46,6 @@ fn learn(bencher: Bencher, kind: MixerKind, len: usize) {
             output.sum_dim(2).sum_dim(1).sum().backward()
         })
     });
-}
-
-/// Forward and backward of one mixer over [`N_TOKENS`] tokens.
-mod learning {
-    use super::*;
-
-    #[divan::bench(args = LENGTHS, sample_count = 10)]
-    fn gru(bencher: Bencher, len: usize) {
-        learn(bencher, MixerKind::Gru, len);
-    }
-
-    #[divan::bench(args = LENGTHS, sample_count = 10)]
-    fn lstm(bencher: Bencher, len: usize) {
-        learn(bencher, MixerKind::Lstm, len);
-    }
-
-    #[divan::bench(args = LENGTHS, sample_count = 10)]
-    fn min_gru(bencher: Bencher, len: usize) {
-        learn(bencher, MixerKind::MinGru, len);
-    }
-
-    #[divan::bench(args = LENGTHS, sample_count = 10)]
-    fn ssru(bencher: Bencher, len: usize) {
-        learn(bencher, MixerKind::Ssru, len);
-    }
-
-    #[divan::bench(args = LENGTHS, sample_count = 10)]
-    fn delta(bencher: Bencher, len: usize) {
-        learn(bencher, MixerKind::Delta, len);
-    }
 }
 
 /// A language model of two layers.

@@ -63,6 +63,18 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
+/// What is said of the golden model of a kind with changes in its files: of which, what, and into what.
+fn refused(dir: &TempDir, kind: &str, name: &str, changes: &[(&str, &str, &str)]) -> String {
+    let to = dir.path().join(name);
+    crate::training::copy_folder(&folder(kind), &to);
+    for (file, old, new) in changes {
+        let text = fs::read_to_string(to.join(file)).unwrap();
+        assert!(text.contains(old), "{file} has no {old}");
+        fs::write(to.join(file), text.replace(old, new)).unwrap();
+    }
+    fail(dir.path(), &["import", kind, name, "--run", "out"])
+}
+
 fn imported() -> TempDir {
     let dir = TempDir::new().unwrap();
     import_gpt2(&folder("gpt2"), &dir.path().join("run")).unwrap();
@@ -151,16 +163,7 @@ fn an_imported_gpt2_is_a_model_like_any_other() {
 #[test]
 fn what_is_no_gpt2_is_refused_with_the_reason() {
     let dir = TempDir::new().unwrap();
-    let copy = |name: &str, changes: &[(&str, &str, &str)]| {
-        let to = dir.path().join(name);
-        crate::training::copy_folder(&folder("gpt2"), &to);
-        for (file, old, new) in changes {
-            let text = fs::read_to_string(to.join(file)).unwrap();
-            assert!(text.contains(old), "{file} has no {old}");
-            fs::write(to.join(file), text.replace(old, new)).unwrap();
-        }
-        fail(dir.path(), &["import", "gpt2", name, "--run", "out"])
-    };
+    let copy = |name: &str, changes: &[(&str, &str, &str)]| refused(&dir, "gpt2", name, changes);
     assert_says(&copy("bert", &[("config.json", "\"gpt2\"", "\"bert\"")]), &["config.json", "model_type = \"bert\""]);
     let scaled = copy("scaled", &[("config.json", "_layer_idx\": false", "_layer_idx\": true")]);
     assert_says(&scaled, &["scale_attn_by_inverse_layer_idx = true"]);

@@ -25,10 +25,10 @@ fn of_the_tokens_a_part_is_chosen_and_ends_and_unknown_words_never_are() {
         assert_eq!(masked, MASKING.measured(&text, &stream(number)), "the same every time");
         let chosen = chosen(&masked);
         assert_eq!(chosen.len(), 6, "15 % of 40");
-        for place in 0..text.len() {
+        for (place, &token) in text.iter().enumerate() {
             let is_chosen = chosen.contains(&place);
-            assert_eq!(masked.read[place], if is_chosen { MASKING.mask } else { text[place] });
-            assert_eq!(masked.asked[place], if is_chosen { text[place] } else { PAD });
+            assert_eq!(masked.read[place], if is_chosen { MASKING.mask } else { token });
+            assert_eq!(masked.asked[place], if is_chosen { token } else { PAD });
             counts[place] += usize::from(is_chosen);
         }
     }
@@ -46,11 +46,11 @@ fn of_what_is_learnt_from_most_is_hidden_some_is_another_word_and_some_stays() {
     let (mut hidden, mut same, mut other) = (0, 0, 0);
     for number in 0..2000 {
         let masked = MASKING.learnt(&text, &stream(number));
-        for place in 0..text.len() {
+        for (place, &token) in text.iter().enumerate() {
             match (masked.asked[place] != PAD, masked.read[place]) {
-                (false, read) => assert_eq!(read, text[place]),
+                (false, read) => assert_eq!(read, token),
                 (true, read) if read == MASKING.mask => hidden += 1,
-                (true, read) if read == text[place] => same += 1,
+                (true, read) if read == token => same += 1,
                 (true, read) => {
                     assert!((UNK + 1..50).contains(&read), "{read} is a word");
                     other += 1;

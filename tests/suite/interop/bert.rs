@@ -1,6 +1,6 @@
 //! BERT for masked words.
 
-use super::folder;
+use super::{folder, refused};
 use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
 use crate::training::{assert_says, fail, succeed};
 use lookback::data::batch::Padded;
@@ -187,16 +187,7 @@ fn an_imported_bert_is_a_model_like_any_other() {
 #[test]
 fn what_is_no_bert_is_refused_with_the_reason() {
     let dir = TempDir::new().unwrap();
-    let copy = |name: &str, changes: &[(&str, &str, &str)]| {
-        let to = dir.path().join(name);
-        crate::training::copy_folder(&folder("bert"), &to);
-        for (file, old, new) in changes {
-            let text = fs::read_to_string(to.join(file)).unwrap();
-            assert!(text.contains(old), "{file} has no {old}");
-            fs::write(to.join(file), text.replace(old, new)).unwrap();
-        }
-        fail(dir.path(), &["import", "bert", name, "--run", "out"])
-    };
+    let copy = |name: &str, changes: &[(&str, &str, &str)]| refused(&dir, "bert", name, changes);
     assert_says(&copy("gpt2", &[("config.json", "\"bert\"", "\"gpt2\"")]), &["config.json", "model_type = \"gpt2\""]);
     let decoder = copy("decoder", &[("config.json", "\"is_decoder\": false", "\"is_decoder\": true")]);
     assert_says(&decoder, &["is_decoder = true"]);

@@ -101,7 +101,7 @@ fn a_model_of_masked_words_goes_on_where_it_was() {
     train(dir.path(), "parts", &[constant, saves, "training.max_updates=20"]);
     let weights = |run: &str| fs::read(dir.path().join(run).join("checkpoints/000020/model.safetensors")).unwrap();
     assert!(weights("whole") == weights("parts"), "the same bits");
-    let stats = read(&dir.path().join("whole/metrics.jsonl"));
+    let stats = read(dir.path().join("whole/metrics.jsonl"));
     assert!(stats.contains("\"token_accuracy\"") && !stats.contains("bits_per_character"), "{stats}");
 }
 
