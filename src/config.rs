@@ -8,7 +8,7 @@ mod values;
 
 use self::reader::Fault;
 use crate::backend::Backend;
-use crate::data::{LengthFilter, MASK, Split, SplitFiles, TaskConfig, TextConfig, TokenizersConfig};
+use crate::data::{LengthFilter, MASK, Split, SplitFiles, TaskConfig, TextConfig, TokenizerConfig, TokenizersConfig};
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::files;
@@ -281,6 +281,13 @@ impl Config {
 
     /// Plain text is for models without a source and for those of masked words, and they for plain text.
     fn validate_text_model(&self) -> Result<()> {
+        let is_word_piece = |own: &TokenizerConfig| matches!(own, TokenizerConfig::WordPiece(_));
+        if !self.model.has_masks() && [self.tokenizer.source(), self.tokenizer.target()].into_iter().any(is_word_piece)
+        {
+            let message = "is \"word-piece\", which begins every text with <s>, as BERT does, and no model writes that: it is for \
+                           model.output = \"masked-words\"; take \"bpe\" or \"unigram\"";
+            return Err(Error::config("tokenizer.kind", message));
+        }
         let text = match (&self.data.text, self.model.learns_from_text()) {
             (None, false) => return Ok(()),
             (None, true) if self.model.has_masks() => {

@@ -105,6 +105,7 @@ fn of_sentence(args: &ExplainArgs, loaded: &LoadedModel) -> Result<Explanation> 
         return Err(Error::message(message));
     }
     check(args, loaded)?;
+    check_fixed_target(args, loaded)?;
     let decoding = search(&loaded.config.decoding, args.beam)?;
     let question = Question {
         source_text: args.source.trim(),
@@ -118,6 +119,21 @@ fn of_sentence(args: &ExplainArgs, loaded: &LoadedModel) -> Result<Explanation> 
     let mut explanation = explain(&loaded.model, &loaded.config.model, &loaded.tokenizers, &question, show);
     explanation.notes = notes(args, loaded, &explanation);
     Ok(explanation)
+}
+
+/// Refuses a target of another length than a model answers with that does not learn where an answer ends.
+fn check_fixed_target(args: &ExplainArgs, loaded: &LoadedModel) -> Result<()> {
+    let Some(target) = &args.target else { return Ok(()) };
+    let n_source = loaded.tokenizers.source().encode(args.source.trim()).len();
+    let n_target = loaded.tokenizers.target().encode(target.trim()).len();
+    match loaded.model.fixed_len(n_source) {
+        Some(n) if n != n_target => {
+            let message =
+                format!("--target has {n_target} tokens, and the text {n}: give a word for each token of the text");
+            Err(Error::message(message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How much is computed: what is shown.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum ImportCommand {
-    /// Read GPT-2, or a model of its make, as Hugging Face's transformers saves it.
+    /// Read GPT-2, or a model of the same architecture, as Hugging Face's transformers saves it.
     #[command(
         after_help = "DIR holds config.json, model.safetensors and tokenizer.json (or vocab.json and merges.txt), as
 save_pretrained of GPT2LMHeadModel and of its tokenizer write them. The model folder is one that
@@ -21,7 +21,7 @@ Examples:
   lookback evaluate --run runs/gpt2 --set 'data.text.test=[\"my.txt\"]'"
     )]
     Gpt2(ImportArgs),
-    /// Read BERT for masked words, or a model of its make, as Hugging Face's transformers saves it.
+    /// Read BERT for masked words, or a model of the same architecture, as Hugging Face's transformers saves it.
     #[command(
         after_help = "DIR holds config.json, model.safetensors and tokenizer.json (or vocab.txt), as save_pretrained of
 BertForMaskedLM and of its tokenizer write them. The model folder is one that predict, evaluate, explain,

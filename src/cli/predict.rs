@@ -6,7 +6,7 @@ use super::lines::LineStream;
 use super::unknown::Unknown;
 use super::{check_lengths, load_encoder_only, output};
 use crate::backend::Backend;
-use crate::data::read_lines;
+use crate::data::{MASK, read_lines};
 use crate::decoding::{Choice, answers};
 use crate::error::{Error, Result};
 use crate::models::{Answers, EncoderOnlyConfig, Seq2Seq};
@@ -121,7 +121,7 @@ impl Session<'_> {
             return names.decode(&best.collect::<Vec<_>>());
         }
         // What is not hidden stays as it was written.
-        let between = best.map(|id| names.decode(&[id]).trim().to_owned()).chain(std::iter::repeat(String::new()));
+        let between = best.map(|id| names.decode(&[id]).trim().to_owned()).chain(std::iter::repeat(MASK.to_owned()));
         let parts = self.loaded.tokenizers.source().around_masks(line);
         let first = std::iter::once(String::new());
         first.chain(between).zip(parts).map(|(word, part)| word + part).collect()

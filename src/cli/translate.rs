@@ -60,7 +60,7 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
     args.check_inputs()?;
     let mut loaded = load_all(&args.run, args.backend, args.checkpoint.as_deref())?;
     if let Some(i) = loaded.iter().position(|loaded| matches!(loaded.config.model, ModelConfig::EncoderOnly(_))) {
-        let message = "is an encoder-only model, whose answers are tags or a class: `predict` writes them";
+        let message = "is an encoder-only model, which writes no text: `predict` writes its tags, classes or words";
         return Err(Error::file(&args.run[i], message));
     }
     let int8 = args.decoding.round(&mut loaded)?;

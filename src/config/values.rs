@@ -3,6 +3,7 @@
 use super::Config;
 use crate::data::TokenizerConfig;
 use crate::error::{Error, Result};
+use crate::models::ModelConfig;
 use crate::training::{Criterion, TrainingConfig};
 
 impl Config {
@@ -43,6 +44,11 @@ impl Config {
                 "training.score",
                 training.score != own.score,
                 "is a score of words, and answers are numbers: leave it out",
+            ),
+            (
+                "model.scales_embeddings",
+                matches!(&self.model, ModelConfig::EncoderOnly(model) if !model.scales_embeddings),
+                "is for tables of words, and numbers are read by a linear map: leave it out",
             ),
             ("data.several_references", self.data.several_references, "is for words; a series has one target"),
             ("data.valid.more_targets", more_targets(&self.data.valid), "is for words; a series has one target"),

@@ -27,11 +27,11 @@ pub fn score_masked<M: Seq2Seq>(
         text.ids[1..].chunks(context).map(without_end).filter(|piece| !piece.is_empty()).collect();
     let device = model.device();
     let (mut loss, mut n_correct, mut n_masked, mut n_read) = (0.0, 0, 0, 0);
-    for (first, pieces) in pieces.chunks((batch_tokens / context).max(1)).enumerate() {
+    let pieces: Vec<(usize, &[u32])> = pieces.into_iter().enumerate().collect();
+    for pieces in pieces.chunks((batch_tokens / context).max(1)) {
         let masked: Vec<Masked> = pieces
             .iter()
-            .enumerate()
-            .map(|(i, piece)| masking.measured(piece, &Stream::new(seed, Purpose::Masking, &[first as u64, i as u64])))
+            .map(|(i, piece)| masking.measured(piece, &Stream::new(seed, Purpose::Masking, &[*i as u64])))
             .collect();
         let batch = Batch::of_masked(&masked, &device);
         let losses = in_pool(&device, || {
@@ -43,7 +43,7 @@ pub fn score_masked<M: Seq2Seq>(
             n_correct += usize::from(token.1);
             n_masked += 1;
         }
-        n_read += pieces.iter().map(|piece| piece.len() + 1).sum::<usize>();
+        n_read += pieces.iter().map(|(_, piece)| piece.len() + 1).sum::<usize>();
         progress(n_read);
     }
     let n = f64::from(n_masked.max(1));

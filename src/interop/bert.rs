@@ -1,4 +1,4 @@
-//! BERT for masked words, and models of its make, from Hugging Face's transformers.
+//! BERT for masked words, and models of the same architecture, from Hugging Face's transformers.
 
 use super::hugging_face::{Folder, take, transposed};
 use crate::config::Config;
@@ -55,7 +55,7 @@ fn two() -> usize {
 impl BertConfig {
     fn model(&self, folder: &Folder) -> Result<EncoderOnlyConfig> {
         let refuse = |key: &str, value: &dyn std::fmt::Display| {
-            Err(Error::file(folder.file("config.json"), format!("has {key} = {value}, which this cannot do")))
+            Err(Error::file(folder.file("config.json"), format!("has {key} = {value}, which is not supported here")))
         };
         if let Some(kind) = self.position_embedding_type.as_deref().filter(|kind| *kind != "absolute") {
             return refuse("position_embedding_type", &kind);
@@ -139,12 +139,24 @@ impl WordPieces {
             false => serde_json::Value::Null,
         };
         let lowercase = settings["do_lower_case"].as_bool().unwrap_or(true);
+        let file = folder.file("tokenizer_config.json");
+        if settings["strip_accents"].as_bool().is_some_and(|strips| strips != lowercase) {
+            let message =
+                "has strip_accents that is not as do_lower_case is, and this takes accents off lower-cased text alone";
+            return Err(Error::file(file, message));
+        }
+        if settings["tokenize_chinese_chars"] == false {
+            return Err(Error::file(
+                file,
+                "has tokenize_chinese_chars = false, and this always cuts Chinese characters apart",
+            ));
+        }
         Ok(Self { tokens: lines.into_iter().enumerate().collect(), lowercase })
     }
 
     fn id(&self, token: &str, folder: &Folder) -> Result<usize> {
         let found = self.tokens.iter().find(|(_, own)| *own == token).map(|(id, _)| *id);
-        found.ok_or_else(|| Error::file(folder.path(), format!("has no token {token} in its vocabulary")))
+        found.ok_or_else(|| Error::file(folder.path(), format!("has no token {token} in its vocabulary, which BERT for masked words needs; look at tokenizer.json or vocab.txt")))
     }
 }
 
@@ -255,7 +267,7 @@ fn parameters(theirs: Weights, config: &BertConfig, order: &[usize], file: &Path
     // Copies of the table and of the bias that some versions write.
     theirs.retain(|name, _| !name.starts_with("cls.predictions.decoder."));
     match theirs.keys().next() {
-        Some(name) => Err(Error::file(file, format!("has a parameter {name}, which BERT does not have"))),
+        Some(name) => Err(Error::file(file, format!("has a parameter {name}, which config.json does not describe"))),
         None => Ok(ours),
     }
 }

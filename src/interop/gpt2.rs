@@ -1,4 +1,4 @@
-//! GPT-2 and models of its make, from Hugging Face's transformers.
+//! GPT-2 and models of the same architecture, from Hugging Face's transformers.
 
 use super::hugging_face::{BytePairs, Folder, take, transposed};
 use crate::config::Config;

@@ -189,6 +189,16 @@ impl ModelConfig {
         }
     }
 
+    /// The range that positions are drawn from in training, if they are drawn.
+    pub fn randomized_positions(&self) -> Option<usize> {
+        match self {
+            Self::Rnn(_) => None,
+            Self::Transformer(config) => config.randomized_positions,
+            Self::DecoderOnly(config) => config.randomized_positions,
+            Self::EncoderOnly(config) => config.randomized_positions,
+        }
+    }
+
     /// Whether it learns from plain text: to go on with it, or to tell its hidden words.
     pub fn learns_from_text(&self) -> bool {
         !self.reads_source() || self.has_masks()

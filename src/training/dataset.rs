@@ -6,7 +6,7 @@ use crate::data::corpus::Dropped;
 use crate::data::{Pair, Sentence, Split, SplitFiles, Tokenizers, add_references, read_pairs, sha256_of_file};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::models::ModelConfig;
+use crate::models::{LengthLimit, ModelConfig};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -162,6 +162,22 @@ pub fn lines_of(config: &DataConfig, split: Split) -> Result<Vec<String>> {
         .as_ref()
         .ok_or_else(|| Error::config("data.text", "is missing: this config names no plain text"))?;
     text.lines(split, config.dir.as_deref(), config.hold_out_per_mille)
+}
+
+/// Refuses a context of more tokens than the model can take, `n_more` besides.
+///
+/// # Errors
+/// Names the key and both numbers.
+pub fn check_context(context: usize, n_more: usize, limit: Option<LengthLimit>) -> Result<()> {
+    match limit {
+        Some(limit) if limit.len < context + n_more => {
+            let besides = if n_more > 0 { " less one for the end symbol" } else { "" };
+            let message =
+                format!("is {context}, more than {} = {}{besides}; lower it, or raise that", limit.key, limit.len);
+            Err(Error::config("data.text.context", message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Token ids of `pairs`.

@@ -17,7 +17,7 @@ use crate::backend::Adapter;
 use crate::config::Config;
 use crate::data::batch::Batch;
 use crate::error::{Error, Result};
-use crate::models::{Model, Seq2Seq, weights};
+use crate::models::{LengthLimit, LengthLimits, Model, Seq2Seq, weights};
 use crate::notice;
 use crate::pool::in_pool;
 use burn::module::Module;
@@ -95,6 +95,10 @@ impl Trainer {
         planned: Option<u64>,
     ) -> Result<Self> {
         lessons.check_lengths(model.limits())?;
+        if let Some(len) = config.model.randomized_positions() {
+            let range = Some(LengthLimit { len, key: "model.randomized_positions" });
+            lessons.check_lengths(LengthLimits { source: range, target: range })?;
+        }
         let mut state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
         let mut adam = Adam::new(config.training.optimizer.clone());
         let mut model = model;

@@ -78,5 +78,8 @@ pub fn source_of(line: &str, source: &Scaling, limit: Option<LengthLimit>) -> Re
 /// Says what is wrong with a series of so many steps, if it is longer than a model can take.
 pub fn length_fault(n_steps: usize, limit: Option<LengthLimit>) -> Option<String> {
     let limit = limit.filter(|limit| n_steps > limit.len)?;
-    Some(format!("has {n_steps} steps, more than {} = {}; split it, or raise that", limit.key, limit.len))
+    Some(format!(
+        "has {n_steps} steps, more than {} = {}; split it, or train a model that takes more",
+        limit.key, limit.len
+    ))
 }

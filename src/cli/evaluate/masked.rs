@@ -1,6 +1,6 @@
 //! `lookback evaluate` of a model of masked words.
 
-use super::text::{check_options, limited, lines_of_split};
+use super::text::{check_options, lines_of_split};
 use super::{EvaluateArgs, check_overrides};
 use crate::cli::{load_encoder_only, progress};
 use crate::data::TokenStream;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::notice;
 use crate::scoring::MaskedScores;
-use crate::training::Run;
+use crate::training::{Run, dataset};
 use std::path::Path;
 
 /// What comes of the models of all runs: a table, or one JSON object a line.
@@ -45,9 +45,10 @@ fn of_run(args: &EvaluateArgs, run: &Path) -> Result<MaskedScores> {
     let lines = lines_of_split(args, &config)?;
     let text = TokenStream::new(&lines, loaded.tokenizers.source());
     let own = config.data.text.clone().unwrap_or_default();
-    let masking = Masking::new(loaded.tokenizers.source(), own.masked_rate)
-        .ok_or_else(|| Error::file(run, "has a vocabulary without a token for hidden words"))?;
-    limited(own.context, 1, loaded.model.limits().source)?;
+    let masking = Masking::new(loaded.tokenizers.source(), own.masked_rate).ok_or_else(|| {
+        Error::file(run, "has a vocabulary without a token for hidden words: it is that of another kind of model")
+    })?;
+    dataset::check_context(own.context, 1, loaded.model.limits().source)?;
     if text.n_unknown() > 0 {
         notice::warn(format_args!(
             "{} of {} tokens are not in the vocabulary; they are never hidden",

@@ -8,7 +8,7 @@ use crate::data::TokenStream;
 use crate::decoding::score_text;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::models::{LengthLimit, Seq2Seq};
+use crate::models::Seq2Seq;
 use crate::notice;
 use crate::report::by_position;
 use crate::scoring::TextScores;
@@ -69,17 +69,6 @@ pub(super) fn lines_of_split(args: &EvaluateArgs, config: &Config) -> Result<Vec
     dataset::lines_of(&config.data, split).map_err(|error| moved(error, &keys))
 }
 
-/// Refuses a context of more tokens than the model can take, `n_more` besides.
-pub(super) fn limited(context: usize, n_more: usize, limit: Option<LengthLimit>) -> Result<()> {
-    match limit.filter(|limit| limit.len < context + n_more) {
-        Some(limit) => {
-            let message = format!("is {context}, but the model was trained with {} = {}", limit.key, limit.len);
-            Err(Error::config("data.text.context", message))
-        }
-        None => Ok(()),
-    }
-}
-
 /// How well the model of a run foretells a split of its text.
 fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
     let config = Run::open(run)?.config_with(&args.set)?;
@@ -87,7 +76,7 @@ fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
     let lines = lines_of_split(args, &config)?;
     let text = TokenStream::new(&lines, loaded.tokenizers.target());
     let context = config.data.text.as_ref().map_or(text.n_tokens(), |text| text.context);
-    limited(context, 0, loaded.model.limits().target)?;
+    dataset::check_context(context, 0, loaded.model.limits().target)?;
     if text.n_unknown() > 0 {
         notice::warn(format_args!(
             "{} of {} tokens are not in the vocabulary; perplexity and bits say nothing of what they are",

@@ -173,6 +173,10 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
     let limit = loaded.config.decoding.source_limit(loaded.model.limits().source);
     check_lengths(limit, &encoded, |i, message| Error::line(origin, sources[i].0, message))?;
     if let Some(path) = &args.target {
+        if loaded.config.model.has_masks() {
+            let message = "--target has no effect here: a model of masked words answers for each token of the text";
+            return Err(Error::message(message));
+        }
         let targets = read_lines(path)?;
         if targets.len() != lines {
             let message = format!("has {} lines where {} has {lines}", targets.len(), origin.display());
@@ -197,6 +201,9 @@ fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Writ
 
 /// The sentences with their numbers, blank ones left out, and the number of all lines: standard input can be read only once.
 pub(super) fn sources(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<(usize, String)>, usize)> {
+    if loaded.config.model.learns_from_text() {
+        return numbered(args, || text::own_lines(loaded));
+    }
     numbered(args, || {
         let pairs = dataset::pairs_of(&loaded.config.data, Split::Test, loaded.config.seed)
             .map_err(|error| Error::message(format!("{error}; or give sentences with --input FILE")))?;

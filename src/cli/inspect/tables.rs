@@ -155,7 +155,7 @@ fn memory_table(memories: &[MemorySummary]) -> String {
     format!(
         "<h2>What is kept</h2>\n<p class=\"muted\">A recurrence multiplies its state by a factor at every token. The product of the \
          factors since a token is the share of what that token wrote that is still there: exact, as a mean over the elements of \
-         the state. It is no weight of attention: a row does not sum to one, and a large share of little is little. \
+         the state. It is no weight of attention: a row does not sum to one, and a large share of a small input is still small. \
          <i>Tokens</i> is the mean sum of a row; then the mean share that is left after so many further tokens.</p>\n\
          <div class=\"panel\"><table><thead><tr><th>part</th><th>layer</th><th>head</th><th class=\"number\">tokens</th>{ages}\
          </tr></thead><tbody>{rows}</tbody></table></div>"

@@ -46,7 +46,7 @@ fn refuse_options(args: &InspectAttentionArgs) -> Result<()> {
 }
 
 /// The run's own test text, or that of validation where there is none.
-fn own_lines(loaded: &LoadedModel) -> Result<Vec<String>> {
+pub(super) fn own_lines(loaded: &LoadedModel) -> Result<Vec<String>> {
     let data = &loaded.config.data;
     let has_text = data.text.as_ref().is_some_and(|text| Split::ALL.iter().any(|split| !text.files(*split).is_empty()));
     if !has_text {
@@ -80,7 +80,7 @@ pub(super) fn check_lengths(
     if let Some(context) = context.filter(|_| n_long > 0) {
         notice::warn(format_args!(
             "{n_long} of the lines have more tokens than the model had in sight in training (data.text.context = {context}): \
-             what it does with tokens further away was never trained"
+             it was not trained on longer texts"
         ));
     }
     Ok(())

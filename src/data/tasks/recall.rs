@@ -28,7 +28,7 @@ pub struct RecallConfig {
     /// Most key-value pairs in a source, at most `n_keys`, as no key occurs twice. A source of n pairs has 2n + 2
     /// symbols.
     pub max_len: usize,
-    /// Whether every key is asked, in an order of its own, instead of one: a source of n pairs has 3n + 1 symbols then.
+    /// Whether every key is asked, in an order of its own, instead of one: a source of n pairs has 3n + 1 symbols then, and the blanks.
     pub asks_all: bool,
     /// Blanks, `.`, at random places among the questions; with `asks_all`.
     pub n_blanks: usize,

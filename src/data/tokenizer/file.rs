@@ -20,6 +20,9 @@ pub(super) struct Saved {
     source: Side,
     /// `None`: the source's serves both.
     target: Option<Side>,
+    /// Whether the source has a token for hidden words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    has_mask: bool,
 }
 
 /// The trained vocabulary of one side, in the order of ids, without the special tokens.
@@ -37,7 +40,11 @@ pub(super) enum Side {
 
 impl Saved {
     pub(super) fn new(config: TokenizersConfig, source: Side, target: Option<Side>) -> Self {
-        Self { format: FORMAT, config, source, target }
+        Self { format: FORMAT, config, source, target, has_mask: false }
+    }
+
+    pub(super) fn with_mask(self, has_mask: bool) -> Self {
+        Self { has_mask, ..self }
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -62,9 +69,12 @@ impl Saved {
     }
 
     pub(super) fn build(self) -> Result<Tokenizers, String> {
-        let source = self.source.build(self.config.source().is_lowercase()).map_err(|e| format!("source: {e}"))?;
+        let source = self
+            .source
+            .build(self.config.source().is_lowercase(), self.has_mask)
+            .map_err(|e| format!("source: {e}"))?;
         let lowercase = self.config.target().is_lowercase();
-        let target = self.target.as_ref().map(|side| side.build(lowercase)).transpose();
+        let target = self.target.as_ref().map(|side| side.build(lowercase, false)).transpose();
         Ok(Tokenizers { source, target: target.map_err(|e| format!("target: {e}"))?, saved: self })
     }
 }
@@ -109,7 +119,7 @@ impl Side {
         }
     }
 
-    fn build(&self, lowercase: bool) -> Result<Tokenizer, String> {
+    fn build(&self, lowercase: bool, has_mask: bool) -> Result<Tokenizer, String> {
         let tokens = self.tokens();
         // Numbers have no vocabulary.
         if tokens.is_empty() && !matches!(self, Self::Numbers { .. }) {
@@ -130,6 +140,6 @@ impl Side {
         };
         // Word pieces turn letters to lower case in a way of their own.
         let lowercase = lowercase && !matches!(self, Self::WordPiece { .. });
-        Ok(Tokenizer::new(tokens, lowercase, model))
+        Ok(Tokenizer::new(tokens, lowercase, has_mask, model))
     }
 }

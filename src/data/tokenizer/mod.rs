@@ -45,7 +45,7 @@ pub const SPECIALS: [&str; 4] = ["<pad>", "<s>", "</s>", "<unk>"];
 pub const MASK: &str = "<mask>";
 /// How BERT's vocabulary spells [`MASK`]; texts may too.
 const BERT_MASK: &str = "[MASK]";
-/// The same within tokenizers: one character that no text has for itself (the object replacement character).
+/// The same within tokenizers: one character (the object replacement character), which texts for such tokenizers lose.
 const HIDDEN: char = '\u{fffc}';
 
 /// What one kind of tokenizer does with text; ids here count from 0 and leave the special tokens out.
@@ -84,10 +84,10 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    fn new(tokens: impl IntoIterator<Item = String>, lowercase: bool, model: Box<dyn Model>) -> Self {
+    fn new(tokens: impl IntoIterator<Item = String>, lowercase: bool, has_mask: bool, model: Box<dyn Model>) -> Self {
         let tokens = SPECIALS.map(str::to_owned).into_iter().chain(tokens);
         let mut tokens: Vec<String> = tokens.collect();
-        let mask = tokens.iter().position(|token| token.ends_with(HIDDEN));
+        let mask = tokens.iter().position(|token| has_mask && token.ends_with(HIDDEN));
         if let Some(mask) = mask {
             tokens[mask] = tokens[mask].replace(HIDDEN, MASK);
         }
@@ -121,13 +121,17 @@ impl Tokenizer {
 
     /// The parts of a text that become [`UNK`], as they are written, in order.
     pub fn unknown(&self, text: &str) -> Vec<String> {
-        self.model.unknown(&self.prepared(text))
+        let unknown = self.model.unknown(&self.prepared(text));
+        if self.mask.is_none() { unknown } else { unknown.iter().map(|part| part.replace(HIDDEN, MASK)).collect() }
     }
 
     /// The text as the model reads it.
     fn prepared<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let text: Cow<'a, str> = match self.mask {
-            Some(_) => self.around_masks(text).join(HIDDEN.encode_utf8(&mut [0; 4])).into(),
+            Some(_) => {
+                let parts: Vec<String> = self.around_masks(text).iter().map(|part| without_hidden(part)).collect();
+                parts.join(HIDDEN.encode_utf8(&mut [0; 4])).into()
+            }
             None => text.into(),
         };
         if self.lowercase { text.to_lowercase().into() } else { text }
@@ -225,7 +229,13 @@ impl Tokenizers {
             let message = "has two sides, but plain text has one; give one [tokenizer]";
             return Err(Error::config("tokenizer.source", message));
         };
-        let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
+        let stripped: Vec<String>;
+        let lines: Vec<&str> = if has_mask {
+            stripped = lines.iter().map(|line| without_hidden(line.as_ref())).collect();
+            stripped.iter().map(String::as_str).collect()
+        } else {
+            lines.iter().map(AsRef::as_ref).collect()
+        };
         let mut side = if own.has_lines() {
             let chunks = chunks_of(&lines);
             train_side(&chunks.iter().map(String::as_str).collect::<Vec<_>>(), own, "text", "tokenizer")?
@@ -235,7 +245,7 @@ impl Tokenizers {
         if has_mask {
             side.add_mask();
         }
-        file::Saved::new(config.clone(), side, None).build().map_err(Error::message)
+        file::Saved::new(config.clone(), side, None).with_mask(has_mask).build().map_err(Error::message)
     }
 
     /// Word pieces that were trained elsewhere: its tokens in the order of their ids, special ones left out; the one that hides a
@@ -248,7 +258,7 @@ impl Tokenizers {
         let hidden = |token: String| if token == BERT_MASK { HIDDEN.to_string() } else { token };
         let vocabulary = tokens.into_iter().map(hidden).collect();
         let config = TokenizersConfig::Same(TokenizerConfig::WordPiece(config));
-        file::Saved::new(config, file::Side::WordPiece { vocabulary }, None).build()
+        file::Saved::new(config, file::Side::WordPiece { vocabulary }, None).with_mask(true).build()
     }
 
     /// A byte-level BPE that was trained elsewhere: its tokens in the order of their ids, special ones left out, and its merges.
@@ -313,6 +323,11 @@ impl Tokenizers {
     pub fn fingerprint(&self) -> String {
         super::corpus::sha256_hex(self.to_json().as_bytes())
     }
+}
+
+/// A text without the character that stands for hidden words.
+fn without_hidden(text: &str) -> String {
+    text.replace(HIDDEN, "")
 }
 
 /// Lines with their ends, in pieces whose tokens are those of the whole text: what is cut between is a single end of a line,

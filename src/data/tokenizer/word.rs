@@ -27,7 +27,25 @@ pub(super) fn train(texts: &[&str], config: &WordConfig) -> Side {
 /// The tokens of a text.
 fn split(text: &str, split_punctuation: bool) -> Vec<String> {
     let chunks = text.split_whitespace();
-    if split_punctuation { chunks.flat_map(split_chunk).collect() } else { chunks.map(str::to_owned).collect() }
+    match split_punctuation {
+        true => chunks.flat_map(split_chunk).collect(),
+        false => chunks.flat_map(around_hidden).map(str::to_owned).collect(),
+    }
+}
+
+/// A chunk cut before and after hidden words, which are tokens of their own whatever they touch; where words are split at
+/// punctuation it stays whole, for the sake of the joiner marks.
+fn around_hidden(chunk: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = chunk;
+    while let Some(place) = rest.find(HIDDEN) {
+        parts.push(&rest[..place]);
+        parts.push(&rest[place..place + HIDDEN.len_utf8()]);
+        rest = &rest[place + HIDDEN.len_utf8()..];
+    }
+    parts.push(rest);
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// The tokens of a text without spaces: words, and every other character for itself with its joiner marks.

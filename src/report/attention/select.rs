@@ -62,7 +62,7 @@ impl Selection {
         if let (true, Some(part)) = (of_part.is_empty(), self.part) {
             let name = part.name();
             let what = if part.is_memory() {
-                "no recurrence of which it could be told what it keeps".to_owned()
+                "no recurrence with a factor by which its state fades".to_owned()
             } else {
                 format!("no {name} attention")
             };

@@ -221,8 +221,9 @@ fn target_of<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, question: &Question
         tokens.push(EOS);
         tokens
     };
+    // Of a model that does not learn where an answer ends, an answer has no end to be shown.
     if let Some(answer) = fixed_answer(model, source) {
-        return answer;
+        return question.target_text.map_or(answer, |text| tokenizers.target().encode(text));
     }
     if let Some(text) = question.target_text {
         return ended(tokenizers.target().encode(text));

@@ -112,7 +112,7 @@ impl Lessons for MaskedLessons {
 
     fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
         // One more for the end symbol.
-        super::text::check_context(self.context, 1, limits.source)
+        crate::training::dataset::check_context(self.context, 1, limits.source)
     }
 
     fn unknown(&self) -> Option<String> {

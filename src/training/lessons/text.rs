@@ -7,8 +7,8 @@ use crate::data::text::{Windows, text_of};
 use crate::data::{EOS, Split, TextConfig, TokenStream, Tokenizers};
 use crate::decoding::{Continuation, score_text};
 use crate::error::{Error, Result};
-use crate::models::{LengthLimit, LengthLimits, Model};
-use crate::training::dataset::{self, hash_of_lines};
+use crate::models::{LengthLimits, Model};
+use crate::training::dataset::{self, check_context, hash_of_lines};
 use crate::training::metrics::{Scalar, Stats};
 use burn::tensor::Device;
 use std::collections::BTreeMap;
@@ -67,19 +67,6 @@ impl Streams {
         );
         let [train, own] = streams;
         Ok(Self { tokenizers, train, valid: own, sample: valid, sha256, said })
-    }
-}
-
-/// Refuses a context of more tokens than the model can take, `n_more` besides.
-pub(super) fn check_context(context: usize, n_more: usize, limit: Option<LengthLimit>) -> Result<()> {
-    match limit {
-        Some(limit) if limit.len < context + n_more => {
-            let besides = if n_more > 0 { " less one for the end symbol" } else { "" };
-            let message =
-                format!("is {context}, more than {} = {}{besides}; lower it, or raise that", limit.key, limit.len);
-            Err(Error::config("data.text.context", message))
-        }
-        _ => Ok(()),
     }
 }
 

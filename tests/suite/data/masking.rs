@@ -75,10 +75,15 @@ fn trained(config: TokenizerConfig) -> Tokenizers {
     read
 }
 
+/// The tokens before and after the first hidden word, which the vocabulary all holds.
 fn hidden(tokenizer: &Tokenizer, text: &str) -> (Vec<u32>, Vec<u32>) {
+    assert!(!tokenizer.encode(text).contains(&UNK), "{text}: {:?}", tokenizer.unknown(text));
+    hidden_among_unknown(tokenizer, text)
+}
+
+fn hidden_among_unknown(tokenizer: &Tokenizer, text: &str) -> (Vec<u32>, Vec<u32>) {
     let mask = tokenizer.mask().expect("it has one");
     let ids = tokenizer.encode(text);
-    assert!(!ids.contains(&UNK), "{text}: {:?}", tokenizer.unknown(text));
     assert_eq!(ids.iter().filter(|id| **id == mask).count(), text.matches(MASK).count(), "{text}");
     let split = ids.iter().position(|id| *id == mask).unwrap_or(ids.len());
     (ids[..split].to_vec(), ids[(split + 1).min(ids.len())..].to_vec())
@@ -114,6 +119,28 @@ fn every_tokenizer_reads_a_hidden_word_as_one_token_among_the_others() {
     let tokenizers = trained(TokenizerConfig::Char(CharConfig::default()));
     let (before, after) = hidden(tokenizers.source(), "the <mask>ld dog");
     assert_eq!((before.len(), after.len()), (4, 6), "of letters a letter");
+}
+
+#[test]
+fn a_hidden_word_that_touches_others_is_one_token_also_where_nothing_is_split() {
+    let config = TokenizerConfig::Word(WordConfig { split_punctuation: false, ..WordConfig::default() });
+    let tokenizers = trained(config);
+    let (before, after) = hidden_among_unknown(tokenizers.source(), "the <mask>.");
+    assert_eq!((before, after), (tokenizers.source().encode("the"), vec![UNK]));
+    assert_eq!(tokenizers.source().unknown("x<mask> the"), ["x"]);
+}
+
+#[test]
+fn the_character_that_stands_for_hidden_words_is_lost_from_texts() {
+    let lines = ["a\u{fffc} b", "b\u{fffc}", "\u{fffc}"];
+    for config in [TokenizerConfig::Word(WordConfig::default()), TokenizerConfig::Char(CharConfig::default())] {
+        let tokenizers = Tokenizers::train_text(&lines, &(&config).into(), true).unwrap();
+        assert_eq!(tokenizers.source().encode("a\u{fffc} b"), tokenizers.source().encode("a b"));
+        // Without hidden words it is a character as any.
+        let plain = Tokenizers::train_text(&lines, &(&config).into(), false).unwrap();
+        assert_eq!(plain.source().mask(), None);
+        assert!(plain.source().decode(&plain.source().encode("b\u{fffc}")).contains('\u{fffc}'));
+    }
 }
 
 #[test]

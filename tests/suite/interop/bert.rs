@@ -194,7 +194,7 @@ fn what_is_no_bert_is_refused_with_the_reason() {
     let wide = copy("wide", &[("config.json", "\"intermediate_size\": 24", "\"intermediate_size\": 25")]);
     assert_says(&wide, &["model.safetensors", "intermediate.dense"]);
     let deep = copy("deep", &[("config.json", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1")]);
-    assert_says(&deep, &["layer.1.", "which BERT does not have"]);
+    assert_says(&deep, &["layer.1.", "which config.json does not describe"]);
     let cutter = copy("cutter", &[("tokenizer.json", "\"BertPreTokenizer\"", "\"Whitespace\"")]);
     assert_says(&cutter, &["tokenizer.json", "cut in another way"]);
     let accents = copy("accents", &[("tokenizer.json", "\"strip_accents\": null", "\"strip_accents\": false")]);

@@ -70,6 +70,12 @@ fn hidden_words_are_told_from_those_around_them() {
     // 30 lines of 8 words and an end, in pieces of 18 tokens: 15 pieces with 17 that can be chosen, or 16 beside two ends.
     assert_eq!(scores["tokens"], 270);
     assert_eq!(scores["masked"].as_u64().unwrap(), 15 * 2);
+    // Whatever the size of a batch, the same tokens are asked for.
+    let batches = "decoding.batch_tokens=20";
+    let json = succeed(dir, &["evaluate", "--run", "run", "--set", text, "--set", batches, "--json"]);
+    let other: Value = serde_json::from_str(&json).unwrap();
+    let losses = [&scores, &other].map(|scores| scores["loss"].as_f64().unwrap());
+    assert!((losses[0] - losses[1]).abs() < 1e-6, "{losses:?}");
     // Another part of the tokens.
     let half = "data.text.masked_rate=0.5";
     let json = succeed(dir, &["evaluate", "--run", "run", "--set", text, "--set", half, "--json"]);
@@ -89,6 +95,19 @@ fn predict_fills_in_what_is_hidden_and_leaves_the_rest_as_it_is() {
     assert!(first["words"][0]["choices"][0]["probability"].as_f64().unwrap() > 0.8, "{first}");
     let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
     assert_eq!(last["words"], serde_json::json!([]));
+}
+
+#[test]
+fn a_model_of_masked_words_is_looked_into_like_any_other() {
+    let dir = FILLER.path();
+    let given = succeed(dir, &["explain", "--run", "run", "a <mask> a b", "--target", "a c a b", "--json"]);
+    let given: Value = serde_json::from_str(&given).unwrap();
+    let written: Vec<&str> =
+        given["steps"].as_array().unwrap().iter().map(|step| step["chosen"]["token"].as_str().unwrap()).collect();
+    assert_eq!((written, &given["forced"]), (vec!["a", "c", "a", "b"], &true.into()));
+    // Without --input it is the run's own text.
+    let own = succeed(dir, &["inspect", "attention", "--run", "run", "--sentences", "2"]);
+    assert_says(&own, &["encoder"]);
 }
 
 #[test]
@@ -123,9 +142,21 @@ fn what_does_not_go_with_masked_words_is_refused() {
     refused(&["model.output=\"tags\""], &["transforms_output", "masked-words"]);
     let pairs = ["data={ task = { kind = \"reverse\" } }"];
     refused(&pairs, &["model.output", "data.text.train"]);
+    refused(&["model.randomized_positions=1"], &["model.randomized_positions", "at least 2"]);
+    let none = ["model.positions={ kind = \"none\" }", "model.randomized_positions=50"];
+    refused(&none, &["model.randomized_positions", "draws positions"]);
+    let pieces = ["tokenizer={ kind = \"word-piece\" }", "model={ kind = \"decoder-only\", reads_source = false }"];
+    refused(&pieces, &["tokenizer.kind", "masked-words"]);
     let language_model = ["model={ kind = \"decoder-only\", reads_source = false }", "data.text.masked_rate=0.3"];
     refused(&language_model, &["data.text.masked_rate", "masked words"]);
     let run = FILLER.path();
+    let longer = fail(run, &["explain", "--run", "run", "a b a b", "--target", "a b"]);
+    assert_says(&longer, &["--target has 2 tokens, and the text 4"]);
+    let lines = ["inspect", "attention", "--run", "run", "--input", "text.txt", "--target", "text.txt"];
+    assert_says(&fail(run, &lines), &["--target has no effect here"]);
+    let small = ["train", "masked.toml", "--run", "small", "--set", "model.randomized_positions=10"];
+    fs::write(dir.join("text.txt"), turns()).unwrap();
+    assert_says(&fail(dir, &small), &["data.text.context", "model.randomized_positions = 10"]);
     assert_says(&fail(run, &["generate", "--run", "run", "a"]), &["predict"]);
     assert_says(&fail(run, &["compare", "--run", "run", "--out", "none"]), &["is a model of masked words"]);
     assert_says(&fail(run, &["evaluate", "--run", "run", "--chart", "c.svg"]), &["--chart"]);
