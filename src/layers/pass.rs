@@ -135,15 +135,17 @@ impl<'a> Pass<'a> {
         (0..rows).map(|row| stream.unit((step * rows + row) as u64) < self.replacement_rate).collect()
     }
 
-    /// The positions of `len` tokens from the first on: in training a sorted sample of `0..range`, if there is a range. A sequence
-    /// that is longer than the range has its positions one after the other. The two stacks of a model have samples of their own.
+    /// The positions of `len` tokens from the first on: in training a sorted sample of `0..n`, if there is a range, where `n` lies
+    /// between `len` and `range`, each factor as likely as any other. A sequence that is longer than the range has its positions one
+    /// after the other. The two stacks of a model have samples of their own.
     pub fn places(&self, range: Option<usize>, len: usize, stack: u64) -> Places {
         let following = Places::Following { offset: 0, len };
         let (Some(range), Some(counter)) = (range.filter(|range| len <= *range), &self.dropout) else {
             return following;
         };
         let stream = Stream::new(counter.seed, Purpose::Positions, &[counter.update, counter.part, stack]);
-        Places::Drawn(stream.sample(range, len))
+        let span = len as f64 * (range as f64 / len.max(1) as f64).powf(stream.unit(range as u64));
+        Places::Drawn(stream.sample((span.round() as usize).clamp(len, range), len))
     }
 
     /// A pass without dropout that leaves its intermediate results in `trace`.

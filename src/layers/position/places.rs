@@ -18,7 +18,8 @@ pub enum Places {
     /// # Reference
     /// Ruoss et al., Randomized Positional Encodings Boost Length Generalization of Transformers, 2023, section 3. **Differs from
     /// the paper:** positions are drawn in training alone. Outside of it a token's position must be known before the length is,
-    /// since a decoder goes on word by word, so that they follow each other there.
+    /// since a decoder goes on word by word, so that they follow each other there; and so that this is learnt too, the range that is
+    /// drawn from is itself drawn, from the length of the sequence up to the whole.
     Drawn(Vec<usize>),
 }
 
