@@ -17,6 +17,7 @@ use crate::notice;
 use crate::scoring::{Bleu, BleuTokenizer, Chrf, LengthBuckets, LengthUnit, Metric, Scorer, Scores};
 use crate::training::{LoadedModel, Run, dataset, validate};
 use clap::Args;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
@@ -190,6 +191,23 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
     let sums = validate(&model, &examples, decoding.batch_tokens);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
     Ok((scores, config.training.score))
+}
+
+/// The scores of each run as a table or as one JSON object a line; where there are several, with the name of the run.
+fn shown<S: Serialize>(measured: &[(String, S)], json: bool, table: impl Fn(&S) -> String) -> String {
+    let is_one = measured.len() == 1;
+    let of_one = |(run, scores): &(String, S)| match json {
+        true => {
+            let mut line = serde_json::to_value(scores).expect("scores are plain data");
+            if !is_one {
+                line["run"] = run.as_str().into();
+            }
+            line.to_string() + "\n"
+        }
+        false if is_one => table(scores),
+        false => format!("{run}\n{}\n", table(scores)),
+    };
+    measured.iter().map(of_one).collect()
 }
 
 fn split_of(args: &EvaluateArgs) -> Result<Split> {

@@ -201,12 +201,13 @@ fn load_run(run: &Run, backend: Option<Backend>, checkpoint: Option<&str>) -> Re
 
 /// The language model of a run folder, as [`load_any`] takes all.
 fn load_language_model(path: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
-    let config = Run::open(path)?.config()?;
+    let run = Run::open(path)?;
+    let config = run.config()?;
     if config.model.reads_source() {
         let (what, _) = config.use_of("");
         return Err(Error::file(path, format!("is no language model: `{what}` is the command for it")));
     }
-    load_any(path, backend, checkpoint)
+    load_run(&run, backend, checkpoint)
 }
 
 /// The encoder-only model of a run folder, also one that answers with numbers.

@@ -128,7 +128,7 @@ impl Batch {
         Self::shifted(source, &input, &output, device)
     }
 
-    /// Pieces of text without a source: of each, every token but the last is read, and every one but the first is foretold.
+    /// Pieces of text without a source: of each, every token but the last is read, and every one but the first is predicted.
     pub fn of_text(pieces: &[&[u32]], device: &Device) -> Self {
         let input: Vec<Vec<u32>> = pieces.iter().map(|piece| piece[..piece.len() - 1].to_vec()).collect();
         let output: Vec<Vec<u32>> = pieces.iter().map(|piece| piece[1..].to_vec()).collect();

@@ -1,4 +1,4 @@
-//! Texts some of whose tokens are hidden, for models that tell which they were.
+//! Texts some of whose tokens are hidden, for models that predict them.
 
 use super::{BOS, EOS, PAD, Tokenizer, UNK};
 use crate::random::Stream;

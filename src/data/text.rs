@@ -171,7 +171,7 @@ impl TokenStream {
         }
     }
 
-    /// Tokens that are foretold: all but the first.
+    /// Tokens that are predicted: all but the first.
     pub fn n_tokens(&self) -> usize {
         self.ids.len() - 1
     }
@@ -216,7 +216,7 @@ pub fn text_of(ids: &[u32], tokenizer: &Tokenizer) -> String {
 }
 
 /// The windows of an epoch: pieces of `context + 1` tokens, of which each but the last is read and each but the first is
-/// foretold. Neighbours share that one token, so that an epoch foretells every token once, but for an incomplete piece at
+/// predicted. Neighbours share that one token, so that an epoch predicts every token once, but for an incomplete piece at
 /// either end; where the first begins changes from epoch to epoch, so that the cuts do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {

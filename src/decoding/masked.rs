@@ -1,4 +1,4 @@
-//! Hidden words: how often a model tells which they were.
+//! Hidden words: how well a model predicts them.
 
 use super::score::losses;
 use crate::data::batch::Batch;
@@ -10,7 +10,7 @@ use crate::pool::in_pool;
 use crate::random::{Purpose, Stream};
 use crate::scoring::MaskedScores;
 
-/// How well `model` tells the tokens of a text that are hidden, `masking.rate` of them, chosen by `seed` alone.
+/// How well `model` predicts the tokens of a text that are hidden, `masking.rate` of them, chosen by `seed` alone.
 ///
 /// The text is read in pieces of `context` tokens. Unlike in training all chosen tokens are hidden: that is what a model is asked.
 /// `progress` is called with the number of tokens that have been read.
@@ -23,11 +23,10 @@ pub fn score_masked<M: Seq2Seq>(
     mut progress: impl FnMut(usize),
 ) -> MaskedScores {
     // The first token is the end of a line that is not there.
-    let pieces: Vec<&[u32]> =
-        text.ids[1..].chunks(context).map(without_end).filter(|piece| !piece.is_empty()).collect();
+    let pieces = text.ids[1..].chunks(context).map(without_end).filter(|piece| !piece.is_empty());
+    let pieces: Vec<(usize, &[u32])> = pieces.enumerate().collect();
     let device = model.device();
     let (mut loss, mut n_correct, mut n_masked, mut n_read) = (0.0, 0, 0, 0);
-    let pieces: Vec<(usize, &[u32])> = pieces.into_iter().enumerate().collect();
     for pieces in pieces.chunks((batch_tokens / context).max(1)) {
         let masked: Vec<Masked> = pieces
             .iter()

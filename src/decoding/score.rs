@@ -36,7 +36,7 @@ pub fn score_targets<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: 
     scores
 }
 
-/// How well a model without a source foretells a text of which it has at most `context` tokens in sight.
+/// How well a model without a source predicts a text of which it has at most `context` tokens in sight.
 ///
 /// The text is read in windows half a context apart: every token counts once, and but for the beginning of the text it has at
 /// least half a context before it. `progress` is called with the number of tokens that have been read.

@@ -156,7 +156,12 @@ impl WordPieces {
 
     fn id(&self, token: &str, folder: &Folder) -> Result<usize> {
         let found = self.tokens.iter().find(|(_, own)| *own == token).map(|(id, _)| *id);
-        found.ok_or_else(|| Error::file(folder.path(), format!("has no token {token} in its vocabulary, which BERT for masked words needs; look at tokenizer.json or vocab.txt")))
+        found.ok_or_else(|| {
+            let message = format!(
+                "has no token {token} in its vocabulary, which BERT for masked words needs; look at tokenizer.json or vocab.txt"
+            );
+            Error::file(folder.path(), message)
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! How well a model tells hidden words.
+//! How well a model predicts hidden words.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How well a language model foretells a text.
+//! How well a language model predicts a text.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ pub struct TextStatistics {
 impl TextStatistics {
     /// Adds a token that has `n_seen` tokens before it in sight, at least one.
     ///
-    /// Windows overlap, so that a token is foretold more than once: it counts once, where `counts` says so, and every time for
+    /// Windows overlap, so that a token is predicted more than once: it counts once, where `counts` says so, and every time for
     /// its position.
     pub fn add(&mut self, n_seen: usize, counts: bool, loss: f64, is_correct: bool) {
         if counts {

@@ -126,7 +126,7 @@ impl Scalar {
         Self::new(&metric.title(), !metric.lower_is_better(), 2, |stats| stats.score)
     }
 
-    /// How well plain text is foretold, whatever its tokens are.
+    /// How well plain text is predicted, whatever its tokens are.
     pub fn bits_per_character() -> Self {
         Self::new("Bits per character", false, 3, |stats| stats.bits_per_character)
     }

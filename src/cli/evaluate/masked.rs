@@ -1,7 +1,7 @@
 //! `lookback evaluate` of a model of masked words.
 
 use super::text::{check_options, lines_of_split};
-use super::{EvaluateArgs, check_overrides};
+use super::{EvaluateArgs, check_overrides, shown};
 use crate::cli::{load_encoder_only, progress};
 use crate::data::TokenStream;
 use crate::data::masking::Masking;
@@ -20,24 +20,11 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<String> {
     if args.chart.is_some() {
         return Err(Error::message("--chart has no effect here: it draws the loss of language models of plain text"));
     }
-    let is_one = args.run.len() == 1;
-    let of_one = |run: &std::path::PathBuf| -> Result<String> {
-        let scores = of_run(args, run)?;
-        let mut json = serde_json::to_value(&scores).expect("scores are plain data");
-        Ok(match (args.json, is_one) {
-            (true, true) => json.to_string() + "\n",
-            (true, false) => {
-                json["run"] = run.display().to_string().into();
-                json.to_string() + "\n"
-            }
-            (false, true) => table(&scores),
-            (false, false) => format!("{}\n{}\n", run.display(), table(&scores)),
-        })
-    };
-    args.run.iter().map(of_one).collect()
+    let measured = args.run.iter().map(|run| Ok((run.display().to_string(), of_run(args, run)?)));
+    Ok(shown(&measured.collect::<Result<Vec<_>>>()?, args.json, table))
 }
 
-/// How well the model of a run tells hidden words of a split of its text.
+/// How well the model of a run predicts hidden words of a split of its text.
 fn of_run(args: &EvaluateArgs, run: &Path) -> Result<MaskedScores> {
     let config = Run::open(run)?.config_with(&args.set)?;
     let backend = Some(args.backend.unwrap_or(config.backend));

@@ -1,6 +1,6 @@
 //! `lookback evaluate` of a language model.
 
-use super::{EvaluateArgs, check_overrides, moved, split_of};
+use super::{EvaluateArgs, check_overrides, moved, shown, split_of};
 use crate::cli::output::{extension, picture};
 use crate::cli::{load_language_model, progress};
 use crate::config::Config;
@@ -42,24 +42,7 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<String> {
     if let Some((path, ending)) = chart {
         files::replace(path, &picture(by_position::chart(&measured).svg(), ending)?)?;
     }
-    let is_one = measured.len() == 1;
-    Ok(measured
-        .iter()
-        .map(|(run, scores)| match (args.json, is_one) {
-            (true, true) => json(scores).to_string() + "\n",
-            (true, false) => {
-                let mut line = json(scores);
-                line["run"] = run.as_str().into();
-                line.to_string() + "\n"
-            }
-            (false, true) => table(scores),
-            (false, false) => format!("{run}\n{}\n", table(scores)),
-        })
-        .collect())
-}
-
-fn json(scores: &TextScores) -> serde_json::Value {
-    serde_json::to_value(scores).expect("scores are plain data")
+    Ok(shown(&measured, args.json, table))
 }
 
 /// The lines that are measured on.
@@ -69,7 +52,7 @@ pub(super) fn lines_of_split(args: &EvaluateArgs, config: &Config) -> Result<Vec
     dataset::lines_of(&config.data, split).map_err(|error| moved(error, &keys))
 }
 
-/// How well the model of a run foretells a split of its text.
+/// How well the model of a run predicts a split of its text.
 fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
     let config = Run::open(run)?.config_with(&args.set)?;
     let loaded = load_language_model(run, Some(args.backend.unwrap_or(config.backend)), args.checkpoint.as_deref())?;

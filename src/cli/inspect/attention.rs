@@ -23,7 +23,7 @@ const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
 #[command(
     after_help = "The numbers of every head are printed; --out adds the maps. A page (.html) has every sentence, layer and head;
 a picture (.svg, .png) has one sentence: one map with its labels, or all heads in a grid.
-Of a language model each line of --input is a text: a row is a token that was read and foretells the
+Of a language model each line of --input is a text: a row is a token that was read and predicts the
 next, a column a token that it looks at.
 The parts memory, encoder-memory and encoder-memory-backward are of recurrences (min-gru, min-lstm, ssru,
 rg-lru, gated-linear): the share of what a token (column) wrote that is left in the state after another (row).
@@ -75,10 +75,10 @@ pub(in crate::cli) struct InspectAttentionArgs {
     pub(super) faithfulness: bool,
     /// Where the tensors live.
     #[arg(long)]
-    backend: Option<Backend>,
+    pub(super) backend: Option<Backend>,
     /// The checkpoint to take [default: the best].
     #[arg(long, value_name = "NAME")]
-    checkpoint: Option<String>,
+    pub(super) checkpoint: Option<String>,
     /// Beam size of the model's own translations.
     #[arg(long, conflicts_with = "target")]
     pub(super) beam: Option<usize>,
@@ -136,18 +136,6 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
 }
 
 impl InspectAttentionArgs {
-    pub(super) fn run(&self) -> &Path {
-        &self.run
-    }
-
-    pub(super) fn backend(&self) -> Option<Backend> {
-        self.backend
-    }
-
-    pub(super) fn checkpoint(&self) -> Option<&str> {
-        self.checkpoint.as_deref()
-    }
-
     /// Where lines come from, for messages.
     pub(super) fn origin(&self) -> &Path {
         self.input.as_deref().unwrap_or(&self.run)
@@ -339,7 +327,7 @@ fn save(
 fn about(args: &InspectAttentionArgs, loaded: &LoadedModel) -> String {
     let name = args.run.file_name().unwrap_or(args.run.as_os_str()).to_string_lossy();
     let targets = match &args.target {
-        _ if !loaded.config.model.reads_source() => "A row is a token of the text, which foretells the next one.",
+        _ if !loaded.config.model.reads_source() => "A row is a token of the text, which predicts the next one.",
         None if loaded.config.model.answers_with_numbers() => "The targets are the model's own answers.",
         Some(_) => "The targets were given.",
         None => "The targets are the model's own translations.",

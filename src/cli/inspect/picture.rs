@@ -46,11 +46,11 @@ pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String
     Ok(grid(&format!("{what}: every {every}"), &lines))
 }
 
-/// What stands beside the rows: in the attention of a text the token that was read, and the one that it foretells.
+/// What stands beside the rows: in the attention of a text the token that was read, and the one that it predicts.
 fn row_labels(sentence: &SentenceMaps, part: Part) -> Vec<String> {
     let rows = sentence.rows(part).into_iter();
     if sentence.is_text() && !part.is_memory() {
-        return rows.zip(&sentence.target).map(|(read, foretold)| format!("{read} → {foretold}")).collect();
+        return rows.zip(&sentence.target).map(|(read, predicted)| format!("{read} → {predicted}")).collect();
     }
     rows.map(str::to_owned).collect()
 }

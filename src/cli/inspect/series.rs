@@ -21,7 +21,7 @@ pub(super) fn maps(args: &InspectAttentionArgs) -> Result<(LoadedModel, Vec<Sent
         let message = format!("{option} has no effect here: the model answers with numbers");
         return Err(Error::message(message));
     }
-    let (loaded, _) = load_encoder_only(args.run(), args.backend(), args.checkpoint())?;
+    let (loaded, _) = load_encoder_only(&args.run, args.backend, args.checkpoint.as_deref())?;
     let (source, target) = scalings(&loaded.tokenizers);
     let limit = loaded.model.limits().source;
     let read = |(number, line): &(usize, String)| {

@@ -52,7 +52,7 @@ struct Report {
 
 #[derive(Args, Debug)]
 #[command(after_help = "A line of the input is a sentence, or label TAB sentence; labels colour the points.
-Of a language model a line is a text, and the state of a token is what the next one is foretold from.
+Of a language model a line is a text, and the state of a token is what the next one is predicted from.
 
 Examples:
   lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --out states.html

@@ -16,11 +16,11 @@ use std::path::Path;
 pub(super) fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Written>> {
     refuse_options(args)?;
     let (lines, _) = numbered(args, || own_lines(loaded))?;
-    let origin = args.input.as_deref().unwrap_or(&args.run);
+    let origin = args.origin();
     let texts: Vec<Written> =
         lines.iter().filter_map(|(number, line)| Written::of_text(*number, line, &loaded.tokenizers)).collect();
     if texts.is_empty() {
-        return Err(Error::file(origin, "has no text to look at: no line has a token that foretells another"));
+        return Err(Error::file(origin, "has no text to look at: no line has a token that predicts another"));
     }
     check_lengths(loaded, origin, texts.iter().map(|text| (text.number, text.target.len())))?;
     warn_of_unknown(loaded.tokenizers.target(), lines.iter().map(|(_, line)| line.as_str()));
@@ -29,20 +29,15 @@ pub(super) fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Resu
 
 /// Options that are about a source or about what is written for it.
 fn refuse_options(args: &InspectAttentionArgs) -> Result<()> {
-    let reasons = [
-        (args.alignments.is_some(), "--alignments", "there are no two texts whose words could be aligned"),
-        (args.target.is_some(), "--target", "a line of --input is the whole text"),
-        (args.faithfulness, "--faithfulness", "it erases words of a source"),
-        (args.beam.is_some(), "--beam", "nothing is translated"),
-    ];
-    match reasons.into_iter().find(|(is_given, ..)| *is_given) {
-        Some((_, option, why)) => {
-            let message =
-                format!("{option} has no effect here: a language model has no source, and {why}; leave it out");
-            Err(Error::message(message))
-        }
-        None => Ok(()),
-    }
+    let Some(option) = args.first_for_words() else { return Ok(()) };
+    let why = match option {
+        "--target" => "a line of --input is the whole text",
+        "--alignments" => "there are no two texts whose words could be aligned",
+        "--faithfulness" => "it erases words of a source",
+        _ => "nothing is translated",
+    };
+    let message = format!("{option} has no effect here: a language model has no source, and {why}; leave it out");
+    Err(Error::message(message))
 }
 
 /// The run's own test text, or that of validation where there is none.

@@ -10,7 +10,7 @@ use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{Decoder, Model as _, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
 
 use super::config::SubwordConfig;
-use super::subword::{merges_of, training_failed};
+use super::subword::{merges_of, tokens_of, training_failed};
 use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
 use crate::error::{Error, Result};
 
@@ -57,10 +57,7 @@ pub(super) fn train(texts: &[&str], config: &SubwordConfig, key: &str) -> Result
     let counts = counts.into_iter().map(|(word, n)| (word.into(), n)).collect();
     let mut model = BPE::default();
     trainer.do_train(&counts, &mut model).map_err(training_failed)?;
-    let mut vocabulary: Vec<(String, u32)> = model.get_vocab().into_iter().collect();
-    vocabulary.sort_unstable_by_key(|&(_, id)| id);
-    let vocabulary = vocabulary.into_iter().map(|(token, _)| token).collect();
-    Ok(Side::ByteBpe { vocabulary, merges: merges_of(&model)? })
+    Ok(Side::ByteBpe { vocabulary: tokens_of(&model, 0), merges: merges_of(&model)? })
 }
 
 /// A trained model.

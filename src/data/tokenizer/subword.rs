@@ -79,9 +79,14 @@ pub(super) fn train_bpe(texts: &[&str], config: &SubwordConfig, key: &str) -> Re
     let counts = words.into_iter().map(|(word, n)| (word.into(), n)).collect();
     let mut model = BPE::default();
     trainer.do_train(&counts, &mut model).map_err(training_failed)?;
-    let mut vocabulary: Vec<(String, u32)> = model.get_vocab().into_iter().filter(|&(_, id)| id > 0).collect();
-    vocabulary.sort_unstable_by_key(|&(_, id)| id);
-    Ok(Side::Bpe { vocabulary: vocabulary.into_iter().map(|(token, _)| token).collect(), merges: merges_of(&model)? })
+    Ok(Side::Bpe { vocabulary: tokens_of(&model, 1), merges: merges_of(&model)? })
+}
+
+/// The tokens of a model from the id `first` on, in the order of their ids.
+pub(super) fn tokens_of(model: &BPE, first: u32) -> Vec<String> {
+    let mut tokens: Vec<(String, u32)> = model.get_vocab().into_iter().filter(|(_, id)| *id >= first).collect();
+    tokens.sort_unstable_by_key(|(_, id)| *id);
+    tokens.into_iter().map(|(token, _)| token).collect()
 }
 
 /// The merges of a model, in order of rank. The crate gives them away only through serde.

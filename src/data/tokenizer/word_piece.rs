@@ -16,7 +16,7 @@ use tokenizers::{
 };
 
 use super::config::SubwordConfig;
-use super::subword::training_failed;
+use super::subword::{tokens_of, training_failed};
 use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
 use crate::error::{Error, Result};
 
@@ -67,9 +67,7 @@ pub(super) fn train(texts: &[&str], config: &SubwordConfig, key: &str) -> Result
     let counts = words.into_iter().map(|(word, n)| (word.into(), n)).collect();
     let mut model = BPE::default();
     trainer.do_train(&counts, &mut model).map_err(training_failed)?;
-    let mut vocabulary: Vec<(String, u32)> = model.get_vocab().into_iter().filter(|&(_, id)| id > 0).collect();
-    vocabulary.sort_unstable_by_key(|&(_, id)| id);
-    Ok(Side::WordPiece { vocabulary: vocabulary.into_iter().map(|(token, _)| token).collect() })
+    Ok(Side::WordPiece { vocabulary: tokens_of(&model, 1) })
 }
 
 /// A vocabulary at work; id 0 inside it is [`UNKNOWN`].

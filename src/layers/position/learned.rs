@@ -29,7 +29,7 @@ impl LearnedPositions {
     /// - input, output: `[batch, len, d_model]`
     ///
     /// # Panics
-    /// If the table has not all of the positions.
+    /// If a position lies beyond the table.
     pub fn forward(&self, input: Tensor<3>, places: &Places) -> Tensor<3> {
         let positions = indices(places.iter(), &input.device());
         let table = self.learned.weight.val().select(0, positions);

@@ -188,7 +188,7 @@ impl PositionConfig {
     }
 
     /// Checks a range that positions are drawn from in training; `own` is where the scheme stands in the config.
-    pub fn validate_range(&self, own: &str, range: usize) -> Result<()> {
+    fn validate_range(&self, own: &str, range: usize) -> Result<()> {
         let key = "model.randomized_positions";
         match self {
             Self::None {} | Self::HardAlibi { .. } => {
@@ -213,8 +213,9 @@ impl PositionConfig {
         }
     }
 
-    /// Checks the values; `key` is where the scheme stands in the config.
-    pub fn validate(&self, key: &str, d_model: usize, n_heads: usize) -> Result<()> {
+    /// Checks the values, and those of a range that positions are drawn from in training, if there is one; `key` is where the
+    /// scheme stands in the config.
+    pub fn validate(&self, key: &str, [d_model, n_heads]: [usize; 2], range: Option<usize>) -> Result<()> {
         let fault = |name: &str, message: String| Err(Error::config(format!("{key}.{name}"), message));
         match *self {
             Self::Learned { max_len: 0 } => fault("max_len", "must be at least 1, got 0".into()),
@@ -244,7 +245,7 @@ impl PositionConfig {
                 fault("max_distance", format!("must be above n_buckets / 2, got {max_distance} and {n_buckets} / 2"))
             }
             Self::Shaw { max_distance: 0 } => fault("max_distance", "must be at least 1, got 0".into()),
-            _ => Ok(()),
+            _ => range.map_or(Ok(()), |range| self.validate_range(key, range)),
         }
     }
 }
@@ -268,7 +269,7 @@ impl Position {
     /// - input, output: `[batch, len, d_model]`
     ///
     /// # Panics
-    /// If a learned table has not all of the positions; callers check lengths at the door.
+    /// If a position lies beyond a learned table; callers check lengths at the door.
     pub fn embed_at(&self, input: Tensor<3>, places: &Places) -> Tensor<3> {
         match self {
             Self::Sinusoidal(sinusoids) => sinusoids.forward(input, places),

@@ -116,10 +116,8 @@ impl DecoderOnlyConfig {
             let message = "is for an output that is tied to a table: a projection has a bias of its own; leave it out";
             return Err(Error::config("model.output_bias", message));
         }
-        self.positions.validate("model.positions", self.d_model, self.n_heads)?;
-        if let Some(range) = self.randomized_positions {
-            self.positions.validate_range("model.positions", range)?;
-        }
+        let sizes = [self.d_model, self.n_heads];
+        self.positions.validate("model.positions", sizes, self.randomized_positions)?;
         self.positions.check_attention("model.positions", self.has_attention(), "the model")
     }
 

@@ -58,7 +58,7 @@ impl DecoderOnlyConfig {
 /// There is no encoder and no cross-attention: the source is read by filling the caches, all words at once, and the target goes
 /// on from there. Source and target have tables of their own unless they are tied.
 ///
-/// Without a source it is a language model of plain text, in which each word is foretold from those before it. What `encode`
+/// Without a source it is a language model of plain text, in which each word is predicted from those before it. What `encode`
 /// reads is then the beginning of the text itself, as it stands: a prompt.
 ///
 /// # Reference
@@ -66,7 +66,7 @@ impl DecoderOnlyConfig {
 /// Liu et al., Generating Wikipedia by Summarizing Long Sequences, 2018, section 4.2.3; Raffel et al., Exploring the Limits of
 /// Transfer Learning, 2020, section 3.2, for the source that sees all of itself; Radford et al., Language Models are Unsupervised
 /// Multitask Learners, 2019, section 2.3, for plain text. **Differs from the papers:** the source's own
-/// words are not learnt to be foretold, and embeddings are scaled by the root of the width, as in the other models here.
+/// words are not learnt to be predicted, and embeddings are scaled by the root of the width, as in the other models here.
 #[derive(Module, Debug)]
 pub struct DecoderOnlyModel {
     source_embedding: Option<Embedding>,

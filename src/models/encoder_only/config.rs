@@ -127,10 +127,8 @@ impl EncoderOnlyConfig {
             let why = "is for a model that sees all tokens, and by model.is_causal this one does not; leave it out";
             self.mixer.refuse_directions(why)?;
         }
-        self.positions.validate("model.positions", self.d_model, self.n_heads)?;
-        if let Some(range) = self.randomized_positions {
-            self.positions.validate_range("model.positions", range)?;
-        }
+        let sizes = [self.d_model, self.n_heads];
+        self.positions.validate("model.positions", sizes, self.randomized_positions)?;
         self.positions.check_attention("model.positions", self.mixer.has_attention(self.n_layers), "the model")
     }
 

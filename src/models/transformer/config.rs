@@ -148,10 +148,7 @@ impl TransformerConfig {
         }
         let own = self.decoder_positions.as_ref().map(|positions| ("model.decoder_positions", positions));
         for (key, positions) in [("model.positions", &self.positions)].into_iter().chain(own) {
-            positions.validate(key, self.d_model, self.n_heads)?;
-            if let Some(range) = self.randomized_positions {
-                positions.validate_range(key, range)?;
-            }
+            positions.validate(key, [self.d_model, self.n_heads], self.randomized_positions)?;
         }
         let attends = [
             self.encoder_mixers().has_attention(self.n_encoder_layers),

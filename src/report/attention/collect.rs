@@ -21,7 +21,7 @@ pub struct Written {
     pub source_text: String,
     /// The source, without the end symbol.
     pub source: Vec<u32>,
-    /// Of a text without a source, the token that it begins with, which is not foretold.
+    /// Of a text without a source, the token that it begins with, which is not predicted.
     pub first: Option<u32>,
     /// The target, with the end symbol unless the model was cut short.
     pub target: Vec<u32>,
@@ -40,7 +40,7 @@ impl Written {
         }
     }
 
-    /// A line of a text without a source, its end included; nothing if there is no token to foretell.
+    /// A line of a text without a source, its end included; nothing if there is no token to predict.
     pub fn of_text(number: usize, line: &str, tokenizers: &Tokenizers) -> Option<Self> {
         let ids = line_ids(line, tokenizers.target());
         let (first, target) = ids.split_first().filter(|(_, rest)| !rest.is_empty())?;

@@ -9,10 +9,10 @@ use std::fmt::Write;
 /// One line for each weight (or share, of what a recurrence keeps), with the tokens beside it; layers and heads count from 1,
 /// positions from 0.
 ///
-/// What the decoder cannot see, its future, is left out. Texts have a last column with the token that a row foretells.
+/// What the decoder cannot see, its future, is left out. Texts have a last column with the token that a row predicts.
 pub fn csv(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> String {
     let mut text = String::from("sentence,part,layer,head,row,column,row_token,column_token,weight");
-    text += if sentences.iter().any(|(sentence, _)| sentence.is_text()) { ",foretold\n" } else { "\n" };
+    text += if sentences.iter().any(|(sentence, _)| sentence.is_text()) { ",predicted\n" } else { "\n" };
     for (sentence, maps) in sentences {
         for map in maps {
             let quoted = |tokens: Vec<&str>| tokens.into_iter().map(quoted).collect::<Vec<_>>();
@@ -20,12 +20,12 @@ pub fn csv(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> String {
             let number = |number: Option<usize>| number.map(|number| number.to_string()).unwrap_or_default();
             let place = format!("{},{},{},{}", sentence.number, map.part.name(), number(map.layer), number(map.head));
             for (i, row_token) in rows.iter().enumerate() {
-                let foretold =
+                let predicted =
                     if sentence.is_text() { format!(",{}", self::quoted(&sentence.target[i])) } else { String::new() };
                 let row = map.row(i);
                 for j in map.part.seen(i, map.n_columns) {
                     let weight = row[j];
-                    let _ = writeln!(text, "{place},{i},{j},{row_token},{},{weight}{foretold}", columns[j]);
+                    let _ = writeln!(text, "{place},{i},{j},{row_token},{},{weight}{predicted}", columns[j]);
                 }
             }
         }
@@ -41,7 +41,7 @@ pub(crate) fn quoted(field: &str) -> String {
 /// Every map as a tensor `[rows, columns]` named `SENTENCE.PART.LAYER.HEAD`, as far as it has them, such as `1.cross.2.4`.
 ///
 /// The metadata hold the labels as JSON: `1.cross.rows` and `1.cross.columns`, and so for every part; of a text also
-/// `1.foretold`, the token that each row foretells.
+/// `1.predicted`, the token that each row predicts.
 ///
 /// # Errors
 /// If the file would be too large for its format.
@@ -59,8 +59,8 @@ pub fn safetensors(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> Result<V
             tensors.insert(format!("{n}.{}", map.name()), weight);
         }
         if sentence.is_text() {
-            let foretold = serde_json::to_string(&sentence.target).expect("labels are plain text");
-            metadata.insert(format!("{n}.foretold"), foretold);
+            let predicted = serde_json::to_string(&sentence.target).expect("labels are plain text");
+            metadata.insert(format!("{n}.predicted"), predicted);
         }
         metadata.insert(format!("{n}.source"), sentence.source_text.clone());
         metadata.insert(format!("{n}.target"), sentence.target_text.clone());

@@ -123,7 +123,7 @@ pub struct SentenceMaps {
     /// What the decoder is given, one token for each of the target: the start symbol, or the first token of a text, then every
     /// token of the target but the last.
     pub input: Vec<String>,
-    /// The target's tokens, the end symbol last unless the target was cut; of a text what is foretold, and of a series none.
+    /// The target's tokens, the end symbol last unless the target was cut; of a text what is predicted, and of a series none.
     pub target: Vec<String>,
     /// The model's probability of each target token after those before it.
     pub probabilities: Vec<f32>,

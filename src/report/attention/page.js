@@ -75,8 +75,8 @@ function readout() {
   else if (share != null) cells.push(el("div", {}, token(rows[row]), " looks at ", token(columns[column]), ` with weight ${share}`));
   if (row != null) {
     const chance = ` (probability ${sentence().probabilities[row]?.toFixed(3)})`;
-    const foretells = isText() ? [" foretells ", token(sentence().target[row]), `${chance} and`] : shown.part === "cross" ? [chance] : [];
-    const title = isMemory() ? el("span", {}, "after ", token(rows[row]), " is left of: ") : el("span", {}, token(rows[row]), ...foretells, " looks at: ");
+    const predicts = isText() ? [" predicts ", token(sentence().target[row]), `${chance} and`] : shown.part === "cross" ? [chance] : [];
+    const title = isMemory() ? el("span", {}, "after ", token(rows[row]), " is left of: ") : el("span", {}, token(rows[row]), ...predicts, " looks at: ");
     cells.push(bars(title, columns.map((label, j) => [label, current.weights[row * current.columns + j]])));
   }
   if (column != null) {

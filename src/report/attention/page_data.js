@@ -5,7 +5,7 @@ const PART_TITLES = { cross: "target → source", encoder: "source → source", 
   "encoder-memory": "what is kept, forwards", "encoder-memory-backward": "what is kept, backwards" };
 /** Maps of what a recurrence keeps have shares of what each token wrote, not weights. */
 const isMemory = (part = shown.part) => part.includes("memory");
-/** A text has no source: its rows are the tokens that were read, each of which foretells the next. */
+/** A text has no source: its rows are the tokens that were read, each of which predicts the next. */
 const isText = () => sentence().source.length === 0;
 const titleOf = part => isText() && part === "decoder" ? "text → text" : PART_TITLES[part];
 

@@ -95,7 +95,7 @@ pub fn collect<M: Seq2Seq>(
 }
 
 /// Runs a language model over each line with its end, as a text that begins there. The state of a token is what the model has
-/// after it: what the next token is foretold from. The `</s>` before the first word has the same state in every text and is left
+/// after it: what the next token is predicted from. The `</s>` before the first word has the same state in every text and is left
 /// out.
 pub fn collect_texts<M: Seq2Seq>(
     model: &M,

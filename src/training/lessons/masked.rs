@@ -47,7 +47,7 @@ fn masking_of(config: &Config, tokenizers: &Tokenizers) -> Option<Masking> {
     Masking::new(tokenizers.source(), config.data.text.as_ref()?.masked_rate)
 }
 
-/// Learning to tell hidden words from those around them.
+/// Learning to predict hidden words from those around them.
 pub(in crate::training) struct MaskedLessons {
     config: Config,
     context: usize,

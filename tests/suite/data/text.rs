@@ -35,7 +35,7 @@ fn a_prompt_is_the_beginning_of_a_line_or_of_the_one_after_it() {
 }
 
 #[test]
-fn the_windows_of_an_epoch_foretell_every_token_once_but_for_the_ends() {
+fn the_windows_of_an_epoch_predict_every_token_once_but_for_the_ends() {
     for (n_ids, context) in [(103, 10), (11, 10), (12, 10), (50, 2)] {
         let mut firsts = std::collections::BTreeSet::new();
         for epoch in 0..40 {
@@ -80,7 +80,7 @@ fn every_token_of_a_scored_text_counts_once_with_half_a_context_before_it() {
 }
 
 #[test]
-fn a_batch_of_text_reads_each_token_and_foretells_the_next() {
+fn a_batch_of_text_reads_each_token_and_predicts_the_next() {
     let batch = Batch::of_text(&[&[5, 6, 7], &[8, 9]], &flex());
     let ids: Vec<i32> = batch.target_input.ids.clone().into_data().iter::<i32>().collect();
     assert_eq!(ids, [5, 6, 8, 0]);

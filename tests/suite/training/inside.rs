@@ -97,13 +97,13 @@ fn attention_of_texts_goes_into_every_kind_of_file() {
     }
     let csv = read(path("m.csv"));
     let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines[0], "sentence,part,layer,head,row,column,row_token,column_token,weight,foretold");
+    assert_eq!(lines[0], "sentence,part,layer,head,row,column,row_token,column_token,weight,predicted");
     // Two heads over seven tokens of the first line and five of the third, each with those before it.
     assert_eq!(lines.len(), 1 + 2 * (28 + 15));
     assert_eq!(lines[1], "1,decoder,1,1,0,0,\"</s>\",\"</s>\",1,\"a\"");
     assert!(lines.last().unwrap().starts_with("3,decoder,1,2,4,4,\"e\",\"e\",") && csv.ends_with(",\"</s>\"\n"));
     assert_says(&read(path("m.svg")), &["What each token of the text looks at", "a → b", "f → &lt;/s&gt;"]);
-    assert_says(&read(path("m.html")), &["A row is a token of the text, which foretells the next one."]);
+    assert_says(&read(path("m.html")), &["A row is a token of the text, which predicts the next one."]);
     inspect(&[
         "--input",
         &input,
@@ -159,7 +159,7 @@ fn options_that_need_a_source_are_refused_with_the_reason() {
 }
 
 #[test]
-fn the_states_of_a_text_are_what_its_tokens_are_foretold_from() {
+fn the_states_of_a_text_are_what_its_tokens_are_predicted_from() {
     let loaded = loaded();
     let lines = ["abcdef", "gabe"].map(|line| Labelled::parse(1, line));
     let (found, kind) = collect_texts(&loaded.model, loaded.tokenizers.target(), &lines);

@@ -142,7 +142,7 @@ fn the_scores_of_a_text_are_those_of_its_windows_by_hand() {
 }
 
 #[test]
-fn a_model_writes_what_it_foretells_however_far_it_has_come() {
+fn a_model_writes_what_it_predicts_however_far_it_has_come() {
     let loaded = loaded();
     let (model, context) = (&loaded.model, 12);
     let prompt = lookback::data::text::prompt_ids("abcdef\nga", loaded.tokenizers.target());
@@ -179,7 +179,7 @@ fn a_state_of_fixed_size_goes_on_for_ever() {
     };
     let ids = written(&SamplingConfig::default());
     assert_eq!(ids, written(&SamplingConfig::default()), "a seed says what is drawn");
-    // The last token is foretold from all before it: the same as at once.
+    // The last token is predicted from all before it: the same as at once.
     let whole: Vec<u32> = [EOS, 5, 6].into_iter().chain(ids.iter().copied()).collect();
     let input = Padded::new(&[whole[..whole.len() - 1].to_vec()], 0, &flex());
     let logits = model.forward(&Padded::new(&[Vec::new()], 0, &flex()), &input, &mut Pass::inference());
