@@ -2,6 +2,7 @@
 
 use crate::config::DataConfig;
 use crate::decoding::DecodingConfig;
+use crate::layers::mixer::MixerKind;
 use crate::models::{ModelConfig, TransformerConfig};
 
 /// What is learnt.
@@ -62,8 +63,9 @@ pub(super) fn model_words(model: &ModelConfig) -> String {
                 }
                 Some((score, _)) => format!("{} attention, {} score", kind(&config.attention), kind(score)),
             };
-            let cell = serde_json::to_value(config.cell).unwrap_or_default();
-            format!("{} x {} {}, {attention}", config.n_layers, config.d_hidden, cell.as_str().unwrap_or_default())
+            let cell = MixerKind::from(config.cell).name();
+            let over = config.encoder.mixer.as_ref().map(|mixers| format!(" over {}", mixers.names()));
+            format!("{} x {} {cell}{}, {attention}", config.n_layers, config.d_hidden, over.unwrap_or_default())
         }
         ModelConfig::Transformer(config) => format!(
             "{} + {} layers of {}{}, {} heads, {} positions",

@@ -4,12 +4,14 @@ use crate::backend::Adapter;
 use crate::data::batch::{Batch, Example};
 use crate::error::Result;
 use crate::layers::attention::AttentionConfig;
-use crate::layers::mixer::{MixerConfig, MixerKind, Mixers};
+use crate::layers::mixer::{MixerConfig, MixerKind, Mixers, SideConfig};
 use crate::layers::norm::NormKind;
 use crate::layers::position::PositionConfig;
 use crate::layers::recurrent::CellKind;
 use crate::models::weights::{Weights, collect};
-use crate::models::{DecoderOnlyConfig, Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use crate::models::{
+    DecoderOnlyConfig, EncoderOnlyConfig, Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies,
+};
 use crate::training::optimizer::{Adam, AdamConfig, GradientSet};
 use crate::training::{UpdatePart, gradients};
 use burn::module::Module;
@@ -111,7 +113,13 @@ fn models(depth: Depth) -> Vec<(&'static str, ModelConfig)> {
     if depth == Depth::Quick {
         return vec![("transformer", ModelConfig::Transformer(transformer)), ("bahdanau", ModelConfig::Rnn(bahdanau))];
     }
-    let luong = RnnConfig { attention: AttentionConfig::luong(), cell: CellKind::Lstm, ..rnn.clone() };
+    // Its encoder is of recurrences of another kind.
+    let luong = RnnConfig {
+        attention: AttentionConfig::luong(),
+        cell: CellKind::Lstm,
+        encoder: SideConfig { mixer: Some(MixerKind::MinLstm.into()) },
+        ..rnn.clone()
+    };
     // Every scheme that does something else in attention, on one side or the other.
     let t5_rotary = TransformerConfig {
         positions: PositionConfig::T5 { n_buckets: 6, max_distance: 5 },
@@ -135,6 +143,15 @@ fn models(depth: Depth) -> Vec<(&'static str, ModelConfig)> {
         mixer: Mixers::InTurn(kinds.map(MixerConfig::new).into()),
         ..DecoderOnlyConfig::default()
     };
+    // Both directions.
+    let encoder_only = EncoderOnlyConfig {
+        d_model: 16,
+        d_feed_forward: 32,
+        n_layers: 2,
+        dropout_rate: 0.0,
+        mixer: Mixers::InTurn([MixerKind::RgLru, MixerKind::Attention].map(MixerConfig::new).into()),
+        ..EncoderOnlyConfig::default()
+    };
     vec![
         ("rnn", ModelConfig::Rnn(rnn)),
         ("bahdanau", ModelConfig::Rnn(bahdanau)),
@@ -143,6 +160,7 @@ fn models(depth: Depth) -> Vec<(&'static str, ModelConfig)> {
         ("t5, rotary", ModelConfig::Transformer(t5_rotary)),
         ("alibi, shaw", ModelConfig::Transformer(alibi_shaw)),
         ("decoder-only", ModelConfig::DecoderOnly(hybrid)),
+        ("encoder-only", ModelConfig::EncoderOnly(encoder_only)),
     ]
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes mixers.json.gz: Transformers whose layers mix positions by recurrences instead of attention, by PyTorch.
+"""Writes mixers.json.gz: Transformers whose layers mix positions by recurrences instead of attention, and recurrent decoders
+whose encoder's layers are such recurrences, by PyTorch.
 
     pip install torch==2.15.0 numpy==2.4.6 transformers==5.23.0
     python tests/golden/mixers.py            # write the file anew
@@ -19,6 +20,7 @@ import torch.nn.functional as F
 
 import models
 from models import Parameters, feed_forward, is_padding, layer_norm, linear, linear_shapes, pad, prefixed, under
+from recurrent import Attending
 from positions import BATCHES, SEPARATE, SHARED, attend, grouped_shapes
 
 CELLS = ("vanilla", "gru", "lstm")
@@ -29,12 +31,16 @@ N_PACKED = {"linear": 3, "gated-linear": 4, "delta": 3, "gated-delta": 4}
 # --- Shapes ----------------------------------------------------------------------------------------------------------
 
 
-def core_shapes(mixer: dict, d: int, n_heads: int) -> dict:
-    kind, width = mixer["kind"], d * mixer.get("expansion", 1)
+def vector_shapes(kind: str, d_input: int, d: int) -> dict:
     if kind in CELLS:
-        return models.cell_shapes(kind, d, width)
-    if kind in N_GATES:
-        return linear_shapes("gates", d, N_GATES[kind] * width) | ({"decay": [width]} if kind == "rg-lru" else {})
+        return models.cell_shapes(kind, d_input, d)
+    return linear_shapes("gates", d_input, N_GATES[kind] * d) | ({"decay": [d]} if kind == "rg-lru" else {})
+
+
+def core_shapes(mixer: dict, d: int, n_heads: int) -> dict:
+    kind = mixer["kind"]
+    if kind in CELLS or kind in N_GATES:
+        return vector_shapes(kind, d, d * mixer.get("expansion", 1))
     shapes = linear_shapes("input", d, N_PACKED[kind] * d)
     rates = {"gated-linear": d, "delta": n_heads, "gated-delta": 2 * n_heads}
     if kind in rates:
@@ -279,6 +285,69 @@ class Mixed:
         return self.logits(p, source, target, other=True)
 
 
+class OverMixers(Attending):
+    """A recurrent decoder whose encoder's layers are recurrences of their own; an LSTM's memory starts from their states too."""
+
+    def __init__(self, config: dict, vocabularies: dict):
+        super().__init__(config, vocabularies)
+        mixers = config["encoder"]["mixer"]
+        mixers = mixers if isinstance(mixers, list) else [mixers]
+        self.mixers = [mixers[i % len(mixers)] for i in range(config["n_layers"])]
+        self.shapes = {path: shape for path, shape in self.shapes.items() if not path.startswith("encoder.")}
+        d_input, d = config["d_embedding"], config["d_hidden"]
+        for i, mixer in enumerate(self.mixers):
+            shapes = {"convolution.weight": [mixer["convolution"], d_input]} if "convolution" in mixer else {}
+            for direction in ("forward", "backward")[: self.n_directions]:
+                shapes |= prefixed(direction, vector_shapes(mixer["kind"], d_input, d))
+            self.shapes |= prefixed(f"encoder.layers.{i}", shapes)
+            d_input = self.n_directions * d
+
+    def read(self, p: Parameters, source: list, other: bool = False):
+        """As in recurrent.py, but sentence by sentence."""
+        config, finals = self.config, []
+        lengths = [len(sentence) for sentence in source]
+        x = F.embedding(pad(self.as_read(source)), p["source_embedding.weight"])
+        for i, mixer in enumerate(self.mixers):
+            layer = under(p, f"encoder.layers.{i}")
+            y = convolved(layer["convolution.weight"], x, other) if "convolution" in mixer else x
+            states = recurrence(layer, mixer, 1, y, lengths, other)
+            last = torch.stack([row[length - 1] for row, length in zip(states, lengths)])
+            if self.n_directions == 2:
+                d = config["d_hidden"]
+                last = torch.cat([last[:, :d], states[:, 0, d:]], dim=1)
+            memory = last
+            if mixer["kind"] == "lstm":
+                # What an LSTM carries on beside what it shows.
+                memory = self.memory(layer, y, lengths)
+            finals.append([last, memory] if config["cell"] == "lstm" else [last])
+            x = states + x if config["residual"] and i > 0 else states
+        if config["reverse_source"]:
+            x = torch.stack([torch.cat([row[: n - 1].flip(0), row[n - 1 :]]) for row, n in zip(x, lengths)])
+        return x, finals[-1][0], self.first_states(p, finals)
+
+    def memory(self, layer: dict, x: torch.Tensor, lengths: list[int]) -> torch.Tensor:
+        rows = []
+        for sentence, length in zip(x, lengths):
+            parts = []
+            for direction, words in (("forward", sentence[:length]), ("backward", sentence[:length].flip(0))):
+                if f"{direction}.recurrent" not in layer:
+                    continue
+                state = [torch.zeros(1, self.config["d_hidden"]) for _ in range(2)]
+                for word in words:
+                    state = models.cell_by_equations("lstm", under(layer, direction), word[None], state)
+                parts.append(state[1][0])
+            rows.append(torch.cat(parts))
+        return torch.stack(rows)
+
+    def by_other_means(self, p: Parameters, source: list, target: list) -> torch.Tensor:
+        """The same with the encoder by the second program of each recurrence."""
+        own = self.read
+        self.read = lambda p, source: own(p, source, other=True)
+        logits = self.logits(p, source, target)
+        del self.read
+        return logits
+
+
 def kind(name: str, **more) -> dict:
     return {"kind": name} | more
 
@@ -328,6 +397,45 @@ def model_cases() -> list[dict]:
         vocabularies = SHARED if tied == "all" else SEPARATE
         case = {"name": f"mixers/{name}", "config": config | own, "vocabularies": vocabularies, "batch": BATCHES[batch]}
         cases.append(models.model_case(case, Mixed, 1.0))
+    return cases + recurrent_cases()
+
+
+def recurrent_cases() -> list[dict]:
+    additive = {"kind": "bahdanau", "score": kind("additive", d_attention=3), "window": kind("global")}
+    general = {"kind": "luong", "score": kind("general"), "window": kind("global"), "input_feeding": True}
+    dot = {"kind": "luong", "score": kind("dot"), "window": kind("local-m", half_width=2), "input_feeding": False}
+    none = kind("none")
+    rows = [
+        # name, cell, mixers of the encoder, layers, residual, directions, reversed, attention, bridge, batch
+        ("min-gru", "gru", kind("min-gru"), 1, False, "both", False, additive, "learned", 0),
+        ("min-lstm", "lstm", kind("min-lstm", convolution=3), 2, False, "both", False, general, "learned", 1),
+        ("ssru", "vanilla", kind("ssru"), 2, True, "forward", True, dot, "learned", 1),
+        ("rg-lru", "gru", [kind("rg-lru"), kind("gru", convolution=2)], 2, False, "both", True, none, "learned", 1),
+        ("lstm", "lstm", [kind("min-gru"), kind("lstm")], 3, True, "forward", False, additive, "learned", 1),
+        ("vanilla", "gru", kind("vanilla"), 1, False, "forward", False, additive, "zeros", 0),
+    ]
+    cases = []
+    for name, cell, mixer, n_layers, residual, directions, is_reversed, attention, bridge, batch in rows:
+        config = {
+            "kind": "rnn",
+            "cell": cell,
+            "encoder": {"mixer": mixer},
+            "d_embedding": 5,
+            "d_hidden": 7,
+            "n_layers": n_layers,
+            "residual": residual,
+            "directions": directions,
+            "reverse_source": is_reversed,
+            "attention": attention,
+            "context": "every-step",
+            "bridge": bridge,
+            "readout": kind("deep-output", d_maxout=2),
+            "output": "similarity",
+            "dropout_rate": 0.0,
+        }
+        case = {"name": f"mixers/under-{cell}-{name}", "config": config, "vocabularies": SEPARATE, "batch": BATCHES[batch]}
+        # Larger states of SSRU would come close to the kink of what others see of them.
+        cases.append(models.model_case(case, OverMixers, 1.5 if name == "ssru" else 2.0))
     return cases
 
 

@@ -17,7 +17,9 @@ use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::Directions;
 use lookback::models::transformer::NormPosition;
 use lookback::models::weights::to_vec;
-use lookback::models::{DecoderOnlyConfig, Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use lookback::models::{
+    DecoderOnlyConfig, EncoderOnlyConfig, Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies,
+};
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
 use lookback::training::{UpdatePart, gradients};
@@ -29,7 +31,7 @@ const GPU_TOLERANCE: f64 = 2e-4;
 
 /// One model of each kind, with sizes that fix the kernels which have to be compiled. The Transformers have each position
 /// scheme on one side, both norms, and heads in groups.
-pub fn models() -> [(&'static str, ModelConfig); 10] {
+pub fn models() -> [(&'static str, ModelConfig); 11] {
     let rnn = RnnConfig { d_embedding: 8, d_hidden: 12, dropout_rate: 0.1, ..RnnConfig::default() };
     let transformer = TransformerConfig {
         d_model: 16,
@@ -55,6 +57,7 @@ pub fn models() -> [(&'static str, ModelConfig); 10] {
     };
     let cosine = RnnConfig {
         directions: Directions::Forward,
+        encoder: SideConfig { mixer: Some(MixerKind::MinLstm.into()) },
         attention: AttentionConfig::Bahdanau { score: ScoreConfig::Cosine {}, window: WindowConfig::Global {} },
         ..rnn.clone()
     };
@@ -89,18 +92,27 @@ pub fn models() -> [(&'static str, ModelConfig); 10] {
         positions: PositionConfig::HardAlibi { n_windows: None },
         ..DecoderOnlyConfig::default()
     };
+    let encoder_only = EncoderOnlyConfig {
+        d_model: 16,
+        d_feed_forward: 20,
+        n_layers: 2,
+        dropout_rate: 0.1,
+        mixer: Mixers::InTurn(vec![mixer(MixerKind::GatedDelta), mixer(MixerKind::Attention)]),
+        ..EncoderOnlyConfig::default()
+    };
     let grouped = TransformerConfig { n_key_value_heads: Some(2), ..t5_rotary };
     [
         ("rnn", ModelConfig::Rnn(rnn)),
         ("bahdanau", ModelConfig::Rnn(bahdanau)),
         ("luong local-p with input feeding", ModelConfig::Rnn(luong)),
-        ("bahdanau cosine", ModelConfig::Rnn(cosine)),
+        ("bahdanau cosine over minLSTM", ModelConfig::Rnn(cosine)),
         ("transformer", ModelConfig::Transformer(transformer)),
         ("t5 and rotary, grouped heads", ModelConfig::Transformer(grouped)),
         ("alibi and shaw", ModelConfig::Transformer(alibi_shaw)),
         ("none and learned", ModelConfig::Transformer(none_learned)),
         ("recurrences in both sides", ModelConfig::Transformer(recurrences)),
         ("decoder-only hybrid", ModelConfig::DecoderOnly(hybrid)),
+        ("encoder-only hybrid", ModelConfig::EncoderOnly(encoder_only)),
     ]
 }
 

@@ -121,7 +121,7 @@ fn the_drivers_of_this_machine_agree_with_flex() {
     let of_check = run(dir.path(), None, &["devices", "--check", "--json", "--backend", "wgpu"]);
     let report: serde_json::Value = serde_json::from_str(&of_check.stdout).unwrap();
     let checks = report["checks"].as_array().unwrap();
-    assert_eq!((of_check.code, checks.len()), (Some(0), 7), "{report}");
+    assert_eq!((of_check.code, checks.len()), (Some(0), 8), "{report}");
     assert!(checks.iter().all(|check| check["verdict"] == "agrees" && check["difference"].as_f64().unwrap() < 1e-3));
     assert!(!report["backends"][0]["adapters"][0]["driver"].as_str().unwrap().is_empty(), "{report}");
 

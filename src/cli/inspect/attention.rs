@@ -144,8 +144,8 @@ impl InspectAttentionArgs {
     /// The first option that is given and has a meaning for words alone.
     pub(super) fn first_for_words(&self) -> Option<&'static str> {
         let given = [
-            (self.target.is_some(), "--target"),
             (self.alignments.is_some(), "--alignments"),
+            (self.target.is_some(), "--target"),
             (self.faithfulness, "--faithfulness"),
             (self.beam.is_some(), "--beam"),
         ];

@@ -53,6 +53,11 @@ impl MixerKind {
         Self::GatedDelta,
     ];
 
+    /// Whether what it carries on is one vector.
+    pub fn has_vector(self) -> bool {
+        !matches!(self, Self::Attention | Self::Linear | Self::GatedLinear | Self::Delta | Self::GatedDelta)
+    }
+
     /// As a config has it: `min-gru`.
     pub fn name(self) -> String {
         let value = serde_json::to_value(self).unwrap_or_default();
@@ -183,8 +188,7 @@ impl Mixers {
     /// Names the first such mixer.
     pub fn refuse_directions(&self, why: &str) -> Result<()> {
         let Some(mixer) = self.all().iter().position(|mixer| mixer.bidirectional.is_some()) else { return Ok(()) };
-        let key = if self.all().len() > 1 { format!("model.mixer[{mixer}]") } else { "model.mixer".into() };
-        Err(Error::config(format!("{key}.bidirectional"), why))
+        Err(Error::config(format!("{}.bidirectional", self.key("model.mixer", mixer)), why))
     }
 
     /// The mixers in the order in which layers take them.
@@ -217,17 +221,21 @@ impl Mixers {
         (0..n_layers).any(|layer| self.of_layer(layer).is_attention())
     }
 
+    /// Where the mixer `i` stands in the config if they all stand at `key`.
+    pub fn key(&self, key: &str, i: usize) -> String {
+        match self {
+            Self::One(_) => key.to_string(),
+            Self::InTurn(_) => format!("{key}[{i}]"),
+        }
+    }
+
     /// Checks the values; `key` is where the mixers stand in the config.
     pub fn validate(&self, key: &str, d_model: usize, n_heads: usize) -> Result<()> {
         if self.all().is_empty() {
             return Err(Error::config(key, "is an empty list; name a mixer, as in { kind = \"attention\" }"));
         }
         for (i, mixer) in self.all().iter().enumerate() {
-            let key = match self {
-                Self::One(_) => key.to_string(),
-                Self::InTurn(_) => format!("{key}[{i}]"),
-            };
-            mixer.validate(&key, d_model, n_heads)?;
+            mixer.validate(&self.key(key, i), d_model, n_heads)?;
         }
         Ok(())
     }

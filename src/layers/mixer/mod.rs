@@ -10,26 +10,31 @@
 //! | [`LinearRecurrence`]: minGRU, minLSTM, SSRU, RG-LRU | a vector | yes | Feng 2024, Kim 2019, De 2024 |
 //! | [`MatrixMemory`]: linear, gated linear, delta, gated delta | a matrix for each head | in chunks | Katharopoulos 2020, Yang 2023 to 2025 |
 //!
-//! [`ShortConvolution`] may stand before any of them.
+//! [`ShortConvolution`] may stand before any of them. [`RecurrentEncoder`] is a stack of those with a vector, for recurrent
+//! decoders.
 
 mod chunks;
 mod config;
 mod convolution;
+mod encoder;
 mod linear_recurrence;
 mod matrix_memory;
+mod recurrence;
 
 pub use chunks::CHUNK;
 pub use config::{MixerConfig, MixerKind, Mixers, SideConfig};
 pub use convolution::ShortConvolution;
+pub use encoder::{Encoded, EncoderShape, RecurrentEncoder};
 pub use linear_recurrence::{Gating, LinearRecurrence, RG_LRU_FLOOR, RG_LRU_SPEED};
 pub use matrix_memory::{GLA_TEMPERATURE, MatrixMemory, Rule};
+pub use recurrence::MixerState;
 
-use super::fused::{self, Reading};
-use super::recurrent::{Cell, CellKind, CellState, Order, Running, read};
-use super::{Init, Pass, indices};
+use super::recurrent::{Order, Running};
+use super::{Init, Pass, fused};
 use burn::module::Module;
 use burn::nn::Linear;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::Tensor;
+use recurrence::{Core, real};
 
 /// The sizes of the layer that a mixer stands in.
 #[derive(Clone, Copy, Debug)]
@@ -40,16 +45,6 @@ pub struct MixerShape {
     pub n_heads: usize,
     /// 1 or 2.
     pub n_directions: usize,
-}
-
-/// One direction of a recurrence.
-// A layer has one or two of them.
-#[allow(clippy::large_enum_variant)]
-#[derive(Module, Debug)]
-enum Core {
-    Cell(Cell),
-    Linear(LinearRecurrence),
-    Matrix(MatrixMemory),
 }
 
 /// A mixer with a state of fixed size, in one direction or both.
@@ -63,55 +58,15 @@ pub struct RecurrentMixer {
     output: Option<Linear>,
 }
 
-/// What a recurrence carries from position to position.
-// One exists for each layer.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-pub enum MixerState {
-    /// Of a cell.
-    Cell(CellState),
-    /// Of a linear recurrence: `[rows, d_state]`.
-    Vector(Tensor<2>),
-    /// Of a matrix memory: `[rows, n_heads, d_key, d_value]`.
-    Matrix(Tensor<4>),
-}
-
-impl MixerState {
-    /// The rows `rows`, in that order.
-    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        match self {
-            Self::Cell(state) => Self::Cell(state.select(rows)),
-            Self::Vector(state) => Self::Vector(state.clone().select(0, rows.clone())),
-            Self::Matrix(state) => Self::Matrix(state.clone().select(0, rows.clone())),
-        }
-    }
-}
-
-impl MixerKind {
-    /// The cell of a classical recurrence.
-    fn cell(self) -> Option<CellKind> {
-        match self {
-            Self::Vanilla => Some(CellKind::Vanilla),
-            Self::Gru => Some(CellKind::Gru),
-            Self::Lstm => Some(CellKind::Lstm),
-            _ => None,
-        }
-    }
-}
-
 impl RecurrentMixer {
     /// The recurrence of a config; none if that is attention.
     pub fn new(config: &MixerConfig, shape: MixerShape, init: &Init) -> Option<Self> {
         let MixerShape { d_model, n_heads, n_directions } = shape;
         let d_state = d_model * config.expansion();
         let core = || {
-            Some(if let Some(kind) = config.kind.cell() {
-                Core::Cell(Cell::new(kind, d_model, d_state, init))
-            } else if let Some(gating) = Gating::of(config.kind) {
-                Core::Linear(LinearRecurrence::new(gating, d_model, d_state, init))
-            } else {
+            Core::vector(config.kind, d_model, d_state, init).or_else(|| {
                 let turns = config.negative_eigenvalues.unwrap_or(false);
-                Core::Matrix(MatrixMemory::new(Rule::of(config.kind)?, d_model, n_heads, turns, init))
+                Some(Core::Matrix(MatrixMemory::new(Rule::of(config.kind)?, d_model, n_heads, turns, init)))
             })
         };
         let forward = core()?;
@@ -178,82 +133,6 @@ impl RecurrentMixer {
             None => states,
         }
     }
-}
-
-impl Core {
-    fn read(
-        &self,
-        input: Tensor<3>,
-        state: &mut Option<MixerState>,
-        running: &Running,
-        order: Order,
-        pass: &mut Pass,
-    ) -> Tensor<3> {
-        let [rows, len, _] = input.dims();
-        let device = input.device();
-        match self {
-            Self::Cell(cell) => {
-                let start = match state.take() {
-                    Some(MixerState::Cell(start)) => start,
-                    _ => cell.start(rows, &device),
-                };
-                if len == 1 && running.at(0).is_none() {
-                    // One step of decoding: its matrices are packed once for a search.
-                    let next = cell.step(cell.project(input, pass).squeeze_dim(1), &start, pass);
-                    let seen = next.hidden.clone().unsqueeze_dim(1);
-                    *state = Some(MixerState::Cell(next));
-                    return seen;
-                }
-                let (states, last) = read(cell, input, start, running, order, pass);
-                *state = Some(MixerState::Cell(last));
-                states
-            }
-            Self::Linear(recurrence) => {
-                let start = match state.take() {
-                    Some(MixerState::Vector(start)) => start,
-                    _ => Tensor::zeros([rows, recurrence.d_state()], &device),
-                };
-                let reading = Reading { is_backward: order == Order::Backward, lengths: Some(running.lengths()) };
-                let states = recurrence.states(input, start, reading, pass);
-                *state = Some(MixerState::Vector(last(&states, &running.lengths())));
-                recurrence.seen(states)
-            }
-            Self::Matrix(memory) => {
-                let mut matrix = match state.take() {
-                    Some(MixerState::Matrix(matrix)) => Some(matrix),
-                    _ => None,
-                };
-                let turn = |x: Tensor<3>| if order == Order::Backward { x.flip([1]) } else { x };
-                let real = real(&running.lengths(), len, &device).map(turn);
-                let states = memory.advance(turn(input), real.as_ref(), &mut matrix, pass);
-                *state = matrix.map(MixerState::Matrix);
-                turn(states)
-            }
-        }
-    }
-}
-
-/// The vector of the last real position of each row.
-fn last(states: &Tensor<3>, lengths: &[usize]) -> Tensor<2> {
-    let [rows, len, d] = states.dims();
-    if lengths.iter().all(|length| *length >= len) {
-        return states.clone().narrow(1, len - 1, 1).squeeze_dim(1);
-    }
-    let places = lengths.iter().enumerate().map(|(row, length)| row * len + length.saturating_sub(1));
-    let places = indices(places, &states.device());
-    states.clone().reshape([rows * len, d]).select(0, places)
-}
-
-/// One for every real position of sentences padded to `len`, zero for padding: `[rows, len, 1]`; nothing where there is none.
-fn real(lengths: &[usize], len: usize, device: &Device) -> Option<Tensor<3>> {
-    lengths.iter().any(|length| *length < len).then(|| {
-        let of_sentence = |length: &usize| {
-            let length = *length;
-            (0..len).map(move |position| if position < length { 1f32 } else { 0.0 })
-        };
-        let real: Vec<f32> = lengths.iter().flat_map(of_sentence).collect();
-        Tensor::from_data(TensorData::new(real, [lengths.len(), len, 1]), device)
-    })
 }
 
 /// `log(sigmoid(x))`. burn's own loses the digits of what is near 0, which is how slow a memory fades.

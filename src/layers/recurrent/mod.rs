@@ -1,15 +1,14 @@
-//! Recurrence: cells, and stacks of cells that read a sequence.
+//! Recurrence: cells, and how they read a sequence.
 //!
 //! burn-nn's `Lstm` and `Gru` make six to eight small products at each step, read the padding first when they read backwards,
 //! and have one layer. Here one product computes the input side of all gates at all steps, another the recurrent side of all
 //! gates at a step, and padding never enters a state.
 
 mod cell;
-mod encoder;
+mod reading;
 
 pub use cell::{Cell, CellKind, CellState};
-pub use encoder::{Encoded, EncoderShape, RecurrentEncoder};
-pub(in crate::layers) use encoder::{Order, read};
+pub(in crate::layers) use reading::{Order, read};
 
 use burn::tensor::Tensor;
 use std::sync::Arc;

@@ -28,7 +28,8 @@ impl BridgeLayer {
     pub(super) fn forward(&self, finals: &[CellState]) -> CellState {
         let hidden = Tensor::cat(finals.iter().map(|state| state.hidden.clone()).collect(), 1);
         let memory = self.memory.as_ref().map(|memory| {
-            let memories = finals.iter().map(|state| state.memory.clone().expect("an LSTM state has a memory"));
+            // Other recurrences than an LSTM have no memory beside what they show.
+            let memories = finals.iter().map(|state| state.memory.as_ref().unwrap_or(&state.hidden).clone());
             memory.forward(Tensor::cat(memories.collect(), 1)).tanh()
         });
         CellState { hidden: self.hidden.forward(hidden).tanh(), memory }

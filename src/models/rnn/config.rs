@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::layers::attention::{AttentionConfig, ScoreConfig};
-use crate::layers::recurrent::{CellKind, EncoderShape};
+use crate::layers::mixer::{EncoderShape, MixerKind, Mixers, SideConfig};
+use crate::layers::recurrent::CellKind;
 use crate::models::readout::ReadoutConfig;
 use crate::models::{LengthLimit, LengthLimits, check_rate};
 use schemars::JsonSchema;
@@ -54,6 +55,9 @@ pub enum OutputKind {
 pub struct RnnConfig {
     /// The recurrent cell of encoder and decoder.
     pub cell: CellKind,
+    /// What the encoder has for itself: recurrences that read the source instead of the cell.
+    #[serde(skip_serializing_if = "SideConfig::is_empty")]
+    pub encoder: SideConfig,
     /// Width of the word vectors.
     pub d_embedding: usize,
     /// Width of the state in each layer and direction.
@@ -84,6 +88,7 @@ impl Default for RnnConfig {
     fn default() -> Self {
         Self {
             cell: CellKind::Gru,
+            encoder: SideConfig::default(),
             d_embedding: 256,
             d_hidden: 512,
             n_layers: 1,
@@ -115,6 +120,7 @@ impl RnnConfig {
                 "connects the second layer and those above it, but model.n_layers is 1; raise it or leave this out";
             return Err(Error::config("model.residual", message));
         }
+        self.validate_encoder()?;
         self.validate_attention()?;
         if let ReadoutConfig::DeepOutput { d_maxout: 0 } = self.readout {
             return Err(Error::config("model.readout.d_maxout", "must be at least 1, got 0"));
@@ -130,6 +136,40 @@ impl RnnConfig {
             }
         }
         check_rate("dropout_rate", self.dropout_rate)
+    }
+
+    /// What reads the source has a state that is a vector, as wide as the others, which the decoder starts from.
+    fn validate_encoder(&self) -> Result<()> {
+        let Some(mixers) = &self.encoder.mixer else { return Ok(()) };
+        const KEY: &str = "model.encoder.mixer";
+        // Heads are for states that are matrices.
+        mixers.validate(KEY, self.d_hidden, 1)?;
+        for (i, mixer) in mixers.all().iter().enumerate() {
+            let key = mixers.key(KEY, i);
+            if !mixer.kind.has_vector() {
+                let known: Vec<String> = MixerKind::RECURRENT
+                    .into_iter()
+                    .filter(|kind| kind.has_vector())
+                    .map(|kind| format!("\"{}\"", kind.name()))
+                    .collect();
+                let message = format!(
+                    "\"{}\" has no state that is a vector, from which this decoder could start; take one of {}, or \
+                     model.kind = \"transformer\"",
+                    mixer.kind.name(),
+                    known.join(", ")
+                );
+                return Err(Error::config(format!("{key}.kind"), message));
+            }
+            if mixer.bidirectional.is_some() {
+                let message = "is said by model.directions here; leave it out";
+                return Err(Error::config(format!("{key}.bidirectional"), message));
+            }
+            if mixer.expansion.is_some() {
+                let message = "is for Transformers: here model.d_hidden is the width of every state; leave it out";
+                return Err(Error::config(format!("{key}.expansion"), message));
+            }
+        }
+        Ok(())
     }
 
     fn validate_attention(&self) -> Result<()> {
@@ -160,15 +200,21 @@ impl RnnConfig {
         Ok(())
     }
 
+    /// The recurrence of each layer of the encoder.
+    pub(crate) fn encoder_mixers(&self) -> Mixers {
+        self.encoder.mixer.clone().unwrap_or_else(|| MixerKind::from(self.cell).into())
+    }
+
     pub(super) fn encoder_shape(&self) -> EncoderShape {
         EncoderShape {
-            kind: self.cell,
+            mixers: self.encoder_mixers(),
             d_input: self.d_embedding,
             d_hidden: self.d_hidden,
             n_layers: self.n_layers,
             n_directions: self.n_directions(),
             residual: self.residual,
             dropout_rate: self.dropout_rate,
+            is_reversed: self.reverse_source,
         }
     }
 

@@ -23,7 +23,7 @@ pub(super) fn encoder(trace: &Trace, mechanism: &Mechanism, source: &Tokens) -> 
             let words = states.len() - 1;
             states[..words].reverse();
         }
-        let kept = kept(trace, layers.len());
+        let kept = kept(trace, layers.len(), mechanism);
         let of_token = |i: usize| State {
             kept: kept.iter().map(|direction| direction[i]).collect(),
             ..state(i, &states, &below, mechanism, source)
@@ -58,9 +58,10 @@ fn state(i: usize, states: &[Vec<f32>], below: &[Vec<f32>], mechanism: &Mechanis
 }
 
 /// For each direction in which a layer's recurrence reads, the mean factor of its state at each token.
-fn kept(trace: &Trace, layer: usize) -> Vec<Vec<f32>> {
+fn kept(trace: &Trace, layer: usize, mechanism: &Mechanism) -> Vec<Vec<f32>> {
+    let scope = if mechanism.reads_backwards { "reversed" } else { "recurrence" };
     let of = |direction: &str| {
-        let entry = trace.get(&format!("encoder.{layer}.recurrence.{direction}.kept"))?;
+        let entry = trace.get(&format!("encoder.{layer}.{scope}.{direction}.kept"))?;
         // `[1, len, width]`, or `[1, heads, len, width]`.
         let [.., len, width] = entry.shape[..] else { return None };
         let n_heads = entry.values.len() / (len * width).max(1);
@@ -72,6 +73,9 @@ fn kept(trace: &Trace, layer: usize) -> Vec<Vec<f32>> {
         // Matrices are recorded in the order of reading.
         if direction == "backward" && entry.shape.len() == 4 {
             means.reverse();
+        }
+        if mechanism.reads_backwards {
+            means[..len - 1].reverse();
         }
         Some(means)
     };

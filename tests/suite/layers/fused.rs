@@ -8,6 +8,7 @@ use lookback::layers::attention::scaled_dot_product::{AttentionTerms, scaled_dot
 use lookback::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
 use lookback::layers::feed_forward::{Activation, FeedForward};
 use lookback::layers::fused::{self, AlignmentScore, Heads, Projected};
+use lookback::layers::mixer::{MixerKind, Mixers, SideConfig};
 use lookback::layers::recurrent::CellKind;
 use lookback::layers::{Init, Mask, Pass};
 use lookback::models::readout::ReadoutConfig;
@@ -323,11 +324,13 @@ fn recurrences() -> impl Strategy<Value = RnnConfig> {
         }),
     ];
     let readout = prop_oneof![Just(ReadoutConfig::StateContext {}), Just(ReadoutConfig::DeepOutput { d_maxout: 5 })];
-    let shape = (1usize..3, any::<bool>(), any::<bool>());
+    let encoder = prop_oneof![2 => Just(None), 1 => Just(Some(MixerKind::MinGru)), 1 => Just(Some(MixerKind::Lstm))];
+    let shape = (1usize..3, any::<bool>(), any::<bool>(), encoder);
     (cell, attention, readout, shape).prop_map(
-        |(cell, attention, readout, (n_layers, reverse_source, starts_at_zero))| {
+        |(cell, attention, readout, (n_layers, reverse_source, starts_at_zero, encoder))| {
             RnnConfig {
                 cell,
+                encoder: SideConfig { mixer: encoder.map(Mixers::from) },
                 n_layers,
                 // The width of one direction is that of the decoder, so that any score can compare them.
                 directions: Directions::Forward,

@@ -7,15 +7,30 @@ use crate::support::{
 };
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor};
-use lookback::layers::recurrent::{Cell, CellKind, CellState, Encoded, EncoderShape, RecurrentEncoder, unbind_steps};
+use lookback::layers::mixer::{Encoded, EncoderShape, MixerKind, RecurrentEncoder};
+use lookback::layers::recurrent::{Cell, CellKind, CellState, unbind_steps};
 use lookback::layers::{Init, Pass};
 use lookback::models::weights::{Weights, apply, collect, to_vec};
 use std::path::Path;
 
 const KINDS: [CellKind; 3] = [CellKind::Vanilla, CellKind::Gru, CellKind::Lstm];
 
-fn shape(kind: CellKind, [d_input, d_hidden]: [usize; 2], n_layers: usize, n_directions: usize) -> EncoderShape {
-    EncoderShape { kind, d_input, d_hidden, n_layers, n_directions, residual: false, dropout_rate: 0.0 }
+fn shape(kind: MixerKind, [d_input, d_hidden]: [usize; 2], n_layers: usize, n_directions: usize) -> EncoderShape {
+    EncoderShape {
+        mixers: kind.into(),
+        d_input,
+        d_hidden,
+        n_layers,
+        n_directions,
+        residual: false,
+        dropout_rate: 0.0,
+        is_reversed: false,
+    }
+}
+
+/// Every recurrence whose state is a vector.
+fn vectors() -> impl Iterator<Item = MixerKind> {
+    MixerKind::RECURRENT.into_iter().filter(|kind| kind.has_vector())
 }
 
 #[test]
@@ -147,7 +162,7 @@ fn gradients_of_cells_are_difference_quotients() {
     }
 }
 
-fn encoder(kind: CellKind) -> RecurrentEncoder {
+fn encoder(kind: MixerKind) -> RecurrentEncoder {
     with_closed_form(RecurrentEncoder::new(shape(kind, [5, 7], 2, 2), &Init::new(1, &flex())), 1.0)
 }
 
@@ -161,7 +176,7 @@ fn all_numbers(encoded: &Encoded) -> Vec<f32> {
 fn what_stands_on_padding_changes_nothing_and_learns_nothing() {
     let lengths = [4, 1, 6];
     let is_padding = |i: usize| i / 5 % 6 >= lengths[i / 30];
-    for kind in KINDS {
+    for kind in vectors() {
         let encoder = encoder(kind);
         let input = |padding: f32| {
             let mut values = crate::support::closed_form("input", 90, 4.0);
@@ -188,7 +203,7 @@ fn what_stands_on_padding_changes_nothing_and_learns_nothing() {
 #[test]
 fn states_on_padding_are_zero_and_the_last_state_is_the_last_words() {
     let lengths = [4, 1, 6];
-    for kind in KINDS {
+    for kind in vectors() {
         let input = closed_form_tensor("input", [3, 6, 5], 4.0, &flex());
         let encoded = encoder(kind).forward(input, &lengths, &mut Pass::inference());
         let states = to_vec(encoded.states);
@@ -206,8 +221,8 @@ fn states_on_padding_are_zero_and_the_last_state_is_the_last_words() {
 fn what_a_silent_layer_of_an_encoder_has_read_goes_by_it_and_is_not_dropped() {
     for n_directions in [1, 2] {
         let shape =
-            EncoderShape { residual: true, dropout_rate: 0.5, ..shape(CellKind::Vanilla, [5, 7], 3, n_directions) };
-        let layer = with_closed_form(RecurrentEncoder::new(shape, &Init::new(1, &flex())), 2.0);
+            EncoderShape { residual: true, dropout_rate: 0.5, ..shape(MixerKind::Vanilla, [5, 7], 3, n_directions) };
+        let layer = with_closed_form(RecurrentEncoder::new(shape.clone(), &Init::new(1, &flex())), 2.0);
         let mut weights: Weights = collect(&layer);
         for (_, weight) in weights.iter_mut().filter(|(path, _)| !path.starts_with("layers.0.")) {
             weight.values.fill(0.0);

@@ -2,6 +2,7 @@
 
 use crate::support::flex;
 use lookback::layers::attention::AttentionConfig;
+use lookback::layers::mixer::{MixerConfig, MixerKind, Mixers};
 use lookback::layers::position::PositionConfig;
 use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{Bridge, ContextUse};
@@ -16,6 +17,12 @@ fn refused(config: ModelConfig, message: &str) {
     assert_eq!(error, message);
     // What is not valid cannot be made either.
     assert_eq!(config.init(SEPARATE, 1, &flex()).expect_err("it cannot be made").to_string(), message);
+}
+
+/// As [`refused`], of a longer message.
+fn refused_beginning(config: ModelConfig, message: &str) {
+    let error = config.validate().expect_err("the config cannot be used").to_string();
+    assert!(error.starts_with(message), "{error}");
 }
 
 fn transformer(change: impl FnOnce(&mut TransformerConfig)) -> ModelConfig {
@@ -144,6 +151,37 @@ fn an_initial_context_needs_a_bridge_and_no_attention() {
         initial(|c| c.attention = AttentionConfig::bahdanau(3)),
         "model.context: \"initial\" cannot be used here: attention makes a new context at every step",
     );
+}
+
+#[test]
+fn an_encoder_of_a_recurrent_model_has_states_that_are_vectors() {
+    let with = |mixer: MixerConfig| rnn(|c| c.encoder.mixer = Some(Mixers::One(mixer)));
+    for kind in MixerKind::RECURRENT {
+        let (config, key) = (with(MixerConfig::new(kind)), "model.encoder.mixer.kind");
+        match kind.has_vector() {
+            true => assert!(config.validate().is_ok(), "{kind:?}"),
+            false => refused_beginning(config, &format!("{key}: \"{}\" has no state that is a vector", kind.name())),
+        }
+    }
+    let min_gru = MixerConfig::new(MixerKind::MinGru);
+    refused_beginning(
+        with(MixerConfig::new(MixerKind::Attention)),
+        "model.encoder.mixer.kind: \"attention\" has no state",
+    );
+    refused(
+        with(MixerConfig { bidirectional: Some(false), ..min_gru }),
+        "model.encoder.mixer.bidirectional: is said by model.directions here; leave it out",
+    );
+    refused_beginning(
+        with(MixerConfig { expansion: Some(2), ..min_gru }),
+        "model.encoder.mixer.expansion: is for Trans",
+    );
+    let two = vec![min_gru, MixerConfig::new(MixerKind::Delta)];
+    refused_beginning(
+        rnn(|c| c.encoder.mixer = Some(Mixers::InTurn(two))),
+        "model.encoder.mixer[1].kind: \"delta\" has",
+    );
+    refused_beginning(rnn(|c| c.encoder.mixer = Some(Mixers::InTurn(vec![]))), "model.encoder.mixer: is an empty list");
 }
 
 #[test]

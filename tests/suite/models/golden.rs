@@ -29,7 +29,7 @@ fn every_position_scheme_norm_and_grouping_is_that_of_pytorch_and_transformers()
 #[test]
 fn every_mixer_is_the_papers_forward_and_backward() {
     let cases = golden_models("mixers/");
-    assert_eq!(cases.len(), 18);
+    assert_eq!(cases.len(), 24);
     cases.into_iter().for_each(check);
 }
 

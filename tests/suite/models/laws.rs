@@ -289,8 +289,11 @@ fn key_biases(config: &ModelConfig, path: &str) -> std::ops::Range<usize> {
 
 /// Whether a layer shows nothing of a state below zero.
 fn has_rectified_states(config: &ModelConfig) -> bool {
-    let ModelConfig::Transformer(config) = config else { return false };
-    let mixers = [config.encoder_mixers(), config.decoder_mixers()];
+    let mixers = match config {
+        ModelConfig::Transformer(config) => vec![config.encoder_mixers(), config.decoder_mixers()],
+        ModelConfig::Rnn(config) => config.encoder.mixer.iter().collect(),
+        ModelConfig::DecoderOnly(_) | ModelConfig::EncoderOnly(_) => Vec::new(),
+    };
     mixers.iter().any(|mixers| mixers.all().iter().any(|mixer| mixer.kind == MixerKind::Ssru))
 }
 

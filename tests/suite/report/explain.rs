@@ -6,7 +6,7 @@ use lookback::data::batch::{Example, Padded};
 use lookback::data::{BOS, EOS, Pair, TokenizerConfig, Tokenizers};
 use lookback::decoding::{DecodingConfig, score_targets};
 use lookback::layers::attention::{Alignment, AttentionConfig, ScoreConfig, WindowConfig};
-use lookback::layers::mixer::{MixerConfig, MixerKind, Mixers};
+use lookback::layers::mixer::{MixerConfig, MixerKind, Mixers, SideConfig};
 use lookback::layers::position::PositionConfig;
 use lookback::layers::recurrent::CellKind;
 use lookback::layers::{Init, Pass, Trace};
@@ -121,6 +121,12 @@ pub fn configs() -> Vec<(String, ModelConfig)> {
     }
     let residual = RnnConfig { n_layers: 2, residual: true, ..rnn(AttentionConfig::None {}) };
     configs.push(("two layers with residual connections".into(), ModelConfig::Rnn(residual)));
+    let over = |kind: MixerKind, config: RnnConfig| {
+        ModelConfig::Rnn(RnnConfig { encoder: SideConfig { mixer: Some(kind.into()) }, ..config })
+    };
+    configs.push(("over minGRU".into(), over(MixerKind::MinGru, rnn(AttentionConfig::bahdanau(5)))));
+    let reversed = RnnConfig { n_layers: 2, reverse_source: true, directions: Directions::Both, ..fixed };
+    configs.push(("over SSRU, both ways, reversed".into(), over(MixerKind::Ssru, reversed)));
     let grouped = TransformerConfig { n_key_value_heads: Some(2), ..transformer(PositionConfig::Sinusoidal {}) };
     configs.push(("grouped heads".into(), ModelConfig::Transformer(grouped)));
     configs

@@ -6,13 +6,14 @@ use crate::training::{assert_says, fail, read, succeed};
 use burn::tensor::Tensor;
 use lookback::data::tokenizer::{TokenizerConfig, WordConfig};
 use lookback::data::{EOS, Pair, Tokenizers};
+use lookback::layers::attention::AttentionConfig;
 use lookback::layers::fused::Reading;
-use lookback::layers::mixer::{Gating, LinearRecurrence, MatrixMemory, MixerKind, Mixers, Rule};
+use lookback::layers::mixer::{Gating, LinearRecurrence, MatrixMemory, MixerKind, Mixers, Rule, SideConfig};
 use lookback::layers::position::PositionConfig;
 use lookback::layers::{Init, Pass, Trace};
 use lookback::models::weights::to_vec;
 use lookback::models::{
-    DecoderOnlyConfig, EncoderOnlyConfig, Model, ModelConfig, Seq2Seq, TransformerConfig, Vocabularies,
+    DecoderOnlyConfig, EncoderOnlyConfig, Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig, Vocabularies,
 };
 use lookback::report::attention::collect::{Written, collect};
 use lookback::report::attention::memory::{MemorySummary, shares, summarize};
@@ -227,6 +228,24 @@ fn maps_are_products_of_the_factors_of_a_forward_pass() {
         });
         check(&both, &pair, Part::EncoderMemory, &format!("{place}forward.kept"), &source);
         check(&both, &pair, Part::Memory, forward, &["<s>", "d", "e"]);
+        if mixer.has_vector() {
+            let under = |reverse_source| {
+                ModelConfig::Rnn(RnnConfig {
+                    d_embedding: 6,
+                    d_hidden: 8,
+                    n_layers: 2,
+                    encoder: SideConfig { mixer: Some(mixer.into()) },
+                    attention: AttentionConfig::bahdanau(5),
+                    reverse_source,
+                    ..RnnConfig::default()
+                })
+            };
+            check(&under(false), &pair, Part::EncoderMemory, &format!("{place}forward.kept"), &source);
+            check(&under(false), &pair, Part::EncoderMemoryBackward, &format!("{place}backward.kept"), &source);
+            // Read in another order than that of the words, a map would have to be read in another way.
+            let reversed = collect(&model(&under(true)), &tokenizers, &pair).unwrap();
+            assert_eq!(reversed.part(Part::EncoderMemory).count(), 0, "{mixer:?}");
+        }
     }
 }
 

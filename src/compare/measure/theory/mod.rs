@@ -10,6 +10,7 @@ mod mixer;
 mod transformer;
 
 use crate::layers::attention::{AttentionConfig, ScoreConfig};
+use crate::layers::mixer::{Gating, MixerConfig};
 use crate::layers::position::PositionConfig;
 use crate::layers::recurrent::CellKind;
 use crate::models::readout::ReadoutConfig;
@@ -39,7 +40,7 @@ fn rnn_flops(config: &RnnConfig, vocabularies: Vocabularies, n: f64) -> f64 {
     let layers = |first: f64, next: f64| -> f64 {
         (0..config.n_layers).map(|layer| 2.0 * gates * d * (if layer == 0 { first } else { next } + d)).sum()
     };
-    let encoder = n * directions * layers(d_embedding, encoded);
+    let encoder = n * directions * encoder_flops(config, d_embedding, encoded);
     let mut step = layers(d_embedding, d);
     let mut once = 2.0 * encoded * d * config.n_layers as f64;
     match &config.attention {
@@ -68,6 +69,25 @@ fn rnn_flops(config: &RnnConfig, vocabularies: Vocabularies, n: f64) -> f64 {
         OutputKind::Projection => 2.0 * read * vocabulary,
     };
     encoder + once + n * step
+}
+
+/// One token's way through one direction of the encoder.
+fn encoder_flops(config: &RnnConfig, d_embedding: f64, encoded: f64) -> f64 {
+    let d = config.d_hidden as f64;
+    let of_layer = |(layer, own): (usize, MixerConfig)| {
+        let d_input = if layer == 0 { d_embedding } else { encoded };
+        2.0 * match own.kind.cell() {
+            Some(cell) => cell.n_gates() as f64 * d * (d_input + d),
+            None => Gating::of(own.kind).map_or(0, Gating::n_gates) as f64 * d * d_input,
+        }
+    };
+    config.encoder_mixers().made(config.n_layers, false).into_iter().enumerate().map(of_layer).sum()
+}
+
+/// Steps of the slowest layer of the encoder over `n` positions that wait for each other.
+fn encoder_steps(config: &RnnConfig, n: usize) -> u64 {
+    let mixers = config.encoder_mixers().made(config.n_layers, false);
+    mixers.iter().map(|own| mixer::steps(own, n)).max().unwrap_or(0)
 }
 
 /// Scores and weighted sum of one step over `n` positions.
@@ -99,7 +119,7 @@ fn prepared_flops(score: &ScoreConfig, d: f64, encoded: f64, n: f64) -> f64 {
 pub fn training_steps(model: &ModelConfig, n: usize) -> u64 {
     match model {
         // Layers overlap: the second can start when the first is one position ahead.
-        ModelConfig::Rnn(config) => (2 * (n + config.n_layers - 1)) as u64,
+        ModelConfig::Rnn(config) => encoder_steps(config, n) + (n + 2 * (config.n_layers - 1)) as u64,
         ModelConfig::Transformer(config) => transformer::training_steps(config, n),
         ModelConfig::DecoderOnly(config) => decoder_only::training_steps(config, n),
         ModelConfig::EncoderOnly(config) => encoder_only::training_steps(config, n),
@@ -109,7 +129,7 @@ pub fn training_steps(model: &ModelConfig, n: usize) -> u64 {
 /// The same of greedy decoding of `n` tokens.
 pub fn decoding_steps(model: &ModelConfig, n: usize) -> u64 {
     match model {
-        ModelConfig::Rnn(config) => (n + n * config.n_layers) as u64,
+        ModelConfig::Rnn(config) => encoder_steps(config, n) + (n * config.n_layers) as u64,
         ModelConfig::Transformer(config) => transformer::decoding_steps(config, n),
         ModelConfig::DecoderOnly(config) => decoder_only::decoding_steps(config, n),
         ModelConfig::EncoderOnly(config) => encoder_only::decoding_steps(config, n),

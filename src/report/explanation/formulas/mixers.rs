@@ -8,20 +8,7 @@ use crate::models::transformer::NormPosition;
 
 /// The lines of a mixer at position `t` of the decoder: its state, and what it adds to the layer's vector.
 pub(super) fn recurrence(config: &TransformerConfig, own: &MixerConfig, layers: &str) -> Vec<Formula> {
-    let x = own.convolution.map_or_else(|| before(config, "x_t^(n-1)"), |_| "c_t".to_owned());
-    let of_layers = |meaning: &str| match layers.trim_start() {
-        "" => meaning.to_owned(),
-        layers => format!("{layers}: {meaning}"),
-    };
-    let mut lines = Vec::new();
-    if let Some(width) = own.convolution {
-        let of = before(config, "x_(t-j)^(n-1)");
-        let text = format!("c_t = sum_(j < {width}) w_j * {of}");
-        lines.push(line("cell", text, of_layers(&format!("a convolution over the last {width} positions"))));
-    }
-    for (text, meaning) in equations(own, &x) {
-        lines.push(line("cell", text, of_layers(meaning)));
-    }
+    let mut lines = cell(own, ["x_t^(n-1)", "x_(t-j)^(n-1)"].map(|x| before(config, x)), layers);
     let seen = seen(own.kind);
     let is_projected = own.expansion() > 1 || is_matrix(own.kind);
     let term = if is_projected { format!("W^O {seen} + b^O") } else { seen.to_owned() };
@@ -34,6 +21,32 @@ pub(super) fn recurrence(config: &TransformerConfig, own: &MixerConfig, layers: 
         }
     };
     lines.push(line("residual", text, meaning));
+    lines
+}
+
+/// The lines of a recurrence that reads a source of which `x_i` is a vector, after the one at `before`.
+pub(super) fn of_encoder(own: &MixerConfig, before: &str, layers: &str) -> Vec<Formula> {
+    let further = if before == "i+1" { "x_(t+j)" } else { "x_(t-j)" };
+    let mut lines = cell(own, ["x_t".to_owned(), further.to_owned()], layers);
+    for line in &mut lines {
+        line.text = line.text.replace("(t-1)", &format!("({before})")).replace("(t", "(i").replace("_t", "_i");
+    }
+    lines
+}
+
+/// A convolution over `further`, if there is one, and the state made of `x`.
+fn cell(own: &MixerConfig, [x, further]: [String; 2], layers: &str) -> Vec<Formula> {
+    let of_layers = |meaning: &str| match layers.trim_start() {
+        "" => meaning.to_owned(),
+        layers => format!("{layers}: {meaning}"),
+    };
+    let mut lines = Vec::new();
+    if let Some(width) = own.convolution {
+        let text = format!("c_t = sum_(j < {width}) w_j * {further}");
+        lines.push(line("cell", text, of_layers(&format!("a convolution over the last {width} positions"))));
+    }
+    let x = if own.convolution.is_some() { "c_t" } else { &x };
+    lines.extend(equations(own, x).into_iter().map(|(text, meaning)| line("cell", text, of_layers(meaning))));
     lines
 }
 

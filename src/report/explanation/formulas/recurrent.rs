@@ -1,7 +1,8 @@
 //! The formulas of a recurrent encoder-decoder.
 
-use super::{Formula, Mechanism, Part, line, softmax};
+use super::{Formula, Mechanism, Part, line, mixers, softmax, transformer};
 use crate::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
+use crate::layers::mixer::MixerKind;
 use crate::layers::recurrent::CellKind;
 use crate::models::RnnConfig;
 use crate::models::readout::ReadoutConfig;
@@ -9,7 +10,10 @@ use crate::models::rnn::{Bridge, ContextUse, Directions, OutputKind};
 
 pub(super) fn mechanism(config: &RnnConfig) -> Mechanism {
     let both = config.directions == Directions::Both;
-    let cell = cell(config.cell);
+    let cell = match &config.encoder.mixer {
+        Some(mixers) => format!("{} over {}", cell(config.cell), mixers.names()),
+        None => cell(config.cell).to_owned(),
+    };
     let mut formulas = Vec::new();
     let word = "the new state, from the word before, the context and the state before";
     let how = match &config.attention {
@@ -207,7 +211,6 @@ fn output(config: &RnnConfig) -> Vec<Formula> {
 
 /// How the encoder makes its states.
 fn encoder(config: &RnnConfig) -> Vec<Formula> {
-    let cell = cell(config.cell);
     let (before, after) = if config.reverse_source { ("i+1", "i-1") } else { ("i-1", "i+1") };
     let meaning = "the state after word i, from the word and the state before; zero before the first";
     let order = match config.reverse_source {
@@ -215,6 +218,8 @@ fn encoder(config: &RnnConfig) -> Vec<Formula> {
         true => "; words are read from the last to the first, then the end symbol",
     };
     let meaning = format!("{meaning}{order}");
+    // A cell goes by its name; what the encoder has for itself is written out.
+    let cell = if config.encoder.is_empty() { cell(config.cell) } else { "R" };
     let forwards = line("cell", format!("f_i = {cell}(x_i, f_({before}))"), meaning.clone());
     let mut lines = match config.directions {
         Directions::Forward if config.residual => vec![forwards],
@@ -223,6 +228,14 @@ fn encoder(config: &RnnConfig) -> Vec<Formula> {
             vec![forwards, line("cell", format!("g_i = {cell}'(x_i, g_({after}))"), "the same in the other direction")]
         }
     };
+    if let Some(own) = &config.encoder.mixer {
+        for (own, layers) in transformer::mixers(own, config.n_layers) {
+            let shown = if own.kind == MixerKind::Ssru { "relu(m_i)" } else { "m_i" };
+            let meaning = format!("what others see of {}{layers}", own.kind.name());
+            lines.push(line("cell", format!("R(x_i, m_({before})) = {shown}"), meaning));
+            lines.extend(mixers::of_encoder(own, before, &layers));
+        }
+    }
     let states = if config.directions == Directions::Both { "[f_i; g_i]" } else { "f_i" };
     if config.residual {
         lines.push(line(

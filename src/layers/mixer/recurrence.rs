@@ -1,0 +1,172 @@
+//! One direction of a recurrence, whatever its state is.
+
+use super::{Gating, LinearRecurrence, MatrixMemory, MixerKind};
+use crate::layers::fused::Reading;
+use crate::layers::recurrent::{Cell, CellKind, CellState, Order, Running, read};
+use crate::layers::{Init, Pass, indices};
+use burn::module::Module;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+
+/// A recurrence in one direction.
+// A layer has one or two of them.
+#[allow(clippy::large_enum_variant)]
+#[derive(Module, Debug)]
+pub(super) enum Core {
+    Cell(Cell),
+    Linear(LinearRecurrence),
+    Matrix(MatrixMemory),
+}
+
+/// What a recurrence carries from position to position.
+// One exists for each layer.
+#[allow(clippy::large_enum_variant)]
+#[derive(Clone, Debug)]
+pub enum MixerState {
+    /// Of a cell.
+    Cell(CellState),
+    /// Of a linear recurrence: `[rows, d_state]`.
+    Vector(Tensor<2>),
+    /// Of a matrix memory: `[rows, n_heads, d_key, d_value]`.
+    Matrix(Tensor<4>),
+}
+
+impl MixerState {
+    /// The rows `rows`, in that order.
+    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        match self {
+            Self::Cell(state) => Self::Cell(state.select(rows)),
+            Self::Vector(state) => Self::Vector(state.clone().select(0, rows.clone())),
+            Self::Matrix(state) => Self::Matrix(state.clone().select(0, rows.clone())),
+        }
+    }
+}
+
+impl From<CellKind> for MixerKind {
+    fn from(cell: CellKind) -> Self {
+        match cell {
+            CellKind::Vanilla => Self::Vanilla,
+            CellKind::Gru => Self::Gru,
+            CellKind::Lstm => Self::Lstm,
+        }
+    }
+}
+
+impl MixerKind {
+    /// The cell of a classical recurrence.
+    pub fn cell(self) -> Option<CellKind> {
+        match self {
+            Self::Vanilla => Some(CellKind::Vanilla),
+            Self::Gru => Some(CellKind::Gru),
+            Self::Lstm => Some(CellKind::Lstm),
+            _ => None,
+        }
+    }
+}
+
+impl Core {
+    /// The recurrence of that kind from vectors of width `d_input` to a state that is a vector of width `d_state`; none if its
+    /// state is another.
+    pub(super) fn vector(kind: MixerKind, d_input: usize, d_state: usize, init: &Init) -> Option<Self> {
+        if let Some(kind) = kind.cell() {
+            return Some(Self::Cell(Cell::new(kind, d_input, d_state, init)));
+        }
+        Gating::of(kind).map(|gating| Self::Linear(LinearRecurrence::new(gating, d_input, d_state, init)))
+    }
+
+    /// What others see of every position, read from `state` on, which becomes the state after the last position that is read.
+    ///
+    /// # Shapes
+    /// - input: `[rows, len, d_input]`
+    /// - output: `[rows, len, d_state]`
+    pub(super) fn read(
+        &self,
+        input: Tensor<3>,
+        state: &mut Option<MixerState>,
+        running: &Running,
+        order: Order,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        let [rows, len, _] = input.dims();
+        let device = input.device();
+        match self {
+            Self::Cell(cell) => {
+                let start = match state.take() {
+                    Some(MixerState::Cell(start)) => start,
+                    _ => cell.start(rows, &device),
+                };
+                if len == 1 && running.at(0).is_none() {
+                    // One step of decoding: its matrices are packed once for a search.
+                    let next = cell.step(cell.project(input, pass).squeeze_dim(1), &start, pass);
+                    let seen = next.hidden.clone().unsqueeze_dim(1);
+                    *state = Some(MixerState::Cell(next));
+                    return seen;
+                }
+                let (states, last) = read(cell, input, start, running, order, pass);
+                *state = Some(MixerState::Cell(last));
+                states
+            }
+            Self::Linear(recurrence) => {
+                let start = match state.take() {
+                    Some(MixerState::Vector(start)) => start,
+                    _ => Tensor::zeros([rows, recurrence.d_state()], &device),
+                };
+                let reading = Reading { is_backward: order == Order::Backward, lengths: Some(running.lengths()) };
+                let states = recurrence.states(input, start, reading, pass);
+                *state = Some(MixerState::Vector(last(&states, &running.lengths(), order)));
+                recurrence.seen(states)
+            }
+            Self::Matrix(memory) => {
+                let mut matrix = match state.take() {
+                    Some(MixerState::Matrix(matrix)) => Some(matrix),
+                    _ => None,
+                };
+                let turn = |x: Tensor<3>| if order == Order::Backward { x.flip([1]) } else { x };
+                let real = real(&running.lengths(), len, &device).map(turn);
+                let states = memory.advance(turn(input), real.as_ref(), &mut matrix, pass);
+                *state = matrix.map(MixerState::Matrix);
+                turn(states)
+            }
+        }
+    }
+
+    /// What others see of `state`, and the memory of an LSTM beside it.
+    ///
+    /// # Panics
+    /// If the state is no vector.
+    pub(super) fn shown(&self, state: Option<MixerState>) -> CellState {
+        match (self, state) {
+            (_, Some(MixerState::Cell(state))) => state,
+            (Self::Linear(recurrence), Some(MixerState::Vector(state))) => {
+                let hidden = recurrence.seen(state.unsqueeze_dim(1)).squeeze_dim(1);
+                CellState { hidden, memory: None }
+            }
+            _ => unreachable!("a vector is read into a vector"),
+        }
+    }
+}
+
+/// The vector of the position of each row that is read last.
+fn last(states: &Tensor<3>, lengths: &[usize], order: Order) -> Tensor<2> {
+    let [rows, len, d] = states.dims();
+    if order == Order::Backward {
+        return states.clone().narrow(1, 0, 1).squeeze_dim(1);
+    }
+    if lengths.iter().all(|length| *length >= len) {
+        return states.clone().narrow(1, len - 1, 1).squeeze_dim(1);
+    }
+    let places = lengths.iter().enumerate().map(|(row, length)| row * len + length.saturating_sub(1));
+    let places = indices(places, &states.device());
+    states.clone().reshape([rows * len, d]).select(0, places)
+}
+
+/// One for every real position of sentences padded to `len`, zero for padding: `[rows, len, 1]`; nothing where there is none.
+pub(super) fn real(lengths: &[usize], len: usize, device: &Device) -> Option<Tensor<3>> {
+    lengths.iter().any(|length| *length < len).then(|| {
+        let of_sentence = |length: &usize| {
+            let length = *length;
+            (0..len).map(move |position| if position < length { 1f32 } else { 0.0 })
+        };
+        let real: Vec<f32> = lengths.iter().flat_map(of_sentence).collect();
+        Tensor::from_data(TensorData::new(real, [lengths.len(), len, 1]), device)
+    })
+}
