@@ -35,10 +35,20 @@ fn device() -> Device {
 /// Forward and backward of one mixer over [`N_TOKENS`] tokens.
 #[divan::bench(args = RECURRENCES, consts = [128, 512, 2048], sample_count = 10)]
 fn learning<const LEN: usize>(bencher: Bencher, kind: MixerKind) {
+    learn(bencher, kind, LEN, D_MODEL);
+}
+
+/// The same in sequences of 512 tokens, for other widths.
+#[divan::bench(args = [MixerKind::Gru, MixerKind::MinGru], consts = [64, 128, 256, 512], sample_count = 10)]
+fn learning_by_width<const WIDTH: usize>(bencher: Bencher, kind: MixerKind) {
+    learn(bencher, kind, 512, WIDTH);
+}
+
+fn learn(bencher: Bencher, kind: MixerKind, len: usize, d_model: usize) {
     let device = device().autodiff();
-    let shape = MixerShape { d_model: D_MODEL, n_heads: N_HEADS, n_directions: 1 };
+    let shape = MixerShape { d_model, n_heads: N_HEADS, n_directions: 1 };
     let mixer = RecurrentMixer::new(&MixerConfig::new(kind), shape, &Init::new(1, &device)).expect("a recurrence");
-    let input = Tensor::<3>::random([N_TOKENS / LEN, LEN, D_MODEL], Distribution::Default, &device).require_grad();
+    let input = Tensor::<3>::random([N_TOKENS / len, len, d_model], Distribution::Default, &device).require_grad();
     bencher.counter(ItemsCount::new(N_TOKENS)).bench_local(|| {
         in_pool(&device, || {
             let output = mixer.forward(input.clone(), None, &mut Pass::training(1, 0, 0));
@@ -49,10 +59,10 @@ fn learning<const LEN: usize>(bencher: Bencher, kind: MixerKind) {
 }
 
 /// A language model of two layers.
-fn model(kind: MixerKind, device: &Device) -> Model {
+fn model(kind: MixerKind, d_model: usize, device: &Device) -> Model {
     let config = DecoderOnlyConfig {
-        d_model: D_MODEL,
-        d_feed_forward: 4 * D_MODEL,
+        d_model,
+        d_feed_forward: 4 * d_model,
         n_heads: N_HEADS,
         n_layers: 2,
         reads_source: false,
@@ -74,9 +84,19 @@ const KINDS: [MixerKind; 5] =
 /// One token more after so many: the same for every recurrence, ever more for attention.
 #[divan::bench(args = KINDS, consts = [16, 512, 2048], sample_count = 50)]
 fn step<const SEEN: usize>(bencher: Bencher, kind: MixerKind) {
+    go_on(bencher, kind, SEEN, D_MODEL);
+}
+
+/// The same after 512 tokens, in a model twice as wide.
+#[divan::bench(args = KINDS, sample_count = 50)]
+fn step_wide(bencher: Bencher, kind: MixerKind) {
+    go_on(bencher, kind, 512, 2 * D_MODEL);
+}
+
+fn go_on(bencher: Bencher, kind: MixerKind, n_seen: usize, d_model: usize) {
     let device = device();
-    let model = model(kind, &device);
-    let memory = in_pool(&device, || model.encode(&text(SEEN, &device), &mut Pass::inference().fused(true)));
+    let model = model(kind, d_model, &device);
+    let memory = in_pool(&device, || model.encode(&text(n_seen, &device), &mut Pass::inference().fused(true)));
     let previous = Tensor::<1, Int>::from_data([7], &device);
     bencher.counter(ItemsCount::new(1usize)).bench_local(|| {
         in_pool(&device, || {
@@ -86,11 +106,12 @@ fn step<const SEEN: usize>(bencher: Bencher, kind: MixerKind) {
     });
 }
 
-/// The beginning of a text, all tokens at once.
-#[divan::bench(args = KINDS, consts = [512], sample_count = 20)]
-fn prefill<const LEN: usize>(bencher: Bencher, kind: MixerKind) {
+/// The first 512 tokens of a text at once, in models of two widths.
+#[divan::bench(args = KINDS, consts = [D_MODEL, 2 * D_MODEL], sample_count = 20)]
+fn prefill<const WIDTH: usize>(bencher: Bencher, kind: MixerKind) {
+    const LEN: usize = 512;
     let device = device();
-    let (model, text) = (model(kind, &device), text(LEN, &device));
+    let (model, text) = (model(kind, WIDTH, &device), text(LEN, &device));
     bencher.counter(ItemsCount::new(LEN)).bench_local(|| {
         in_pool(&device, || {
             let memory = model.encode(&text, &mut Pass::inference().fused(true));
