@@ -270,9 +270,7 @@ impl Config {
         self.training.validate()?;
         self.validate_text_model()?;
         self.validate_values()?;
-        if self.training.scheduled_sampling != ScheduledSampling::default()
-            && !matches!(self.model, ModelConfig::Rnn(_))
-        {
+        if self.training.scheduled_sampling != ScheduledSampling::default() && !self.model.family().reads_own_words() {
             let message = "is for recurrent decoders: a Transformer reads all target words at once and has no last word of its own";
             return Err(Error::config("training.scheduled_sampling", message));
         }
@@ -331,7 +329,7 @@ impl Config {
             model if model.has_masks() => {
                 ("predict", format!("echo 'TEXT with a {MASK}' | lookback predict --run {run}"))
             }
-            ModelConfig::EncoderOnly(_) => {
+            model if model.family().answers().is_some() => {
                 let input = if self.model.answers_with_numbers() { "NUMBERS" } else { "TEXT" };
                 ("predict", format!("echo '{input}' | lookback predict --run {run}"))
             }

@@ -9,7 +9,7 @@ use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, count_cut, decode, score_targets};
 use crate::error::{Error, Result};
-use crate::models::{Ensemble, Model, ModelConfig, Seq2Seq};
+use crate::models::{Ensemble, Model, Seq2Seq};
 use crate::notice;
 use crate::training::LoadedModel;
 use clap::Args;
@@ -59,7 +59,7 @@ pub(super) struct TranslateArgs {
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
     args.check_inputs()?;
     let mut loaded = load_all(&args.run, args.backend, args.checkpoint.as_deref())?;
-    if let Some(i) = loaded.iter().position(|loaded| matches!(loaded.config.model, ModelConfig::EncoderOnly(_))) {
+    if let Some(i) = loaded.iter().position(|loaded| loaded.config.model.family().answers().is_some()) {
         let message = "is an encoder-only model, which writes no text: `predict` writes its tags, classes or words";
         return Err(Error::file(&args.run[i], message));
     }

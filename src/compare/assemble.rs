@@ -1,13 +1,13 @@
 //! From trained contestants to a [`Comparison`]: every measurement is made, or found finished, and put in its place.
 
-use super::describe::{decoding_words, family, model_words, task_name};
+use super::describe::{decoding_words, task_name};
 use super::measure::alignments::{Looked, aligned, look};
 use super::measure::claims;
 use super::measure::cost::{Bench, note_of_load, note_of_shared};
 use super::measure::quality::{Scored, metrics, quality};
 use super::measure::threshold::thresholds;
 use super::measure::translations::{Translation, translations};
-use super::measure::{curves, faults, growth, positions, theory};
+use super::measure::{curves, faults, growth, positions};
 use super::options::Options;
 use super::plan::{Entrant, EntrantRun};
 use super::progress::Progress;
@@ -17,7 +17,7 @@ use super::{Prepared, fairness};
 use crate::config::Config;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
-use crate::models::Vocabularies;
+use crate::models::{Vocabularies, costs};
 use crate::notice;
 use crate::report::comparison::{Comparison, Contestant, Cost, CostKind, Curve, FORMAT, Resampling, Task};
 use crate::scoring::Bootstrap;
@@ -106,7 +106,7 @@ pub(super) fn assemble(
     let (same, differences) = fairness::compare(entrants, &contestants, &ended);
     let theory = |name: &str, kind: CostKind| {
         let entrant = entrants.iter().find(|entrant| entrant.name == name).expect("a contestant's own name");
-        theory::exponents(&entrant.config.model, kind == CostKind::Update, adapter.backend.is_host())
+        entrant.config.model.family().exponents(kind == CostKind::Update, adapter.backend.is_host())
     };
     let task = entrants[0].config.data.task.as_ref();
     let timed: Vec<String> = timed.into_iter().map(|(_, name)| name).collect();
@@ -198,22 +198,22 @@ fn measure(
     let loaded = last.ok_or_else(|| Error::message("a contestant has no runs"))?;
     let vocabularies = run::vocabularies(&loaded.tokenizers);
     let n = test.trained_length.max(1);
-    let flops = theory::forward_flops(&config.model, vocabularies, n) / n as f64;
+    let flops = config.model.family().forward_flops(vocabularies, n) / n as f64;
     let contestant = Contestant {
         name: entrant.name.clone(),
-        model: model_words(&config.model),
-        family: family(&config.model).into(),
+        model: config.model.family().words(),
+        family: config.model.family().name().into(),
         seeds: entrant.runs.iter().map(|run| run.seed).collect(),
         runs: entrant.runs.iter().map(|run: &EntrantRun| run.folder.display().to_string()).collect(),
         parameters: loaded.model.num_params(),
         learning_rate: config.training.learning_rate,
-        dropout_rate: config.model.dropout_rate(),
+        dropout_rate: config.model.family().dropout_rate(),
         updates: finished_runs.iter().map(|finished| finished.updates).collect(),
         best_update: best,
         train_tokens: finished_runs.iter().map(|finished| finished.tokens).collect(),
         train_seconds: finished_runs.iter().map(|finished| finished.seconds).collect(),
         cut_answers: written.iter().map(|all| all.iter().filter(|answer| !answer.is_complete).count()).collect(),
-        training_flops_per_token: theory::TRAINING * flops,
+        training_flops_per_token: costs::TRAINING * flops,
         decoding_flops_per_token: flops,
     };
     Ok(Found {

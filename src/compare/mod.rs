@@ -29,7 +29,7 @@ use crate::report::comparison::{Comparison, Trial};
 use crate::training::run::Lock;
 use crate::training::signal;
 use crate::trust;
-use measure::theory::forward_flops;
+
 use plan::Entrant;
 use progress::Progress;
 use test_set::TestSet;
@@ -118,6 +118,6 @@ fn work_of(entrant: &Entrant, by_minutes: bool) -> f64 {
     }
     // The vocabulary is not known before the data are read; a middling one stands for it.
     let (len, vocabularies) = (32, Vocabularies { source: 1000, target: 1000, shared: true });
-    let operations = forward_flops(&entrant.config.model, vocabularies, len) / len as f64;
+    let operations = entrant.config.model.family().forward_flops(vocabularies, len) / len as f64;
     (training.max_updates * training.batch_tokens as u64) as f64 * (operations + OPERATIONS_BESIDE)
 }

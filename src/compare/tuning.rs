@@ -29,7 +29,7 @@ const FEWEST_UPDATES: u64 = 100;
 /// contestant.
 pub fn settings(config: &Config, trial: usize) -> (f64, f64) {
     match trial {
-        0 | 1 => (config.training.learning_rate, config.model.dropout_rate()),
+        0 | 1 => (config.training.learning_rate, config.model.family().dropout_rate()),
         _ => candidate(1, trial - 1),
     }
 }
@@ -46,7 +46,7 @@ pub fn candidate(seed: u64, trial: usize) -> (f64, f64) {
 /// Sets both in a config.
 pub fn set(config: &mut Config, (rate, dropout): (f64, f64)) {
     config.training.learning_rate = rate;
-    *config.model.dropout_rate_mut() = dropout;
+    *config.model.family_mut().dropout_rate_mut() = dropout;
 }
 
 /// Updates of a trial.

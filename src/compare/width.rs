@@ -96,25 +96,7 @@ fn matched(
 /// The model `steps` of its smallest steps wide.
 fn widened(model: &ModelConfig, steps: usize) -> ModelConfig {
     let mut model = model.clone();
-    match &mut model {
-        ModelConfig::Rnn(config) => config.d_hidden = steps,
-        ModelConfig::Transformer(config) => {
-            // Heads divide the width, and rotary positions want each even.
-            let width = steps * 2 * config.n_heads;
-            config.d_feed_forward = (config.d_feed_forward * width).div_ceil(config.d_model);
-            config.d_model = width;
-        }
-        ModelConfig::DecoderOnly(config) => {
-            let width = steps * 2 * config.n_heads;
-            config.d_feed_forward = (config.d_feed_forward * width).div_ceil(config.d_model);
-            config.d_model = width;
-        }
-        ModelConfig::EncoderOnly(config) => {
-            let width = steps * 2 * config.n_heads;
-            config.d_feed_forward = (config.d_feed_forward * width).div_ceil(config.d_model);
-            config.d_model = width;
-        }
-    }
+    model.family_mut().set_width(steps);
     model
 }
 
@@ -122,12 +104,7 @@ fn widened(model: &ModelConfig, steps: usize) -> ModelConfig {
 fn adjusted(model: &ModelConfig) -> Vec<ModelConfig> {
     let moved = |part: f64| {
         let mut model = model.clone();
-        let d_feed_forward = match &mut model {
-            ModelConfig::Rnn(_) => return None,
-            ModelConfig::Transformer(config) => &mut config.d_feed_forward,
-            ModelConfig::DecoderOnly(config) => &mut config.d_feed_forward,
-            ModelConfig::EncoderOnly(config) => &mut config.d_feed_forward,
-        };
+        let d_feed_forward = model.family_mut().d_feed_forward_mut()?;
         *d_feed_forward = ((*d_feed_forward as f64 * part).round() as usize).max(1);
         Some(model)
     };

@@ -140,10 +140,10 @@ pub fn sentences_from(config: &DataConfig, split: Split, pairs: &[Pair]) -> Resu
 /// Names the split and shows the first such pair.
 pub fn check_answers(model: &ModelConfig, split: Split, pairs: &[Pair], examples: &[Example]) -> Result<()> {
     let is_wrong =
-        |example: &Example| model.answer_len(example.source.len()).is_some_and(|n| n != example.target.len());
+        |example: &Example| model.family().answer_len(example.source.len()).is_some_and(|n| n != example.target.len());
     let Some(i) = examples.iter().position(is_wrong) else { return Ok(()) };
     let (n_source, n_target) = (examples[i].source.len(), examples[i].target.len());
-    let expected = model.answer_len(n_source).unwrap_or_default();
+    let expected = model.family().answer_len(n_source).unwrap_or_default();
     let message = format!(
         "has a pair with {n_source} source tokens and {n_target} target tokens, where this model answers with {expected}: \"{}\" \
          and \"{}\"; look at model.output and at the tokenizers",

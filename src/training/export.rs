@@ -11,8 +11,8 @@ use crate::backend::Backend;
 use crate::config::Config;
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
+use crate::models::Int8Model;
 use crate::models::weights::{self, Weights};
-use crate::models::{Int8Model, ModelConfig};
 use burn::module::Module;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -103,10 +103,10 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
     let environment = run.environment().ok();
     let mut card = format!("# {}\n\n", run.path().file_name().unwrap_or_default().to_string_lossy());
     let is_text = config.data.text.is_some();
-    let what = match &config.model {
-        ModelConfig::EncoderOnly(_) => "A model that answers for a sequence or for each of its steps",
-        _ if is_text => "A language model",
-        _ => "A model that writes a target for a source",
+    let what = match config.model.family().answers() {
+        Some(_) => "A model that answers for a sequence or for each of its steps",
+        None if is_text => "A language model",
+        None => "A model that writes a target for a source",
     };
     card += &format!("{what}, trained and exported by Lookback.\n\n| | |\n| --- | --- |\n");
     let mut row = |name: &str, value: String| card += &format!("| {name} | {value} |\n");

@@ -95,7 +95,7 @@ impl Trainer {
         planned: Option<u64>,
     ) -> Result<Self> {
         lessons.check_lengths(model.limits())?;
-        if let Some(len) = config.model.randomized_positions() {
+        if let Some(len) = config.model.family().randomized_positions() {
             let range = Some(LengthLimit { len, key: "model.randomized_positions" });
             lessons.check_lengths(LengthLimits { source: range, target: range })?;
         }
@@ -172,7 +172,7 @@ impl Trainer {
             // Until the speed of updates is known the end is far away.
             horizon: self.state.horizon.unwrap_or(u64::MAX),
             final_fraction: training.final_fraction,
-            d_model: self.config.model.width(),
+            d_model: self.config.model.family().width(),
         }
     }
 

@@ -2,7 +2,6 @@
 //! that asks for too much can be ended without harm.
 
 use super::cell::Measured;
-use super::theory;
 use crate::backend::Backend;
 use crate::compare::plan::Entrant;
 use crate::compare::progress::{Progress, check_signal};
@@ -72,10 +71,10 @@ impl Bench<'_> {
                 check_signal()?;
                 progress.at(&format!("timing {}", entrant.name), 0.0);
                 let steps = match kind {
-                    CostKind::Update => theory::training_steps(model, length),
-                    CostKind::Decode => theory::decoding_steps(model, length),
+                    CostKind::Update => model.family().training_steps(length),
+                    CostKind::Decode => model.family().decoding_steps(length),
                 };
-                let state_bytes = theory::state_bytes(model, length);
+                let state_bytes = model.family().state_bytes(length);
                 let contestant = entrant.name.clone();
                 let mut row =
                     Cost { contestant, kind, length, sequential_steps: steps, state_bytes, ..Cost::default() };
@@ -176,25 +175,7 @@ impl Bench<'_> {
 
 /// One rate for all that is dropped: it takes as long whatever the rate is.
 fn unify_dropout(model: &mut ModelConfig) {
-    let unified = |rate: f64| if rate > 0.0 { 0.1 } else { 0.0 };
-    let rate = model.dropout_rate_mut();
-    *rate = unified(*rate);
-    let others = match model {
-        ModelConfig::Rnn(_) => return,
-        ModelConfig::Transformer(config) => {
-            config.embedding_dropout_rate = Some(unified(config.embedding_dropout_rate()));
-            [&mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
-        }
-        ModelConfig::DecoderOnly(config) => {
-            config.embedding_dropout_rate = Some(unified(config.embedding_dropout_rate()));
-            [&mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
-        }
-        ModelConfig::EncoderOnly(config) => {
-            config.embedding_dropout_rate = Some(unified(config.embedding_dropout_rate()));
-            [&mut config.attention_dropout_rate, &mut config.activation_dropout_rate]
-        }
-    };
-    others.into_iter().for_each(|rate| *rate = unified(*rate));
+    model.family_mut().map_dropout(|rate| if rate > 0.0 { 0.1 } else { 0.0 });
 }
 
 /// What to say of contestants that were not measured themselves; nothing where all were.

@@ -9,6 +9,5 @@ pub mod faults;
 pub mod growth;
 pub mod positions;
 pub mod quality;
-pub mod theory;
 pub mod threshold;
 pub mod translations;

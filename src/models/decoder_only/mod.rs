@@ -1,6 +1,8 @@
 //! A stack of layers over one sequence: source, separator, target.
 
 mod config;
+mod costs;
+mod family;
 mod joined;
 mod seen;
 

@@ -1,6 +1,8 @@
 //! A stack of layers over the source alone, which answers for each of its tokens, or once for all.
 
 mod config;
+mod costs;
+mod family;
 mod reading;
 mod transform;
 

@@ -2,7 +2,9 @@
 
 mod bridge;
 mod config;
+mod costs;
 mod decoder;
+mod family;
 mod sampled;
 mod state;
 

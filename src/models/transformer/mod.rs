@@ -1,6 +1,8 @@
 //! The Transformer encoder-decoder.
 
 mod config;
+mod costs;
+mod family;
 mod layer;
 mod state;
 

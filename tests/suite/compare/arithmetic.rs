@@ -2,11 +2,11 @@
 
 use super::{scored, test_set, written};
 use lookback::compare::measure::claims::claims;
+use lookback::compare::measure::faults;
 use lookback::compare::measure::growth::{exponent, last_crossing};
 use lookback::compare::measure::positions::{needed, positions};
 use lookback::compare::measure::quality::{self, Scored, deviation, quality};
 use lookback::compare::measure::translations::Translation;
-use lookback::compare::measure::{faults, theory};
 use lookback::compare::progress::Progress;
 use lookback::compare::test_set::TestSet;
 use lookback::compare::tuning::{self, candidate, settings, trial_updates};
@@ -14,7 +14,8 @@ use lookback::compare::{Budget, Status, Sweep, sweep::combinations};
 use lookback::config::Config;
 use lookback::data::{Pair, TaskConfig};
 use lookback::layers::mixer::{MixerKind, SideConfig};
-use lookback::models::{ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use lookback::models::costs::Costs;
+use lookback::models::{RnnConfig, TransformerConfig, Vocabularies};
 use lookback::report::comparison::charts::band;
 use lookback::scoring::{Bootstrap, Metric, Verdict};
 use serde::Deserialize;
@@ -258,33 +259,24 @@ fn operations_of_a_transformer_are_those_counted_by_hand() {
     let encoder = n * (product + pairs + network);
     let decoder = n * (2.0 * product + pairs / 2.0 + pairs + network);
     let output = n * 2.0 * 4.0 * 10.0;
-    let found = theory::forward_flops(&ModelConfig::Transformer(config.clone()), vocabularies, 3);
+    let found = config.forward_flops(vocabularies, 3);
     assert!((found - (encoder + decoder + output)).abs() < 1e-9);
     // Keys and values of 4 numbers for 3 source and 3 target words.
-    assert_eq!(theory::state_bytes(&ModelConfig::Transformer(config), 3), 4 * 2 * 4 * 6);
+    assert_eq!(config.state_bytes(3), 4 * 2 * 4 * 6);
 }
 
 #[test]
 fn an_encoder_of_min_grus_has_no_product_between_steps() {
     let cells = RnnConfig { d_embedding: 4, d_hidden: 6, n_layers: 2, ..RnnConfig::default() };
     let own = |kind: MixerKind| RnnConfig { encoder: SideConfig { mixer: Some(kind.into()) }, ..cells.clone() };
-    let flops = |config: &RnnConfig| {
-        theory::forward_flops(
-            &ModelConfig::Rnn(config.clone()),
-            Vocabularies { source: 10, target: 10, shared: false },
-            5,
-        )
-    };
+    let flops = |config: &RnnConfig| config.forward_flops(Vocabularies { source: 10, target: 10, shared: false }, 5);
     // The cell by its other name is the same.
     assert_eq!(flops(&cells), flops(&own(MixerKind::Gru)));
     // Both ways, five words: three matrices of 4x6 and 6x6 become two of 4x6, and above them three of 12x6 and 6x6 two of 12x6.
     let (gru, min_gru) = (3.0 * (24.0 + 36.0) + 3.0 * (72.0 + 36.0), 2.0 * 24.0 + 2.0 * 72.0);
     let saved = 5.0 * 2.0 * 2.0 * (gru - min_gru);
     assert_eq!(flops(&cells) - flops(&own(MixerKind::MinGru)), saved);
-    let steps = |config: &RnnConfig| {
-        let model = ModelConfig::Rnn(config.clone());
-        [theory::training_steps(&model, 100), theory::decoding_steps(&model, 100)]
-    };
+    let steps = |config: &RnnConfig| [config.training_steps(100), config.decoding_steps(100)];
     // The decoder takes a step for each word in both; its second layer goes one step behind the first.
     assert_eq!((steps(&cells), steps(&own(MixerKind::MinGru))), ([202, 300], [103, 201]));
 }

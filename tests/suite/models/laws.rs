@@ -163,7 +163,7 @@ fn the_words_in_the_padding_do_not_matter() {
 #[test]
 fn the_future_does_not_matter() {
     // Answers of encoders do not see each other at all.
-    for subject in subjects().filter(|subject| subject.case.config.answer_len(1).is_none()) {
+    for subject in subjects().filter(|subject| subject.case.config.family().answer_len(1).is_none()) {
         let [batch, target_len, vocab_size] = subject.case.logits_shape;
         let source = subject.padded(&subject.case.source, 0);
         let whole = to_vec(subject.whole());

@@ -1,7 +1,46 @@
-//! The same of one mixer.
+//! What theory says of a model's cost, in closed form: operations, steps that wait for each other, bytes that are carried.
+//!
+//! Operations are counted as is usual: a product of an `m x k` and a `k x n` matrix is `2 m k n`; element-wise work, softmax and
+//! norms are left out. A training update costs three times the forward pass: the gradient needs a product for the input and one
+//! for the weight for each product of the forward pass.
 
+use super::Vocabularies;
 use crate::layers::feed_forward::Activation;
 use crate::layers::mixer::{CHUNK, Gating, MixerConfig, MixerKind};
+
+/// Bytes of an element.
+const ELEMENT: u64 = 4;
+/// A training update in forward passes.
+pub const TRAINING: f64 = 3.0;
+
+/// What a model costs.
+pub trait Costs {
+    /// Operations of the forward pass over a source and a target of `n` tokens, each target token written once: of training, and
+    /// of decoding with a cache.
+    fn forward_flops(&self, vocabularies: Vocabularies, n: usize) -> f64;
+
+    /// Steps that have to wait for each other in the forward pass of training over `n` tokens on each side: layers where all
+    /// positions are computed at once, positions where they are not.
+    fn training_steps(&self, n: usize) -> u64;
+
+    /// The same of greedy decoding of `n` tokens.
+    fn decoding_steps(&self, n: usize) -> u64;
+
+    /// Numbers that decoding carries from step to step after `n` tokens on each side, what it keeps of the source included.
+    fn state_elements(&self, n: u64) -> u64;
+
+    /// The exponents of seconds and of memory for long sentences, of an update or of decoding.
+    ///
+    /// A recurrence takes a step for each word and keeps its states for the gradient: linear. Every word looks at every other in
+    /// attention: quadratic time, and quadratic memory where all weights are kept; decoding keeps one row of them. A fused
+    /// Transformer (`is_fused`) never has more than a block of its weights.
+    fn exponents(&self, is_update: bool, is_fused: bool) -> [f64; 2];
+
+    /// The bytes of [`Self::state_elements`].
+    fn state_bytes(&self, n: usize) -> u64 {
+        ELEMENT * self.state_elements(n as u64)
+    }
+}
 
 /// What a mixer stands in.
 pub(super) struct Widths {

@@ -1,0 +1,44 @@
+//! What an encoder-only model says of itself.
+
+use super::EncoderOnlyConfig;
+use crate::error::Result;
+use crate::layers::Init;
+use crate::models::family::{Family, kind, of_stack};
+use crate::models::{Answers, Model, Vocabularies};
+
+impl Family for EncoderOnlyConfig {
+    fn validate(&self) -> Result<()> {
+        self.check()
+    }
+
+    fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model> {
+        self.init(vocabularies, init).map(Model::EncoderOnly)
+    }
+
+    fn name(&self) -> &'static str {
+        if self.has_attention_alone() { "encoder-only" } else { "encoder-only with recurrences" }
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "encoder-only{}, {} layers of {}{} ({}), {} heads, {} positions",
+            if self.is_causal { ", causal" } else { "" },
+            self.n_layers,
+            self.d_model,
+            if self.share_layers { ", shared" } else { "" },
+            self.mixer.names(),
+            self.n_heads,
+            kind(&self.positions)
+        )
+    }
+
+    fn answers(&self) -> Option<Answers> {
+        Some(self.output)
+    }
+
+    fn answer_len(&self, source_len: usize) -> Option<usize> {
+        Some(EncoderOnlyConfig::answer_len(self, source_len))
+    }
+
+    of_stack!();
+}
