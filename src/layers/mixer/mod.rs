@@ -6,7 +6,7 @@
 //! | mixer | state | all positions at once | from |
 //! | --- | --- | --- | --- |
 //! | [`SelfAttention`](super::attention::multi_head::SelfAttention) | keys and values of all words | yes | Vaswani 2017 |
-//! | [`Cell`]: vanilla, GRU, LSTM | a vector | no | Elman 1990, Cho 2014, Hochreiter 1997 |
+//! | [`Cell`](super::recurrent::Cell): vanilla, GRU, LSTM | a vector | no | Elman 1990, Cho 2014, Hochreiter 1997 |
 //! | [`LinearRecurrence`]: minGRU, minLSTM, SSRU, RG-LRU | a vector | yes | Feng 2024, Kim 2019, De 2024 |
 //! | [`MatrixMemory`]: linear, gated linear, delta, gated delta | a matrix for each head | in chunks | Katharopoulos 2020, Yang 2023 to 2025 |
 //!
