@@ -1,28 +1,14 @@
 //! What a family of models says of itself.
 
+use super::Answers;
 use super::costs::Costs;
-use super::{Answers, Model, Vocabularies};
-use crate::error::Result;
-use crate::layers::Init;
 
 /// The config of a family of models, as those see it who know no family.
 ///
-/// Whoever trains, measures and compares asks this trait. A new family is a folder beside the others with its config, for which
-/// this and [`Costs`] are implemented, and its model; a line in `families!` of `models/mod.rs`; and its formulas under
-/// `report/explanation/formulas/`.
+/// Whoever trains, measures and compares asks this trait. A new family is a folder beside the others with its config, which has
+/// `validate` and `init`, and for which this and [`Costs`] are implemented, and its model, which is a
+/// [`Seq2Seq`](super::Seq2Seq); a line in `families!` of `models/mod.rs`; and its formulas under `report/explanation/formulas/`.
 pub trait Family: Costs {
-    /// Checks what can be checked before the vocabularies are known.
-    ///
-    /// # Errors
-    /// Names the key and the rule.
-    fn validate(&self) -> Result<()>;
-
-    /// A model with weights by `init`.
-    ///
-    /// # Errors
-    /// If the config does not fit the vocabularies.
-    fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model>;
-
     /// What a comparison counts it among: `recurrent with attention`.
     fn name(&self) -> &'static str;
 

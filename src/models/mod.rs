@@ -152,6 +152,20 @@ macro_rules! families {
                     $(Self::$family(config) => config,)*
                 }
             }
+
+            /// Checks what can be checked before the vocabularies are known.
+            pub fn validate(&self) -> Result<()> {
+                match self {
+                    $(Self::$family(config) => config.validate(),)*
+                }
+            }
+
+            fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model> {
+                self.validate()?;
+                Ok(match self {
+                    $(Self::$family(config) => Model::$family(config.init(vocabularies, init)?),)*
+                })
+            }
         }
 
         /// A model of any family.
@@ -276,11 +290,6 @@ families! {
 }
 
 impl ModelConfig {
-    /// Checks what can be checked before the vocabularies are known.
-    pub fn validate(&self) -> Result<()> {
-        self.family().validate()
-    }
-
     /// Whether there is a source to go on from; if not, this is a language model of plain text.
     pub fn reads_source(&self) -> bool {
         self.family().reads_source()
@@ -309,11 +318,6 @@ impl ModelConfig {
     /// Makes the model with zeros for weights, which [`weights::apply`] replaces: drawing them takes longer than reading them.
     pub fn blank(&self, vocabularies: Vocabularies, device: &Device) -> Result<Model> {
         self.make(vocabularies, &Init::blank(device))
-    }
-
-    fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model> {
-        self.validate()?;
-        self.family().make(vocabularies, init)
     }
 }
 

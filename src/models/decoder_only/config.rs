@@ -95,7 +95,7 @@ impl Default for DecoderOnlyConfig {
 
 impl DecoderOnlyConfig {
     /// Checks the values against each other.
-    pub(super) fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         self.block().validate(&[("n_layers", self.n_layers)], self.embedding_dropout_rate())?;
         let sizes = [self.d_model, self.n_heads, self.n_layers];
         self.mixer.validate_stack(sizes, self.share_layers, self.attention_dropout_rate)?;

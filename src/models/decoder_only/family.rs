@@ -1,20 +1,9 @@
 //! What a decoder-only model says of itself.
 
 use super::DecoderOnlyConfig;
-use crate::error::Result;
-use crate::layers::Init;
 use crate::models::family::{Family, kind, of_stack};
-use crate::models::{Model, Vocabularies};
 
 impl Family for DecoderOnlyConfig {
-    fn validate(&self) -> Result<()> {
-        self.check()
-    }
-
-    fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model> {
-        self.init(vocabularies, init).map(Model::DecoderOnly)
-    }
-
     fn name(&self) -> &'static str {
         if self.has_attention_alone() { "decoder-only" } else { "decoder-only with recurrences" }
     }

@@ -1,20 +1,10 @@
 //! What an encoder-only model says of itself.
 
 use super::EncoderOnlyConfig;
-use crate::error::Result;
-use crate::layers::Init;
+use crate::models::Answers;
 use crate::models::family::{Family, kind, of_stack};
-use crate::models::{Answers, Model, Vocabularies};
 
 impl Family for EncoderOnlyConfig {
-    fn validate(&self) -> Result<()> {
-        self.check()
-    }
-
-    fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model> {
-        self.init(vocabularies, init).map(Model::EncoderOnly)
-    }
-
     fn name(&self) -> &'static str {
         if self.has_attention_alone() { "encoder-only" } else { "encoder-only with recurrences" }
     }

@@ -107,7 +107,7 @@ impl Default for RnnConfig {
 
 impl RnnConfig {
     /// Checks the values against each other.
-    pub(super) fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         for (key, value) in
             [("d_embedding", self.d_embedding), ("d_hidden", self.d_hidden), ("n_layers", self.n_layers)]
         {

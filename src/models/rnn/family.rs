@@ -1,21 +1,10 @@
 //! What a recurrent encoder-decoder says of itself.
 
 use super::RnnConfig;
-use crate::error::Result;
-use crate::layers::Init;
 use crate::layers::mixer::MixerKind;
 use crate::models::family::{Family, kind};
-use crate::models::{Model, Vocabularies};
 
 impl Family for RnnConfig {
-    fn validate(&self) -> Result<()> {
-        self.check()
-    }
-
-    fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model> {
-        self.init(vocabularies, init).map(Model::Rnn)
-    }
-
     fn name(&self) -> &'static str {
         match self.attention.alignment() {
             None => "recurrent",

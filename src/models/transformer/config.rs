@@ -130,7 +130,7 @@ impl Default for TransformerConfig {
 
 impl TransformerConfig {
     /// Checks the values against each other.
-    pub(super) fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         let n_layers = [("n_encoder_layers", self.n_encoder_layers), ("n_decoder_layers", self.n_decoder_layers)];
         self.block().validate(&n_layers, self.embedding_dropout_rate())?;
         let shares = |mixers: &Mixers, n_layers: usize| n_layers > mixers.all().len();

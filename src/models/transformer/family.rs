@@ -1,20 +1,9 @@
 //! What a Transformer says of itself.
 
 use super::TransformerConfig;
-use crate::error::Result;
-use crate::layers::Init;
 use crate::models::family::{Family, kind, of_stack};
-use crate::models::{Model, Vocabularies};
 
 impl Family for TransformerConfig {
-    fn validate(&self) -> Result<()> {
-        self.check()
-    }
-
-    fn make(&self, vocabularies: Vocabularies, init: &Init) -> Result<Model> {
-        self.init(vocabularies, init).map(Model::Transformer)
-    }
-
     fn name(&self) -> &'static str {
         if self.has_attention_alone() { "transformer" } else { "transformer with recurrences" }
     }
