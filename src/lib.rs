@@ -22,7 +22,7 @@
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
-//! [`report`] ← [`compare`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
+//! [`report`] ← [`compare`], [`serve`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model.
 //!
 //! # Mechanisms
 //!
@@ -91,5 +91,6 @@ pub mod pool;
 pub mod random;
 pub mod report;
 pub mod scoring;
+pub mod serve;
 pub mod training;
 pub mod trust;

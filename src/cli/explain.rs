@@ -5,12 +5,11 @@ mod text;
 use super::decoding::search;
 use super::{check_lengths, load_any, print, progress};
 use crate::backend::Backend;
-use crate::data::tokenizer::{Tokenizer, UNK};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::Seq2Seq;
 use crate::report::explanation::terminal::{Look, render};
-use crate::report::explanation::{Detail, Explanation, Question, Selection, Stage, explain, html};
+use crate::report::explanation::{Detail, Explanation, Question, Selection, Stage, explain, html, notes};
 use crate::training::LoadedModel;
 use clap::Args;
 use indicatif::ProgressBar;
@@ -117,7 +116,7 @@ fn of_sentence(args: &ExplainArgs, loaded: &LoadedModel) -> Result<Explanation> 
     let mut bars = Bars::default();
     let show = |stage, done, total| bars.show(stage, done, total);
     let mut explanation = explain(&loaded.model, &loaded.config.model, &loaded.tokenizers, &question, show);
-    explanation.notes = notes(args, loaded, &explanation);
+    explanation.notes = notes(&loaded.tokenizers, &question, !loaded.config.model.has_masks(), &explanation);
     Ok(explanation)
 }
 
@@ -205,41 +204,6 @@ fn check(args: &ExplainArgs, loaded: &LoadedModel) -> Result<()> {
         check_lengths(limits.target, [&target], |_, message| Error::message(format!("the target {message}")))?;
     }
     Ok(())
-}
-
-/// What the reader should know before the numbers.
-fn notes(args: &ExplainArgs, loaded: &LoadedModel, explanation: &Explanation) -> Vec<String> {
-    let mut notes = Vec::new();
-    let sides = [
-        ("source", Some(args.source.as_str()), loaded.tokenizers.source()),
-        ("target", args.target.as_deref(), loaded.tokenizers.target()),
-    ];
-    for (side, text, tokenizer) in sides {
-        let unknown = text.map(|text| unknown_words(tokenizer, text)).unwrap_or_default();
-        notes.extend(note_of_unknown(&unknown, side));
-    }
-    let has_end = !loaded.config.model.has_masks();
-    if has_end && explanation.target.last().is_none_or(|token| token != "</s>") {
-        notes.push("the translation was cut at the length cap; the model has not ended it".into());
-    }
-    notes
-}
-
-/// That the model cannot read some words.
-fn note_of_unknown(unknown: &[String], side: &str) -> Option<String> {
-    let words = unknown.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
-    (!unknown.is_empty()).then(|| format!("the vocabulary lacks {words} of the {side}: the model sees <unk> there"))
-}
-
-/// The words of `text` that hold something the vocabulary has no token for.
-fn unknown_words(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        if tokenizer.encode(word).contains(&UNK) && !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
-        }
-    }
-    words
 }
 
 /// What standard output can show: colours on a terminal unless `NO_COLOR` forbids them or `CLICOLOR_FORCE` asks for them

@@ -17,12 +17,13 @@ mod lines;
 mod output;
 mod predict;
 mod progress;
+mod serve;
 mod train;
 mod translate;
 mod unknown;
 
 use crate::backend::{Adapter, Backend};
-use crate::decoding::MAX_SOURCE_LEN;
+use crate::decoding::length_fault;
 use crate::error::{Error, Result};
 use crate::models::{EncoderOnlyConfig, Ensemble, LengthLimit, Model, ModelConfig};
 use crate::notice;
@@ -66,6 +67,8 @@ enum Command {
     Train(train::TrainArgs),
     /// Translate text, one sentence a line.
     Translate(translate::TranslateArgs),
+    /// Answer translation requests over HTTP.
+    Serve(serve::ServeArgs),
     /// Go on with a text, by a language model.
     Generate(generate::GenerateArgs),
     /// Answer for each token of a text, or once for all: tags, classes and numbers.
@@ -126,6 +129,7 @@ impl Cli {
             Command::Data(command) => data::run(command),
             Command::Train(args) => train::run(args),
             Command::Translate(args) => translate::run(args),
+            Command::Serve(args) => serve::run(args),
             Command::Generate(args) => generate::run(args),
             Command::Predict(args) => predict::run(args),
             Command::Evaluate(args) => evaluate::run(args),
@@ -247,22 +251,9 @@ fn check_lengths<'a>(
     sentences: impl IntoIterator<Item = &'a Vec<u32>>,
     fault: impl FnOnce(usize, String) -> Error,
 ) -> Result<()> {
-    let Some(limit) = limit else { return Ok(()) };
-    // One more for the end symbol.
-    let mut lengths = sentences.into_iter().map(|sentence| sentence.len() + 1).enumerate();
-    match lengths.find(|(_, len)| *len > limit.len) {
-        Some((i, len)) => {
-            let LengthLimit { len: most, key } = limit;
-            let rest = match key {
-                MAX_SOURCE_LEN => {
-                    format!("more than {key} = {most}; split the line, or raise it with --max-source-len")
-                }
-                _ => format!(
-                    "but the model was trained with {key} = {most}; split the line, or train a model without that limit"
-                ),
-            };
-            Err(fault(i, format!("has {len} tokens with the end symbol, {rest}")))
-        }
+    let mut faults = sentences.into_iter().map(|sentence| length_fault(limit, sentence.len())).enumerate();
+    match faults.find_map(|(i, message)| Some((i, message?))) {
+        Some((i, message)) => Err(fault(i, message)),
         None => Ok(()),
     }
 }

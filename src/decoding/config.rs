@@ -78,6 +78,20 @@ const CAP_FACTOR: f64 = 2.0;
 /// Target tokens besides, where no training data ask for more.
 const CAP_EXTRA: usize = 20;
 
+/// What is wrong with a sentence of `n_tokens`, the end symbol not counted, that is longer than a model takes.
+pub fn length_fault(limit: Option<LengthLimit>, n_tokens: usize) -> Option<String> {
+    let LengthLimit { len: most, key } = limit?;
+    let len = n_tokens + 1;
+    let rest = match key {
+        _ if len <= most => return None,
+        MAX_SOURCE_LEN => format!("more than {key} = {most}; split the line, or raise it with --max-source-len"),
+        _ => format!(
+            "but the model was trained with {key} = {most}; split the line, or train a model without that limit"
+        ),
+    };
+    Some(format!("has {len} tokens with the end symbol, {rest}"))
+}
+
 impl Default for DecodingConfig {
     fn default() -> Self {
         Self {

@@ -17,6 +17,7 @@
 //! | `reliability` | damage, full disks, closed terminals, hostile text, two of everything |
 //! | `report` | attention maps, alignments, states: numbers by hand, drawings, pages |
 //! | `scoring` | scores against sacreBLEU's and by hand |
+//! | `serve` | the server: endpoints, batches, limits, how it ends |
 //! | `support` | golden values, closed-form weights, tolerances, backends: what several modules need |
 //! | `training` | exact resume, checkpoints, run folders, why training ends |
 //! | `trust` | drivers are checked before they are trusted |
@@ -38,6 +39,7 @@ mod models;
 mod reliability;
 mod report;
 mod scoring;
+mod serve;
 mod support;
 mod training;
 mod trust;

@@ -1,9 +1,9 @@
 //! `lookback explain` of language models: how a text goes on.
 
-use super::{Bars, ExplainArgs, detail, note_of_unknown, unknown_words};
+use super::{Bars, ExplainArgs, detail};
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
-use crate::report::explanation::{Explanation, TextQuestion, explain_text};
+use crate::report::explanation::{Explanation, TextQuestion, explain_text, note_of_unknown, unknown_words};
 use crate::training::LoadedModel;
 
 /// Tokens that are written where nothing else is asked for: as many boards as can still be read.

@@ -1,0 +1,38 @@
+//! What the reader of an explanation should know before the numbers.
+
+use super::{Explanation, Question};
+use crate::data::Tokenizers;
+use crate::data::tokenizer::{Tokenizer, UNK};
+
+/// The notes of the explanation of a sentence; `has_end` says whether the model learns where its answer ends.
+pub fn notes(tokenizers: &Tokenizers, question: &Question, has_end: bool, explanation: &Explanation) -> Vec<String> {
+    let mut notes = Vec::new();
+    let sides = [
+        ("source", Some(question.source_text), tokenizers.source()),
+        ("target", question.target_text, tokenizers.target()),
+    ];
+    for (side, text, tokenizer) in sides {
+        notes.extend(text.and_then(|text| note_of_unknown(&unknown_words(tokenizer, text), side)));
+    }
+    if has_end && explanation.target.last().is_none_or(|token| token != "</s>") {
+        notes.push("the translation was cut at the length cap; the model has not ended it".into());
+    }
+    notes
+}
+
+/// That the model cannot read some words of a side.
+pub fn note_of_unknown(unknown: &[String], side: &str) -> Option<String> {
+    let words = unknown.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
+    (!unknown.is_empty()).then(|| format!("the vocabulary lacks {words} of the {side}: the model sees <unk> there"))
+}
+
+/// The words of `text` that hold something the vocabulary has no token for.
+pub fn unknown_words(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        if tokenizer.encode(word).contains(&UNK) && !words.iter().any(|known| known == word) {
+            words.push(word.to_owned());
+        }
+    }
+    words
+}

@@ -1,0 +1,63 @@
+//! What a caller is told when a request cannot be answered.
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+/// After how many seconds a caller may try again where the queue is full.
+const RETRY_SECONDS: u64 = 1;
+
+/// A status and a message that says what is wrong, where, and what to do. As a response it is `{"error": "..."}`, as
+/// LibreTranslate has it.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    status: StatusCode,
+    message: String,
+}
+
+impl Fault {
+    /// With any status.
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    /// The request is wrong: status 400.
+    pub(super) fn bad(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// The queue has no place: status 503.
+    pub(super) fn busy(n_places: usize) -> Self {
+        let message = format!("the queue of {n_places} requests is full; try again in {RETRY_SECONDS} s");
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, message)
+    }
+
+    /// The program has failed: status 500.
+    pub(super) fn internal() -> Self {
+        let message = "the model failed on this request; the server's standard error says where";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let mut response = answer(self.status, &json!({ "error": self.message }));
+        let headers = response.headers_mut();
+        match self.status {
+            StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
+            }
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// A response of JSON.
+pub(super) fn answer(status: StatusCode, body: &Value) -> Response {
+    (status, [(CONTENT_TYPE, HeaderValue::from_static("application/json"))], body.to_string()).into_response()
+}

@@ -1,0 +1,177 @@
+//! The server: models of run folders, over HTTP.
+//!
+//! ```text
+//! connections (tokio, axum) ──requests──▶ queue ──▶ worker: one thread with the models
+//!        ▲                                             │ gathers sentences into batches
+//!        └────────────────── answers ──────────────────┘
+//! ```
+//!
+//! `/translate` and `/languages` are those of LibreTranslate, so that its clients can use the server. A batch holds sentences of several
+//! requests, up to `decoding.batch_tokens` source tokens with padding; each answer is that of the sentence alone.
+//! `docs/serve.md` describes every endpoint.
+
+mod catalogue;
+mod fault;
+mod fields;
+mod guard;
+mod http;
+mod look;
+mod metrics;
+mod prepare;
+mod queue;
+mod routes;
+mod worker;
+
+pub use catalogue::Pair;
+
+use crate::decoding::DecodingConfig;
+use crate::error::{Error, Result};
+use crate::models::{Ensemble, Int8Model, Seq2Seq};
+use crate::report::explanation::Mechanism;
+use crate::training::LoadedModel;
+use burn::module::Module;
+use catalogue::{Catalogue, Entry};
+use guard::Guard;
+use metrics::Metrics;
+use queue::Queue;
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+use worker::{Models, Worker};
+
+/// The stack of the thread that has the models: as large as that of a main thread.
+const STACK_BYTES: usize = 8 << 20;
+
+/// A run that is served.
+pub struct Served {
+    /// What it is called.
+    pub name: String,
+    /// Its languages; without them, its name stands for both.
+    pub pair: Option<Pair>,
+    /// The model.
+    pub loaded: LoadedModel,
+    /// The model that decodes, where that multiplies in 8 bits.
+    pub int8: Option<Ensemble<Int8Model>>,
+    /// How it writes.
+    pub decoding: DecodingConfig,
+    /// The seed of sampling.
+    pub seed: u64,
+}
+
+/// What the server allows.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// What callers have to send as `Authorization: Bearer TOKEN` or as the field `api_key`.
+    pub token: Option<String>,
+    /// How long an idle model waits for further sentences before it begins a batch.
+    pub max_wait: Duration,
+    /// How long a request may take.
+    pub timeout: Duration,
+    /// Requests that may wait or be worked on; further ones get status 503.
+    pub max_queue: usize,
+    /// Lines of a request.
+    pub max_lines: usize,
+    /// Bytes of a request's body.
+    pub max_body: usize,
+    /// Whether each request is written to standard error.
+    pub is_verbose: bool,
+}
+
+/// What every connection uses.
+struct Shared {
+    catalogue: Arc<Catalogue>,
+    queue: Queue,
+    metrics: Arc<Metrics>,
+    guard: Guard,
+    config: ServerConfig,
+}
+
+impl Shared {
+    /// The answer to `/info`.
+    fn info(&self) -> Value {
+        let ServerConfig { timeout, max_queue, max_lines, max_body, .. } = &self.config;
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "runs": self.catalogue.0.iter().map(|entry| &entry.info).collect::<Vec<_>>(),
+            "max_lines": max_lines,
+            "max_body": max_body,
+            "max_queue": max_queue,
+            "timeout_seconds": timeout.as_secs_f64(),
+        })
+    }
+}
+
+/// Answers requests on `listener` until `is_over` returns true and all that were accepted are answered.
+///
+/// # Errors
+/// If two runs have the same languages, or the system refuses a thread or the listener.
+pub fn serve(listener: TcpListener, runs: Vec<Served>, config: ServerConfig, is_over: impl Fn() -> bool) -> Result<()> {
+    let io = Error::io("the server");
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut models = Vec::new();
+    for run in runs {
+        let (entry, model) = split(run);
+        if let Some(other) = entries.iter().find(|other| other.pair == entry.pair) {
+            let message = format!(
+                "the runs {} and {} both go from {} to {}; give each --languages of its own",
+                other.name, entry.name, entry.pair.source, entry.pair.target
+            );
+            return Err(Error::message(message));
+        }
+        entries.push(entry);
+        models.push(model);
+    }
+    let catalogue = Arc::new(Catalogue(entries));
+    let metrics = Arc::new(Metrics::default());
+    let (queue, jobs) = Queue::new(config.max_queue);
+    let worker = Worker::new(models, catalogue.clone(), metrics.clone(), jobs, config.max_wait);
+    let patience = config.timeout;
+    let is_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
+    let guard = Guard::new(config.token.as_deref(), is_loopback);
+    let router = routes::router(Arc::new(Shared { catalogue, queue, metrics, guard, config }));
+    let attempt = || {
+        listener.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        let thread = std::thread::Builder::new().name("models".into()).stack_size(STACK_BYTES);
+        let worker = thread.spawn(move || worker.run())?;
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            http::serve(listener, router, patience, is_over).await;
+            std::io::Result::Ok(())
+        })?;
+        // Requests that were not answered in time end with their connections; then the worker has nobody left to work for.
+        drop(runtime);
+        Ok(worker.join())
+    };
+    match attempt().map_err(io)? {
+        Ok(()) => Ok(()),
+        Err(_) => Err(Error::message("the thread with the models has failed, as said above")),
+    }
+}
+
+/// What is known of a run, and its model.
+fn split(run: Served) -> (Entry, Models) {
+    let Served { name, pair, loaded, int8, decoding, seed } = run;
+    let LoadedModel { model, tokenizers, config, checkpoint, updates, .. } = loaded;
+    let pair = pair.unwrap_or_else(|| Pair { source: name.clone(), target: name.clone() });
+    let limits = model.limits();
+    let info = json!({
+        "name": name,
+        "source": pair.source,
+        "target": pair.target,
+        "model": Mechanism::new(&config.model).title,
+        "parameters": model.num_params(),
+        "source_vocabulary": tokenizers.source().vocab_size(),
+        "target_vocabulary": tokenizers.target().vocab_size(),
+        "checkpoint": checkpoint,
+        "updates": updates,
+        "is_int8": int8.is_some(),
+        "beam_size": decoding.beam_size,
+        "max_source_tokens": decoding.source_limit(limits.source).map(|limit| limit.len),
+        "max_target_tokens": limits.target.map(|limit| limit.len),
+        "batch_tokens": decoding.batch_tokens,
+    });
+    let entry = Entry { name, pair, tokenizers, config: config.model, limits, decoding, seed, info };
+    (entry, Models { model, int8 })
+}

@@ -1,0 +1,111 @@
+//! Requests on their way from the connections to the one thread that has the models.
+
+use super::fault::Fault;
+use super::worker::Models;
+use crate::decoding::{Hypothesis, Request};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The sentences of one request, on their way to being translated.
+pub(super) struct Translation {
+    /// The run and the number of hypotheses: what these are the same for is decoded together.
+    pub(super) key: (usize, usize),
+    pub(super) requests: Vec<Request>,
+    /// The hypotheses of the first sentences.
+    pub(super) found: Vec<Vec<Hypothesis>>,
+    pub(super) reply: oneshot::Sender<Result<Vec<Vec<Hypothesis>>, Fault>>,
+    place: Place,
+}
+
+/// A place in the queue, free again once this is dropped.
+type Place = OwnedSemaphorePermit;
+
+/// Work on one model that is done by itself; the answer is JSON.
+pub(super) type Work = Box<dyn FnOnce(&Models) -> Result<String, Fault> + Send>;
+
+/// A request that is waiting.
+pub(super) enum Job {
+    /// Translated in batches, with the sentences of other requests.
+    Translation(Translation),
+    /// Done by itself.
+    Work {
+        /// The run.
+        run: usize,
+        work: Work,
+        reply: oneshot::Sender<Result<String, Fault>>,
+        place: Place,
+    },
+}
+
+impl Translation {
+    /// Answers. The place is free before the caller knows, who may come again at once.
+    pub(super) fn finish(self, failed: Option<Fault>) {
+        let Self { place, reply, found, .. } = self;
+        drop(place);
+        // A caller that has gone needs no answer.
+        let _ = reply.send(failed.map_or(Ok(found), Err));
+    }
+}
+
+impl Job {
+    /// Whether the caller has gone.
+    pub(super) fn is_abandoned(&self) -> bool {
+        match self {
+            Self::Translation(translation) => translation.reply.is_closed(),
+            Self::Work { reply, .. } => reply.is_closed(),
+        }
+    }
+}
+
+/// Where requests are put.
+pub(super) struct Queue {
+    sender: Sender<Job>,
+    places: Arc<Semaphore>,
+    n_places: usize,
+}
+
+impl Queue {
+    /// A queue in which at most `n_places` requests wait or are worked on.
+    pub(super) fn new(n_places: usize) -> (Self, Receiver<Job>) {
+        // The places bound what the channel holds.
+        let (sender, receiver) = channel();
+        (Self { sender, places: Arc::new(Semaphore::new(n_places)), n_places }, receiver)
+    }
+
+    /// Requests that wait or are worked on.
+    pub(super) fn len(&self) -> usize {
+        self.n_places - self.places.available_permits()
+    }
+
+    /// Has sentences translated by a run, `n_best` hypotheses for each.
+    pub(super) async fn translate(
+        &self,
+        run: usize,
+        n_best: usize,
+        requests: Vec<Request>,
+    ) -> Result<Vec<Vec<Hypothesis>>, Fault> {
+        let place = self.place()?;
+        let (reply, answer) = oneshot::channel();
+        let found = Vec::new();
+        self.put(Job::Translation(Translation { key: (run, n_best), requests, found, reply, place }))?;
+        answer.await.map_err(|_| Fault::internal())?
+    }
+
+    /// Has work done on a run.
+    pub(super) async fn work(&self, run: usize, work: Work) -> Result<String, Fault> {
+        let place = self.place()?;
+        let (reply, answer) = oneshot::channel();
+        self.put(Job::Work { run, work, reply, place })?;
+        answer.await.map_err(|_| Fault::internal())?
+    }
+
+    fn place(&self) -> Result<Place, Fault> {
+        self.places.clone().try_acquire_owned().map_err(|_| Fault::busy(self.n_places))
+    }
+
+    fn put(&self, job: Job) -> Result<(), Fault> {
+        self.sender.send(job).map_err(|_| Fault::internal())
+    }
+}

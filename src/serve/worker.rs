@@ -1,0 +1,177 @@
+//! The thread that has the models: it gathers sentences into batches and translates them.
+
+use super::catalogue::Catalogue;
+use super::fault::Fault;
+use super::metrics::Metrics;
+use super::queue::{Job, Translation};
+use crate::decoding::{DecodingConfig, Hypothesis, Request, decode};
+use crate::models::{Ensemble, Int8Model, Model};
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+/// The model of a run, and the one that decodes where that multiplies in 8 bits.
+pub(super) struct Models {
+    pub(super) model: Model,
+    pub(super) int8: Option<Ensemble<Int8Model>>,
+}
+
+impl Models {
+    fn decode(&self, requests: &[Request], config: &DecodingConfig, seed: u64) -> Vec<Vec<Hypothesis>> {
+        match &self.int8 {
+            Some(model) => decode(model, requests, config, seed, |_| ()),
+            None => decode(&self.model, requests, config, seed, |_| ()),
+        }
+    }
+}
+
+/// The models and the requests that wait for them, the oldest first.
+pub(super) struct Worker {
+    models: Vec<Models>,
+    catalogue: Arc<Catalogue>,
+    metrics: Arc<Metrics>,
+    incoming: Receiver<Job>,
+    waiting: VecDeque<Job>,
+    /// How long an idle worker waits for further sentences before it begins with those it has.
+    max_wait: Duration,
+}
+
+impl Worker {
+    pub(super) fn new(
+        models: Vec<Models>,
+        catalogue: Arc<Catalogue>,
+        metrics: Arc<Metrics>,
+        incoming: Receiver<Job>,
+        max_wait: Duration,
+    ) -> Self {
+        Self { models, catalogue, metrics, incoming, waiting: VecDeque::new(), max_wait }
+    }
+
+    /// Works until nobody can ask any more and all that was asked is answered.
+    pub(super) fn run(mut self) {
+        while self.receive() {
+            match self.waiting.pop_front() {
+                Some(Job::Translation(first)) => self.translate(first),
+                Some(Job::Work { run, work, reply, place }) => {
+                    let models = &self.models[run];
+                    let done = catch_unwind(AssertUnwindSafe(|| work(models)));
+                    drop(place);
+                    let _ = reply.send(done.unwrap_or_else(|_| Err(Fault::internal())));
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Takes in the requests that are there and waits for one if there is none. Returns false once no more can come.
+    fn receive(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            let Ok(job) = self.incoming.recv() else { return false };
+            let deadline = Instant::now() + self.max_wait;
+            let mut is_batch = matches!(job, Job::Translation(_));
+            self.waiting.push_back(job);
+            while is_batch && !self.has_full_batch() {
+                let left = deadline.saturating_duration_since(Instant::now());
+                let Ok(job) = self.incoming.recv_timeout(left) else { break };
+                is_batch = matches!(job, Job::Translation(_));
+                self.waiting.push_back(job);
+            }
+        }
+        self.waiting.extend(self.incoming.try_iter());
+        self.waiting.retain(|job| !job.is_abandoned());
+        true
+    }
+
+    /// Whether the sentences of the oldest request and of those that go with it fill a batch.
+    fn has_full_batch(&self) -> bool {
+        let Some(Job::Translation(first)) = self.waiting.front() else { return true };
+        let mut batch = Room::new(self.catalogue.0[first.key.0].decoding.batch_tokens);
+        let translations = self.waiting.iter().filter_map(|job| match job {
+            Job::Translation(translation) if translation.key == first.key => Some(translation),
+            _ => None,
+        });
+        !translations.flat_map(|translation| &translation.requests).all(|request| batch.take(request))
+    }
+
+    /// Translates one batch: sentences of `first` and of all requests that go with it, one of each in turn, so that a long
+    /// request does not keep a short one waiting. What is not finished queues again behind the others.
+    fn translate(&mut self, first: Translation) {
+        let (run, n_best) = first.key;
+        let entry = &self.catalogue.0[run];
+        let config = DecodingConfig { n_best, ..entry.decoding.clone() };
+        let mut group = vec![first];
+        for job in std::mem::take(&mut self.waiting) {
+            match job {
+                Job::Translation(translation) if translation.key == (run, n_best) => group.push(translation),
+                other => self.waiting.push_back(other),
+            }
+        }
+        let chosen = choose(&group, config.batch_tokens);
+        let requests: Vec<Request> = chosen.iter().map(|(job, i)| group[*job].requests[*i].clone()).collect();
+        let found = catch_unwind(AssertUnwindSafe(|| self.models[run].decode(&requests, &config, entry.seed)));
+        let Ok(found) = found else {
+            group.into_iter().for_each(|translation| translation.finish(Some(Fault::internal())));
+            return;
+        };
+        self.metrics.batch(requests.len(), requests.iter().map(|request| request.source.len() + 1).sum());
+        // The sentences of a request are chosen in their order.
+        for ((job, _), hypotheses) in chosen.into_iter().zip(found) {
+            group[job].found.push(hypotheses);
+        }
+        for translation in group {
+            if translation.found.len() == translation.requests.len() {
+                translation.finish(None);
+            } else {
+                self.waiting.push_back(Job::Translation(translation));
+            }
+        }
+    }
+}
+
+/// The next sentences of some requests that fit into a batch together, at least one: the place of the request, and that of the
+/// sentence in it.
+fn choose(group: &[Translation], batch_tokens: usize) -> Vec<(usize, usize)> {
+    let mut room = Room::new(batch_tokens);
+    let mut chosen = Vec::new();
+    for turn in 0.. {
+        let mut is_over = true;
+        for (job, translation) in group.iter().enumerate() {
+            let i = translation.found.len() + turn;
+            let Some(request) = translation.requests.get(i) else { continue };
+            if !room.take(request) {
+                return chosen;
+            }
+            chosen.push((job, i));
+            is_over = false;
+        }
+        if is_over {
+            break;
+        }
+    }
+    chosen
+}
+
+/// What a batch still has room for, by source tokens with padding.
+struct Room {
+    batch_tokens: usize,
+    n_sentences: usize,
+    longest: usize,
+}
+
+impl Room {
+    fn new(batch_tokens: usize) -> Self {
+        Self { batch_tokens, n_sentences: 0, longest: 0 }
+    }
+
+    /// Adds a sentence if it fits; the first one always does.
+    fn take(&mut self, request: &Request) -> bool {
+        let longest = self.longest.max(request.source.len() + 1);
+        if self.n_sentences > 0 && longest * (self.n_sentences + 1) > self.batch_tokens {
+            return false;
+        }
+        (self.n_sentences, self.longest) = (self.n_sentences + 1, longest);
+        true
+    }
+}
