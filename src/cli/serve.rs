@@ -4,7 +4,6 @@ use super::decoding::DecodingArgs;
 use super::{load_any, print};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
-use crate::models::ModelConfig;
 use crate::serve::{Pair, Served, ServerConfig, serve};
 use crate::training::signal;
 use clap::Args;
@@ -122,7 +121,7 @@ impl ServeArgs {
     fn load(&self, path: &Path, pair: Option<Pair>) -> Result<Served> {
         let mut loaded = load_any(path, self.backend, self.checkpoint.as_deref())?;
         let config = &loaded.config;
-        if !config.model.reads_source() || matches!(config.model, ModelConfig::EncoderOnly(_)) {
+        if !config.model.reads_source() || config.model.family().answers().is_some() {
             let (what, _) = config.use_of("");
             return Err(Error::file(path, format!("does not translate: `{what}` is the command for it")));
         }
