@@ -10,12 +10,15 @@ use std::net::Shutdown;
 const JSON: &str = "Content-Type: application/json";
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 
+/// Method, path, content type and body of a request, and the status and message that it gets.
+type Case<'a> = (&'a str, &'a str, &'a str, &'a [u8], u16, &'a str);
+
 #[test]
 fn a_wrong_request_is_told_what_is_wrong() {
     let limits = ["--run", "run", "--max-lines", "3", "--max-body", "300", "--max-source-len", "9"];
     let server = Server::start(trained(), &limits);
     let long = format!("{{\"q\": \"{}\"}}", "a ".repeat(20));
-    let cases: [(&str, &str, &str, &[u8], u16, &str); 19] = [
+    let cases: [Case; 19] = [
         ("POST", "/translate", JSON, b"{\"q\": ", 400, "no valid JSON: EOF while parsing"),
         ("POST", "/translate", JSON, b"[]", 400, "the body is JSON, but no object"),
         ("POST", "/translate", JSON, b"{}", 400, "q is missing"),
