@@ -1,8 +1,8 @@
 //! A stack of recurrent layers that reads a whole sequence, in one direction or both.
 
-use super::recurrence::Core;
+use super::recurrence::{Core, read_whole};
 use super::{MixerConfig, Mixers, ShortConvolution};
-use crate::layers::recurrent::{CellState, Order, Running};
+use crate::layers::recurrent::{CellState, Running};
 use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -121,21 +121,8 @@ impl EncoderLayer {
             Some(convolution) => convolution.advance(input, &mut None),
             None => input,
         };
-        let mut read = |core: &Core, name, order, input| {
-            let mut state = None;
-            let states = pass.scoped(name, |pass| core.read(input, &mut state, running, order, pass));
-            (states, core.shown(state))
-        };
-        match &self.backward {
-            None => {
-                let (states, last) = read(&self.forward, "forward", Order::Forward, input);
-                (states, vec![last])
-            }
-            Some(backward) => {
-                let (forward, last) = read(&self.forward, "forward", Order::Forward, input.clone());
-                let (backward, first) = read(backward, "backward", Order::Backward, input);
-                (Tensor::cat(vec![forward, backward], 2), vec![last, first])
-            }
-        }
+        let (states, last) = read_whole(&self.forward, self.backward.as_ref(), input, running, pass);
+        let cores = [&self.forward].into_iter().chain(&self.backward);
+        (states, cores.zip(last).map(|(core, state)| core.shown(state)).collect())
     }
 }

@@ -34,7 +34,7 @@ use super::{Init, Pass, fused};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
-use recurrence::{Core, real};
+use recurrence::{Core, read_whole, real};
 
 /// The sizes of the layer that a mixer stands in.
 #[derive(Clone, Copy, Debug)]
@@ -83,24 +83,8 @@ impl RecurrentMixer {
     pub fn forward(&self, input: Tensor<3>, lengths: Option<&[usize]>, pass: &mut Pass) -> Tensor<3> {
         let [batch, len, _] = input.dims();
         let lengths = lengths.map_or_else(|| vec![len; batch], <[usize]>::to_vec);
-        let forward = pass.scoped("forward", |pass| {
-            self.forward.read(
-                input.clone(),
-                &mut None,
-                &Running::new(&lengths, len, &input.device()),
-                Order::Forward,
-                pass,
-            )
-        });
-        let both = match &self.backward {
-            None => forward,
-            Some(core) => {
-                let running = Running::new(&lengths, len, &input.device());
-                let backward =
-                    pass.scoped("backward", |pass| core.read(input, &mut None, &running, Order::Backward, pass));
-                Tensor::cat(vec![forward, backward], 2)
-            }
-        };
+        let running = Running::new(&lengths, len, &input.device());
+        let (both, _) = read_whole(&self.forward, self.backward.as_ref(), input, &running, pass);
         self.out(both, pass)
     }
 

@@ -145,6 +145,33 @@ impl Core {
     }
 }
 
+/// Whole sequences read forwards and, where there is such a recurrence, backwards: what others see side by side, and the state of
+/// each direction after the position that it reads last.
+///
+/// # Shapes
+/// - input: `[rows, len, d_input]`
+/// - output: `[rows, len, n_directions d_state]`
+pub(super) fn read_whole(
+    forward: &Core,
+    backward: Option<&Core>,
+    input: Tensor<3>,
+    running: &Running,
+    pass: &mut Pass,
+) -> (Tensor<3>, Vec<Option<MixerState>>) {
+    let mut read = |core: &Core, name: &str, order, input| {
+        let mut state = None;
+        let states = pass.scoped(name, |pass| core.read(input, &mut state, running, order, pass));
+        (states, state)
+    };
+    let Some(backward) = backward else {
+        let (states, last) = read(forward, "forward", Order::Forward, input);
+        return (states, vec![last]);
+    };
+    let (forward, last) = read(forward, "forward", Order::Forward, input.clone());
+    let (backward, first) = read(backward, "backward", Order::Backward, input);
+    (Tensor::cat(vec![forward, backward], 2), vec![last, first])
+}
+
 /// The vector of the position of each row that is read last.
 fn last(states: &Tensor<3>, lengths: &[usize], order: Order) -> Tensor<2> {
     let [rows, len, d] = states.dims();

@@ -257,7 +257,7 @@ impl Position {
     /// - input, output: `[batch, len, d_model]`
     ///
     /// # Panics
-    /// If a learned table is shorter than `offset + len`; callers check lengths at the door.
+    /// If a learned table is shorter than `offset + len`; callers check lengths first.
     pub fn embed(&self, input: Tensor<3>, offset: usize) -> Tensor<3> {
         let len = input.dims()[1];
         self.embed_at(input, &Places::Following { offset, len })
@@ -269,7 +269,7 @@ impl Position {
     /// - input, output: `[batch, len, d_model]`
     ///
     /// # Panics
-    /// If a position lies beyond a learned table; callers check lengths at the door.
+    /// If a position lies beyond a learned table; callers check lengths first.
     pub fn embed_at(&self, input: Tensor<3>, places: &Places) -> Tensor<3> {
         match self {
             Self::Sinusoidal(sinusoids) => sinusoids.forward(input, places),

@@ -14,11 +14,9 @@ impl Costs for RnnConfig {
         let [d, d_embedding] = [self.d_hidden, self.d_embedding].map(|width| width as f64);
         let [directions, gates] = [self.n_directions(), self.cell.n_gates()].map(|n| n as f64);
         let encoded = directions * d;
-        let layers = |first: f64, next: f64| -> f64 {
-            (0..self.n_layers).map(|layer| 2.0 * gates * d * (if layer == 0 { first } else { next } + d)).sum()
-        };
         let encoder = n * directions * encoder_flops(self, d_embedding, encoded);
-        let mut step = layers(d_embedding, d);
+        let of_layer = |layer| 2.0 * gates * d * (if layer == 0 { d_embedding } else { d } + d);
+        let mut step: f64 = (0..self.n_layers).map(of_layer).sum();
         let mut once = 2.0 * encoded * d * self.n_layers as f64;
         match &self.attention {
             AttentionConfig::None {} => once += 2.0 * gates * d * encoded,

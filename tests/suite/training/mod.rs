@@ -22,6 +22,11 @@ use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// A folder with the run `run`: a language model that knows its text well; tests must not write into it.
+pub fn language_model() -> &'static Path {
+    text::TRAINED.path()
+}
+
 /// An experiment of a second: copying up to five symbols. An epoch has six or seven micro-batches, so that 12 updates of
 /// two micro-batches end four epochs.
 const TINY: &str = r#"

@@ -31,7 +31,7 @@ impl Location {
     /// - output: `[batch, query_len, source_len]`
     ///
     /// # Panics
-    /// If the source is longer than the score was made for; callers check lengths at the door.
+    /// If the source is longer than the score was made for; callers check lengths first.
     pub fn forward(&self, query: Tensor<3>, keys: Tensor<3>) -> Tensor<3> {
         let source_len = keys.dims()[1];
         self.position.forward(query).narrow(2, 0, source_len)
