@@ -4,7 +4,7 @@ use super::decoding::SamplingArgs;
 use super::load_language_model;
 use crate::backend::Backend;
 use crate::data::text::{prompt_ids, text_of};
-use crate::data::{EOS, Tokenizer};
+use crate::data::{EOS, GrowingText, Tokenizer};
 use crate::decoding::{Continuation, NextToken, SamplingConfig};
 use crate::error::{Error, Result};
 use crate::notice;
@@ -79,18 +79,20 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
     for sample in 0..args.samples {
         let seed = first_seed.wrapping_add(sample);
         let words = Continuation::new(&loaded.model, &ids, context, sampling.as_ref(), seed);
-        let mut output = Output { tokenizer, out: std::io::stdout().lock(), line: Vec::new(), n_shown: 0 };
+        let mut output = Output { text: GrowingText::default(), out: std::io::stdout().lock() };
         if !args.json {
             output.show(&prompt)?;
         }
         let mut written: Vec<NextToken> = Vec::new();
         let mut n_lines = 0;
         for next in words.take(args.max_tokens as usize) {
+            let id = next.id;
             written.push(next);
-            n_lines += (next.id == EOS) as u64;
+            n_lines += (id == EOS) as u64;
             let is_last = args.lines.is_some_and(|lines| n_lines >= lines);
             if !args.json && !is_last {
-                output.token(next.id)?;
+                let new = output.text.push(id, tokenizer);
+                output.show(&new)?;
             }
             if is_last {
                 break;
@@ -122,35 +124,13 @@ fn json_of(prompt: &str, written: &[NextToken], unknown: &[String], tokenizer: &
 }
 
 /// Text on its way to the reader.
-struct Output<'a, W> {
-    tokenizer: &'a Tokenizer,
+struct Output<W> {
+    text: GrowingText,
     out: W,
-    /// The tokens of the line that is being written, and the bytes of its text that have been shown.
-    line: Vec<u32>,
-    n_shown: usize,
 }
 
-impl<W: Write> Output<'_, W> {
+impl<W: Write> Output<W> {
     fn show(&mut self, text: &str) -> Result<()> {
         self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()).map_err(Error::io("standard output"))
-    }
-
-    /// Shows what a token adds to the line. The text of a line so far may end in a part of a character, which is held back.
-    fn token(&mut self, id: u32) -> Result<()> {
-        let is_end = id == EOS;
-        if !is_end {
-            self.line.push(id);
-        }
-        let text = self.tokenizer.decode(&self.line);
-        let whole = if is_end { &text[..] } else { text.trim_end_matches(char::REPLACEMENT_CHARACTER) };
-        let new = whole.get(self.n_shown..).unwrap_or_default().to_string();
-        self.n_shown += new.len();
-        self.show(&new)?;
-        if is_end {
-            self.line.clear();
-            self.n_shown = 0;
-            self.show("\n")?;
-        }
-        Ok(())
     }
 }

@@ -54,6 +54,9 @@ pub(super) struct ServeArgs {
     /// Lines of a request.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     max_lines: u32,
+    /// Tokens that a language model writes for a request.
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: u32,
     /// Bytes of a request's body.
     #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     max_body: u32,
@@ -121,13 +124,17 @@ impl ServeArgs {
     fn load(&self, path: &Path, pair: Option<Pair>) -> Result<Served> {
         let mut loaded = load_any(path, self.backend, self.checkpoint.as_deref())?;
         let config = &loaded.config;
-        if !config.model.reads_source() || config.model.family().answers().is_some() {
+        if config.model.family().answers().is_some() {
             let (what, _) = config.use_of("");
-            return Err(Error::file(path, format!("does not translate: `{what}` is the command for it")));
+            return Err(Error::file(path, format!("writes no text: `{what}` is the command for it")));
         }
+        let is_text = !config.model.reads_source();
         let decoding = self.decoding.apply(&config.decoding)?;
         let seed = self.decoding.sampling.seed.unwrap_or(config.seed);
-        let int8 = self.decoding.round(std::slice::from_mut(&mut loaded))?;
+        let int8 = match is_text {
+            true => None,
+            false => self.decoding.round(std::slice::from_mut(&mut loaded))?,
+        };
         let whole = path.canonicalize().map_err(Error::io(path))?;
         let name = whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned();
         Ok(Served { name, pair, loaded, int8, decoding, seed })
@@ -140,6 +147,7 @@ impl ServeArgs {
             timeout: Duration::from_secs(self.timeout),
             max_queue: self.max_queue as usize,
             max_lines: self.max_lines as usize,
+            max_tokens: self.max_tokens as usize,
             max_body: self.max_body as usize,
             is_verbose: self.verbose,
         }

@@ -29,7 +29,6 @@ use crate::report::comparison::{Comparison, Trial};
 use crate::training::run::Lock;
 use crate::training::signal;
 use crate::trust;
-
 use plan::Entrant;
 use progress::Progress;
 use test_set::TestSet;

@@ -6,6 +6,7 @@
 pub mod batch;
 pub mod corpus;
 pub mod fetch;
+pub mod growing_text;
 pub mod masking;
 pub mod random;
 pub mod series;
@@ -14,6 +15,7 @@ pub mod text;
 pub mod tokenizer;
 
 pub use corpus::{LengthFilter, SplitFiles, add_references, for_each_line, read_lines, read_pairs, sha256_of_file};
+pub use growing_text::GrowingText;
 pub use random::{Rng, stream};
 pub use series::{Series, SeriesPair};
 pub use tasks::TaskConfig;

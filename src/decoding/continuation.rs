@@ -3,6 +3,7 @@
 use super::sampling::pick;
 use super::{LogProbabilities, SamplingConfig};
 use crate::data::batch::Padded;
+use crate::data::{EOS, Tokenizer};
 use crate::layers::fused::PackedWeights;
 use crate::layers::{Pass, indices};
 use crate::models::Seq2Seq;
@@ -10,12 +11,14 @@ use crate::pool::in_pool;
 use crate::random::{Purpose, Stream};
 
 /// A token that follows a text.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NextToken {
     /// Which.
     pub id: u32,
     /// The logarithm of its probability by the model, before temperature, top-k and top-p, in nats.
     pub log_probability: f64,
+    /// The likeliest tokens with their logarithms, best first: as many as were asked for.
+    pub likeliest: Vec<(u32, f64)>,
 }
 
 /// What a language model writes after a prompt: an iterator that never ends.
@@ -34,6 +37,7 @@ pub struct Continuation<'a, M: Seq2Seq> {
     /// What has been read: all of `text` but its last token.
     state: Option<M::State>,
     n_written: u64,
+    n_likeliest: usize,
 }
 
 impl<'a, M: Seq2Seq> Continuation<'a, M> {
@@ -63,7 +67,30 @@ impl<'a, M: Seq2Seq> Continuation<'a, M> {
             memory,
             state: Some(state),
             n_written: 0,
+            n_likeliest: 0,
         }
+    }
+
+    /// The same, which tells the `n` likeliest tokens beside each that it writes.
+    pub fn telling(self, n: usize) -> Self {
+        Self { n_likeliest: n, ..self }
+    }
+
+    /// The tokens up to the end of a line, at most `max_tokens`, and no more than there is room for with all of the text in sight.
+    pub fn line(self, tokenizer: &Tokenizer, max_tokens: usize) -> Vec<u32> {
+        let room = self.context.map_or(usize::MAX, |context| (context + 1).saturating_sub(self.text.len()));
+        let ends_line = |id: u32| match tokenizer.has_lines() {
+            true => tokenizer.decode(&[id]).contains('\n'),
+            false => id == EOS,
+        };
+        let mut line = Vec::new();
+        for next in self.take(max_tokens.min(room)) {
+            line.push(next.id);
+            if ends_line(next.id) {
+                break;
+            }
+        }
+        line
     }
 }
 
@@ -102,6 +129,11 @@ impl<M: Seq2Seq> Iterator for Continuation<'_, M> {
         };
         self.n_written += 1;
         self.text.push(id);
-        Some(NextToken { id, log_probability: probabilities.of(0, id) as f64 })
+        let mut likeliest = Vec::new();
+        if self.n_likeliest > 0 {
+            let found = probabilities.likeliest(self.n_likeliest).swap_remove(0);
+            likeliest.extend(found.into_iter().map(|(id, log_probability)| (id, log_probability as f64)));
+        }
+        Some(NextToken { id, log_probability: probabilities.of(0, id) as f64, likeliest })
     }
 }

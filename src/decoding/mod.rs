@@ -17,7 +17,7 @@ pub use answers::{Choice, answers, fixed_answer};
 pub use config::{DecodingConfig, MAX_SOURCE_LEN, SamplingConfig, length_fault};
 pub use continuation::{Continuation, NextToken};
 pub use masked::score_masked;
-pub use score::{score_targets, score_text};
+pub use score::{score_targets, score_text, score_tokens};
 pub use values::predict_series;
 
 use crate::data::batch::{Padded, plan_by_length};

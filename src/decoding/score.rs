@@ -1,6 +1,6 @@
 //! Forced decoding: what a model thinks of given targets.
 
-use super::Hypothesis;
+use super::{Hypothesis, LogProbabilities, NextToken};
 use crate::backend::is_host;
 use crate::data::TokenStream;
 use crate::data::batch::{Batch, Example, plan_by_length};
@@ -34,6 +34,29 @@ pub fn score_targets<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: 
         }
     }
     scores
+}
+
+/// Every token of a text but the first, as a model without a source predicts it after those before it, with the `n_likeliest`
+/// likeliest in its place.
+///
+/// Callers have checked that the model can have all of the text in sight.
+pub fn score_tokens<M: Seq2Seq>(model: &M, ids: &[u32], n_likeliest: usize) -> Vec<NextToken> {
+    if ids.len() < 2 {
+        return Vec::new();
+    }
+    let batch = Batch::of_text(&[ids], &model.device());
+    let probabilities = in_pool(&model.device(), || {
+        let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
+        let [_, len, vocab_size] = logits.dims();
+        LogProbabilities::new(logits.reshape([len, vocab_size]))
+    });
+    let likeliest = if n_likeliest > 0 { probabilities.likeliest(n_likeliest) } else { Vec::new() };
+    let token = |(row, id): (usize, &u32)| NextToken {
+        id: *id,
+        log_probability: probabilities.of(row, *id) as f64,
+        likeliest: likeliest.get(row).into_iter().flatten().map(|(id, log_p)| (*id, *log_p as f64)).collect(),
+    };
+    ids[1..].iter().enumerate().map(token).collect()
 }
 
 /// How well a model without a source predicts a text of which it has at most `context` tokens in sight.

@@ -21,6 +21,11 @@ pub trait Family: Costs {
     /// Makes the model as wide as `steps` of its smallest steps, and in proportion what is wider than it is.
     fn set_width(&mut self, steps: usize);
 
+    /// Heads of each attention, where it has heads.
+    fn n_heads(&self) -> Option<usize> {
+        None
+    }
+
     /// The inner width of its feed-forward networks, if it has any.
     fn d_feed_forward_mut(&mut self) -> Option<&mut usize> {
         None
@@ -74,6 +79,10 @@ macro_rules! of_stack {
             let width = steps * 2 * self.n_heads;
             self.d_feed_forward = (self.d_feed_forward * width).div_ceil(self.d_model);
             self.d_model = width;
+        }
+
+        fn n_heads(&self) -> Option<usize> {
+            Some(self.n_heads)
         }
 
         fn d_feed_forward_mut(&mut self) -> Option<&mut usize> {

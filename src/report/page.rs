@@ -22,12 +22,15 @@ pub struct Page {
     pub script: String,
     /// What the script finds in `data`, as JSON ([`json`]); nothing if empty.
     pub data: String,
+    /// Whether the page asks the server that it comes from. Others need no network.
+    pub is_connected: bool,
 }
 
 /// What keeps a page from loading anything, as everything is in the file, and from running any script but its own.
-fn policy(script: &str) -> String {
+fn policy(script: &str, is_connected: bool) -> String {
     let hash = STANDARD.encode(Sha256::digest(script.as_bytes()));
-    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; img-src data:")
+    let server = if is_connected { "; connect-src 'self'; form-action 'self'" } else { "" };
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; img-src data:{server}")
 }
 
 impl Page {
@@ -36,7 +39,7 @@ impl Page {
         let title = escape(&self.title);
         let data = if self.data.is_empty() { "null" } else { &self.data };
         let script = format!("\n\"use strict\";\n{}\n{}", include_str!("page/shell.js"), self.script);
-        let policy = policy(&script);
+        let policy = policy(&script, self.is_connected);
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\

@@ -5,6 +5,7 @@ use crate::data::Tokenizers;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::models::{LengthLimits, ModelConfig};
+use crate::report::attention::ablation::Head;
 use serde_json::{Value, json};
 
 /// The source language that leaves the choice to the server.
@@ -41,7 +42,16 @@ impl Pair {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
+    /// Its languages; those of a language model are its name.
     pub(super) pair: Pair,
+    /// Whether this is a language model.
+    pub(super) is_text: bool,
+    /// Tokens that a language model has in sight, if there is an end to them.
+    pub(super) context: Option<usize>,
+    /// The heads that can be switched off.
+    pub(super) heads: Vec<Head>,
+    /// Heads of each attention.
+    pub(super) n_heads: usize,
     pub(super) tokenizers: Tokenizers,
     pub(super) config: ModelConfig,
     pub(super) limits: LengthLimits,
@@ -51,49 +61,126 @@ pub(super) struct Entry {
     pub(super) info: Value,
 }
 
+impl Entry {
+    /// Tokens that a language model can have read at once, if there is a limit.
+    pub(super) fn in_sight(&self) -> Option<usize> {
+        let limit = self.limits.target.map(|limit| limit.len);
+        [self.context, limit].into_iter().flatten().min()
+    }
+}
+
+/// What a request needs a run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To translate.
+    Translation,
+    /// To go on with a text.
+    Text,
+    /// For what both can do.
+    Any,
+}
+
+impl Use {
+    fn fits(self, entry: &Entry) -> bool {
+        match self {
+            Self::Translation => !entry.is_text,
+            Self::Text => entry.is_text,
+            Self::Any => true,
+        }
+    }
+}
+
+/// Which run a request asks for: its name, or languages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wish<'a> {
+    pub(super) model: Option<&'a str>,
+    pub(super) source: Option<&'a str>,
+    pub(super) target: Option<&'a str>,
+}
+
 /// All runs.
 #[derive(Debug)]
 pub(super) struct Catalogue(pub(super) Vec<Entry>);
 
 impl Catalogue {
-    /// The run for a pair of languages. What is missing, and the source `auto`, fits every run.
-    pub(super) fn choose(&self, source: Option<&str>, target: Option<&str>) -> Result<usize, Fault> {
-        let source = source.filter(|source| !source.is_empty() && *source != AUTO);
-        let target = target.filter(|target| !target.is_empty());
+    /// The run of a name, or for a pair of languages: what is missing, and the source `auto`, fits every run. Of several for one pair
+    /// the first is taken.
+    pub(super) fn choose(&self, wish: Wish, need: Use) -> Result<usize, Fault> {
+        if let Some(name) = wish.model.filter(|name| !name.is_empty()) {
+            return self.named(name, need);
+        }
+        let source = wish.source.filter(|source| !source.is_empty() && *source != AUTO);
+        let target = wish.target.filter(|target| !target.is_empty());
         let fits = |entry: &Entry| {
-            source.is_none_or(|code| code == entry.pair.source) && target.is_none_or(|code| code == entry.pair.target)
+            need.fits(entry)
+                && source.is_none_or(|code| code == entry.pair.source)
+                && target.is_none_or(|code| code == entry.pair.target)
         };
         let found: Vec<usize> = (0..self.0.len()).filter(|i| fits(&self.0[*i])).collect();
+        let is_one_pair = found.iter().all(|i| self.0[*i].pair == self.0[found[0]].pair);
         match found[..] {
-            [run] => Ok(run),
+            [run, ..] if is_one_pair => Ok(run),
+            [] if need == Use::Text => {
+                Err(Fault::bad("no language model is served here; POST /translate is for those that translate"))
+            }
+            [] if !self.0.iter().any(|entry| need.fits(entry)) => {
+                Err(Fault::bad("no model that translates is served here; POST /v1/completions is for language models"))
+            }
             [] => {
                 let any = |code: Option<&str>| code.unwrap_or("any language").to_string();
                 let message = format!("no model from {} to {}; there is {}", any(source), any(target), self.pairs());
                 Err(Fault::bad(message))
             }
-            _ => Err(Fault::bad(format!("several models fit; give source and target: there is {}", self.pairs()))),
+            _ if need == Use::Translation => {
+                Err(Fault::bad(format!("several models fit; give source and target: there is {}", self.pairs())))
+            }
+            _ => Err(Fault::bad(format!("several models fit; give model: there is {}", self.names(need)))),
         }
     }
 
+    fn named(&self, name: &str, need: Use) -> Result<usize, Fault> {
+        let run = self.0.iter().position(|entry| entry.name == name);
+        let run = run.ok_or_else(|| Fault::unknown_model(format!("no model {name}; there is {}", self.names(need))))?;
+        match (need.fits(&self.0[run]), need) {
+            (true, _) => Ok(run),
+            (false, Use::Text) => Err(Fault::bad(format!("{name} is no language model; POST /translate is for it"))),
+            (false, _) => Err(Fault::bad(format!("{name} does not translate; POST /v1/completions is for it"))),
+        }
+    }
+
+    fn names(&self, need: Use) -> String {
+        let names: Vec<&str> =
+            self.0.iter().filter(|entry| need.fits(entry)).map(|entry| entry.name.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// Those that translate.
+    fn translators(&self) -> impl Iterator<Item = &Entry> {
+        self.0.iter().filter(|entry| !entry.is_text)
+    }
+
     fn pairs(&self) -> String {
-        let pairs: Vec<String> =
-            self.0.iter().map(|entry| format!("{} to {}", entry.pair.source, entry.pair.target)).collect();
-        pairs.join(", ")
+        let pairs = self.translators().map(|entry| format!("{} to {}", entry.pair.source, entry.pair.target));
+        distinct(pairs).join(", ")
     }
 
     /// The answer to `/languages`: each source language with its targets.
     pub(super) fn languages(&self) -> Value {
-        let mut sources: Vec<&str> = Vec::new();
-        for entry in &self.0 {
-            if !sources.contains(&entry.pair.source.as_str()) {
-                sources.push(&entry.pair.source);
-            }
-        }
         let language = |source: &str| {
-            let pairs = self.0.iter().map(|entry| &entry.pair).filter(|pair| pair.source == source);
-            let targets: Vec<&str> = pairs.map(|pair| pair.target.as_str()).collect();
-            json!({ "code": source, "name": source, "targets": targets })
+            let pairs = self.translators().map(|entry| &entry.pair).filter(|pair| pair.source == source);
+            json!({ "code": source, "name": source, "targets": distinct(pairs.map(|pair| &pair.target)) })
         };
-        sources.into_iter().map(language).collect()
+        distinct(self.translators().map(|entry| entry.pair.source.as_str())).into_iter().map(language).collect()
     }
+}
+
+/// Each item once, in the order in which they come first.
+fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for item in items {
+        if !found.contains(&item) {
+            found.push(item);
+        }
+    }
+    found
 }

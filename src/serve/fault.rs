@@ -27,6 +27,11 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
+    /// There is no such model: status 404.
+    pub(super) fn unknown_model(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
     /// The queue has no place: status 503.
     pub(super) fn busy(n_places: usize) -> Self {
         let message = format!("the queue of {n_places} requests is full; try again in {RETRY_SECONDS} s");
@@ -42,7 +47,39 @@ impl Fault {
 
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
-        let mut response = answer(self.status, &json!({ "error": self.message }));
+        self.with_body(&json!({ "error": self.message }))
+    }
+}
+
+/// A [`Fault`] as OpenAI's clients read it: `{"error": {"message", "type", "param", "code"}}`.
+pub(super) struct OpenAiFault(pub(super) Fault);
+
+impl From<Fault> for OpenAiFault {
+    fn from(fault: Fault) -> Self {
+        Self(fault)
+    }
+}
+
+impl IntoResponse for OpenAiFault {
+    fn into_response(self) -> Response {
+        self.0.with_body(&self.0.openai())
+    }
+}
+
+impl Fault {
+    /// The body that OpenAI's clients read.
+    pub(super) fn openai(&self) -> Value {
+        let (kind, code) = match self.status {
+            StatusCode::UNAUTHORIZED => ("authentication_error", Some("invalid_api_key")),
+            StatusCode::NOT_FOUND => ("invalid_request_error", Some("model_not_found")),
+            status if status.is_server_error() => ("server_error", None),
+            _ => ("invalid_request_error", None),
+        };
+        json!({ "error": { "message": self.message, "type": kind, "param": null, "code": code } })
+    }
+
+    fn with_body(&self, body: &Value) -> Response {
+        let mut response = answer(self.status, body);
         let headers = response.headers_mut();
         match self.status {
             StatusCode::SERVICE_UNAVAILABLE => {

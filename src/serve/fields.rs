@@ -105,15 +105,56 @@ impl Fields {
         }
     }
 
+    /// The value of a field that may be missing; null is missing.
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.0.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A list of texts; none if it is missing. One text is a list of one.
+    pub(super) fn strings(&self, name: &str) -> Result<Vec<String>, Fault> {
+        self.get(name).map_or(Ok(Vec::new()), |_| Ok(self.texts(name)?.texts))
+    }
+
+    /// A list of whole numbers; none if it is missing. Forms have them as text, one or several.
+    pub(super) fn counts(&self, name: &str) -> Result<Vec<usize>, Fault> {
+        let values = match self.get(name) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(values)) => values.as_slice(),
+            Some(value) => std::slice::from_ref(value),
+        };
+        let wrong = |value| Fault::bad(format!("{name} has {value}; give a list of whole numbers of at least 0"));
+        values.iter().map(|value| whole(value).ok_or_else(|| wrong(value))).collect()
+    }
+
+    /// A number that may be missing.
+    pub(super) fn number(&self, name: &str) -> Result<Option<f64>, Fault> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let number = value.as_str().map_or(value.as_f64(), |text| text.trim().parse().ok());
+        number.map(Some).ok_or_else(|| Fault::bad(format!("{name} is {value}; give a number")))
+    }
+
+    /// Whether something is wished; no if it is missing.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Fault> {
+        match self.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(value) => Err(Fault::bad(format!("{name} is {value}; give true or false"))),
+        }
+    }
+
     /// A whole number that may be missing; forms have it as text.
     pub(super) fn count(&self, name: &str) -> Result<Option<usize>, Fault> {
-        let number = match self.0.get(name) {
-            None | Some(Value::Null) => return Ok(None),
-            Some(Value::String(text)) => text.trim().parse().ok(),
-            Some(value) => value.as_u64().and_then(|number| usize::try_from(number).ok()),
-        };
-        let message = || format!("{name} is {}; give a whole number of at least 0", self.0[name]);
-        number.map(Some).ok_or_else(|| Fault::bad(message()))
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let message = || format!("{name} is {value}; give a whole number of at least 0");
+        whole(value).map(Some).ok_or_else(|| Fault::bad(message()))
+    }
+}
+
+/// A whole number; forms have it as text.
+fn whole(value: &Value) -> Option<usize> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_u64().and_then(|number| usize::try_from(number).ok()),
     }
 }
 

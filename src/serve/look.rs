@@ -1,19 +1,26 @@
 //! Answers to `/tokenize`, `/score` and `/explain`.
 
+use super::attention::heads;
 use super::catalogue::Entry;
 use super::fault::Fault;
-use super::fields::Texts;
+use super::fields::{Fields, Texts};
 use super::worker::Models;
 use crate::data::batch::Example;
-use crate::data::tokenizer::{EOS, Tokenizer};
+use crate::data::tokenizer::EOS;
 use crate::decoding::{DecodingConfig, length_fault, score_targets};
-use crate::report::explanation::{Detail, Question, Selection, explain, notes};
+use crate::models::Model;
+use crate::report::attention::ablation::{Head, without};
+use crate::report::explanation::{
+    Detail, Explanation, Question, Selection, TextQuestion, explain, explain_text, html, notes,
+};
 use serde_json::{Value, json};
 
-/// The pieces and ids of each text.
-pub(super) fn tokenize(tokenizer: &Tokenizer, texts: &Texts) -> Vec<Value> {
+/// The pieces and ids of each text; blanks around a sentence do not count.
+pub(super) fn tokenize(entry: &Entry, is_target: bool, texts: &Texts) -> Vec<Value> {
+    let is_target = is_target || entry.is_text;
+    let tokenizer = if is_target { entry.tokenizers.target() } else { entry.tokenizers.source() };
     let one = |text: &String| {
-        let ids = tokenizer.encode(text.trim());
+        let ids = tokenizer.encode(if entry.is_text { text } else { text.trim() });
         json!({ "tokens": ids.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>(), "ids": ids })
     };
     texts.texts.iter().map(one).collect()
@@ -74,18 +81,53 @@ pub(super) fn score(entry: &Entry, models: &Models, examples: &[Example]) -> Vec
 
 /// What is to be explained.
 pub(super) struct Asked {
-    pub(super) source: String,
-    pub(super) target: Option<String>,
-    pub(super) selection: Selection,
+    source: String,
+    target: Option<String>,
+    selection: Selection,
+    /// Heads that are switched off.
+    heads: Vec<Head>,
+    /// Tokens that a language model writes at most.
+    max_tokens: usize,
+    /// Whether the answer is a page.
+    pub(super) is_page: bool,
 }
 
+/// Tokens that a language model writes where nothing else is asked for: as many steps as can still be read.
+const MAX_TOKENS: usize = 20;
+
 impl Asked {
-    /// Checks the texts.
+    /// Reads a request.
     ///
     /// # Errors
-    /// If the source is empty, or a text has more tokens than the model takes.
-    pub(super) fn check(&self, entry: &Entry) -> Result<(), Fault> {
-        let source = entry.tokenizers.source().encode(self.source.trim());
+    /// If a field has no such value, the source is empty, or a text has more tokens than the model takes.
+    pub(super) fn read(fields: &Fields, entry: &Entry) -> Result<Self, Fault> {
+        let source = fields.text("q")?.ok_or_else(|| Fault::bad("q is missing; give the sentence to explain"))?;
+        let asked = Self {
+            source: if entry.is_text { source.to_string() } else { source.trim().to_string() },
+            target: fields.text("translation")?.map(str::to_owned),
+            selection: Selection {
+                step: fields.count("step")?,
+                layer: fields.count("layer")?,
+                head: fields.count("head")?,
+            },
+            heads: heads(fields, entry)?,
+            max_tokens: fields.count("max_tokens")?.unwrap_or(MAX_TOKENS).max(1),
+            is_page: match fields.text("format")? {
+                None | Some("json") => false,
+                Some("html") => true,
+                Some(other) => return Err(Fault::bad(format!("format is {other}; there are json and html"))),
+            },
+        };
+        if entry.is_text {
+            asked.check_text(entry)?
+        } else {
+            asked.check_sentence(entry)?
+        };
+        Ok(asked)
+    }
+
+    fn check_sentence(&self, entry: &Entry) -> Result<(), Fault> {
+        let source = entry.tokenizers.source().encode(&self.source);
         if source.is_empty() {
             return Err(Fault::bad("q is empty; give a sentence"));
         }
@@ -101,25 +143,74 @@ impl Asked {
         }
     }
 
-    /// The JSON of `lookback explain --json`.
+    fn check_text(&self, entry: &Entry) -> Result<(), Fault> {
+        let (beginning, given) = self.text_question(entry).ids(entry.tokenizers.target());
+        if given.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Fault::bad("translation is empty; for a language model it is how the text goes on"));
+        }
+        let n_read = beginning.len() + given.map_or(0, |given| given.len() - 1);
+        match entry.in_sight().filter(|most| n_read > *most) {
+            Some(most) => Err(Fault::bad(format!(
+                "the text has {n_read} tokens, and this model has {most} in sight; give a shorter one"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    fn detail(&self) -> Detail {
+        match self.selection.step {
+            Some(step) if !self.is_page => Detail::Step(step),
+            _ => Detail::Everything,
+        }
+    }
+
+    fn text_question<'a>(&'a self, entry: &Entry) -> TextQuestion<'a> {
+        TextQuestion {
+            beginning: &self.source,
+            continuation: self.target.as_deref(),
+            max_tokens: self.max_tokens,
+            context: entry.in_sight(),
+            sampling: None,
+            seed: entry.seed,
+            detail: self.detail(),
+        }
+    }
+
+    /// What `lookback explain` writes with `--json` or `--html`.
     ///
     /// # Errors
     /// If there is no such step, layer or head.
     pub(super) fn explain(&self, entry: &Entry, models: &Models) -> Result<String, Fault> {
         let config = &entry.config;
+        let model = without(models.model.clone(), &self.heads, entry.n_heads);
+        let mut explanation = match entry.is_text {
+            true => explain_text(&model, config, entry.tokenizers.target(), &self.text_question(entry), |_, _, _| ()),
+            false => self.explain_sentence(&model, entry),
+        };
+        explanation.model = format!("{}; {}", explanation.model, entry.name);
+        if !self.heads.is_empty() {
+            let names: Vec<String> = self.heads.iter().map(Head::to_string).collect();
+            explanation.notes.push(format!("switched off: {}", names.join(", ")));
+        }
+        self.selection.check(&explanation).map_err(|error| Fault::bad(error.to_string().replace("--", "")))?;
+        if self.is_page {
+            return Ok(html::page(&explanation, &self.selection));
+        }
+        Ok(serde_json::to_string(&explanation.select(&self.selection)).expect("an explanation is plain data"))
+    }
+
+    fn explain_sentence(&self, model: &Model, entry: &Entry) -> Explanation {
         // The translation that is looked at is searched for, also where a run samples, so that it is the same each time.
         let decoding = DecodingConfig { n_best: 1, sampling: None, ..entry.decoding.clone() };
         let question = Question {
-            source_text: self.source.trim(),
+            source_text: &self.source,
             target_text: self.target.as_deref().map(str::trim),
             decoding: &decoding,
             seed: entry.seed,
-            detail: self.selection.step.map_or(Detail::Everything, Detail::Step),
+            detail: self.detail(),
         };
-        let mut explanation = explain(&models.model, config, &entry.tokenizers, &question, |_, _, _| ());
-        explanation.model = format!("{}; {}", explanation.model, entry.name);
-        explanation.notes = notes(&entry.tokenizers, &question, !config.has_masks(), &explanation);
-        self.selection.check(&explanation).map_err(|error| Fault::bad(error.to_string().replace("--", "")))?;
-        Ok(serde_json::to_string(&explanation.select(&self.selection)).expect("an explanation is plain data"))
+        let mut explanation = explain(model, &entry.config, &entry.tokenizers, &question, |_, _, _| ());
+        explanation.notes = notes(&entry.tokenizers, &question, !entry.config.has_masks(), &explanation);
+        explanation
     }
 }

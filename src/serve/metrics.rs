@@ -14,17 +14,18 @@ pub(super) struct Metrics {
 #[derive(Debug, Default)]
 struct Counts {
     /// Requests and their seconds, by path and status.
-    requests: BTreeMap<(String, u16), (u64, f64)>,
+    requests: BTreeMap<(&'static str, u16), (u64, f64)>,
     batches: u64,
     sentences: u64,
     tokens: u64,
+    written: u64,
 }
 
 impl Metrics {
     /// A request was answered. `path` is one of the server's own, so that strangers cannot make the counts grow.
-    pub(super) fn request(&self, path: &str, status: u16, took: Duration) {
+    pub(super) fn request(&self, path: &'static str, status: u16, took: Duration) {
         let mut counts = self.lock();
-        let (n, seconds) = counts.requests.entry((path.to_string(), status)).or_default();
+        let (n, seconds) = counts.requests.entry((path, status)).or_default();
         *n += 1;
         *seconds += took.as_secs_f64();
     }
@@ -35,6 +36,13 @@ impl Metrics {
         counts.batches += 1;
         counts.sentences += n_sentences as u64;
         counts.tokens += n_tokens as u64;
+    }
+
+    /// Tokens were written by language models.
+    pub(super) fn written(&self, n_tokens: usize) {
+        if n_tokens > 0 {
+            self.lock().written += n_tokens as u64;
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Counts> {
@@ -51,7 +59,7 @@ impl Metrics {
                 let _ = writeln!(text, "lookback_{name}{labels} {value}");
             }
         };
-        let label = |(path, status): &(String, u16)| format!("{{path=\"{path}\",status=\"{status}\"}}");
+        let label = |(path, status): &(&str, u16)| format!("{{path=\"{path}\",status=\"{status}\"}}");
         let requests = counts.requests.iter();
         let numbers = requests.clone().map(|(key, (n, _))| (label(key), n.to_string())).collect();
         family("requests_total", "counter", "Requests that were answered.", numbers);
@@ -62,6 +70,7 @@ impl Metrics {
         family("batches_total", "counter", "Batches that were translated.", one(counts.batches));
         family("batch_sentences_total", "counter", "Sentences in these batches.", one(counts.sentences));
         family("batch_tokens_total", "counter", "Source tokens in them, end symbols included.", one(counts.tokens));
+        family("written_tokens_total", "counter", "Tokens that language models wrote.", one(counts.written));
         text
     }
 }

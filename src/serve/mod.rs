@@ -6,20 +6,25 @@
 //!        └────────────────── answers ──────────────────┘
 //! ```
 //!
-//! `/translate` and `/languages` are those of LibreTranslate, so that its clients can use the server. A batch holds sentences of several
-//! requests, up to `decoding.batch_tokens` source tokens with padding; each answer is that of the sentence alone.
-//! `docs/serve.md` describes every endpoint.
+//! `/translate` and `/languages` are those of LibreTranslate, `/v1/completions` is OpenAI's, so that their clients can use the server.
+//! A batch holds sentences of several requests, up to `decoding.batch_tokens` source tokens with padding; each answer is that of the
+//! sentence alone. Language models write a few tokens of each text in turn. `docs/serve.md` describes every endpoint.
 
+mod attention;
 mod catalogue;
+mod completions;
 mod fault;
 mod fields;
 mod guard;
 mod http;
 mod look;
+mod manual;
 mod metrics;
+mod page;
 mod prepare;
 mod queue;
 mod routes;
+mod text;
 mod worker;
 
 pub use catalogue::Pair;
@@ -27,6 +32,7 @@ pub use catalogue::Pair;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::models::{Ensemble, Int8Model, Seq2Seq};
+use crate::report::attention::ablation::heads;
 use crate::report::explanation::Mechanism;
 use crate::training::LoadedModel;
 use burn::module::Module;
@@ -72,6 +78,8 @@ pub struct ServerConfig {
     pub max_queue: usize,
     /// Lines of a request.
     pub max_lines: usize,
+    /// Tokens that a language model writes for a request.
+    pub max_tokens: usize,
     /// Bytes of a request's body.
     pub max_body: usize,
     /// Whether each request is written to standard error.
@@ -90,11 +98,12 @@ struct Shared {
 impl Shared {
     /// The answer to `/info`.
     fn info(&self) -> Value {
-        let ServerConfig { timeout, max_queue, max_lines, max_body, .. } = &self.config;
+        let ServerConfig { timeout, max_queue, max_lines, max_tokens, max_body, .. } = &self.config;
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "runs": self.catalogue.0.iter().map(|entry| &entry.info).collect::<Vec<_>>(),
             "max_lines": max_lines,
+            "max_tokens": max_tokens,
             "max_body": max_body,
             "max_queue": max_queue,
             "timeout_seconds": timeout.as_secs_f64(),
@@ -105,27 +114,20 @@ impl Shared {
 /// Answers requests on `listener` until `is_over` returns true and all that were accepted are answered.
 ///
 /// # Errors
-/// If two runs have the same languages, or the system refuses a thread or the listener.
+/// If the system refuses a thread or the listener.
 pub fn serve(listener: TcpListener, runs: Vec<Served>, config: ServerConfig, is_over: impl Fn() -> bool) -> Result<()> {
     let io = Error::io("the server");
     let mut entries: Vec<Entry> = Vec::new();
     let mut models = Vec::new();
     for run in runs {
-        let (entry, model) = split(run);
-        if let Some(other) = entries.iter().find(|other| other.pair == entry.pair) {
-            let message = format!(
-                "the runs {} and {} both go from {} to {}; give each --languages of its own",
-                other.name, entry.name, entry.pair.source, entry.pair.target
-            );
-            return Err(Error::message(message));
-        }
+        let (entry, model) = split(run, &entries);
         entries.push(entry);
         models.push(model);
     }
     let catalogue = Arc::new(Catalogue(entries));
     let metrics = Arc::new(Metrics::default());
     let (queue, jobs) = Queue::new(config.max_queue);
-    let worker = Worker::new(models, catalogue.clone(), metrics.clone(), jobs, config.max_wait);
+    let (known, counts, max_wait) = (catalogue.clone(), metrics.clone(), config.max_wait);
     let patience = config.timeout;
     let is_loopback = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
     let guard = Guard::new(config.token.as_deref(), is_loopback);
@@ -134,13 +136,13 @@ pub fn serve(listener: TcpListener, runs: Vec<Served>, config: ServerConfig, is_
         listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let thread = std::thread::Builder::new().name("models".into()).stack_size(STACK_BYTES);
-        let worker = thread.spawn(move || worker.run())?;
+        let worker = thread.spawn(move || Worker::new(&models, known, counts, jobs, max_wait).run())?;
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             http::serve(listener, router, patience, is_over).await;
             std::io::Result::Ok(())
         })?;
-        // Requests that were not answered in time end with their connections; then the worker has nobody left to work for.
+        // Requests that were not answered in time end with their connections; then the queue is closed and the worker ends.
         drop(runtime);
         Ok(worker.join())
     };
@@ -150,28 +152,58 @@ pub fn serve(listener: TcpListener, runs: Vec<Served>, config: ServerConfig, is_
     }
 }
 
-/// What is known of a run, and its model.
-fn split(run: Served) -> (Entry, Models) {
+/// What is known of a run, and its model. A name that is taken gets a number.
+fn split(run: Served, others: &[Entry]) -> (Entry, Models) {
     let Served { name, pair, loaded, int8, decoding, seed } = run;
     let LoadedModel { model, tokenizers, config, checkpoint, updates, .. } = loaded;
+    let is_free = |name: &String| others.iter().all(|other| other.name != *name);
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let name = std::iter::once(name.clone()).chain(numbered).find(is_free).expect("numbers have no end");
     let pair = pair.unwrap_or_else(|| Pair { source: name.clone(), target: name.clone() });
     let limits = model.limits();
-    let info = json!({
+    let is_text = !config.model.reads_source();
+    let n_heads = config.model.family().n_heads().unwrap_or(0);
+    let heads = heads(&model, n_heads);
+    let mut info = json!({
         "name": name,
         "source": pair.source,
         "target": pair.target,
+        "is_text": is_text,
         "model": Mechanism::new(&config.model).title,
         "parameters": model.num_params(),
         "source_vocabulary": tokenizers.source().vocab_size(),
         "target_vocabulary": tokenizers.target().vocab_size(),
         "checkpoint": checkpoint,
         "updates": updates,
-        "is_int8": int8.is_some(),
-        "beam_size": decoding.beam_size,
-        "max_source_tokens": decoding.source_limit(limits.source).map(|limit| limit.len),
-        "max_target_tokens": limits.target.map(|limit| limit.len),
-        "batch_tokens": decoding.batch_tokens,
+        "without": heads.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
-    let entry = Entry { name, pair, tokenizers, config: config.model, limits, decoding, seed, info };
-    (entry, Models { model, int8 })
+    let context = config.context_of_writing().filter(|_| is_text);
+    let entry = Entry {
+        name,
+        pair,
+        is_text,
+        context,
+        heads,
+        n_heads,
+        tokenizers,
+        config: config.model,
+        limits,
+        decoding,
+        seed,
+        info: Value::Null,
+    };
+    let more = match is_text {
+        true => json!({ "context": entry.in_sight() }),
+        false => json!({
+            "is_int8": int8.is_some(),
+            "beam_size": entry.decoding.beam_size,
+            "max_source_tokens": entry.decoding.source_limit(limits.source).map(|limit| limit.len),
+            "max_target_tokens": limits.target.map(|limit| limit.len),
+            "batch_tokens": entry.decoding.batch_tokens,
+        }),
+    };
+    for (key, value) in more.as_object().into_iter().flatten() {
+        info[key] = value.clone();
+    }
+    (Entry { info, ..entry }, Models { model, int8 })
 }

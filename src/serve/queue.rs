@@ -2,11 +2,11 @@
 
 use super::fault::Fault;
 use super::worker::Models;
-use crate::decoding::{Hypothesis, Request};
+use crate::decoding::{Hypothesis, NextToken, Request, SamplingConfig};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use tokio::sync::oneshot;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// The sentences of one request, on their way to being translated.
 pub(super) struct Translation {
@@ -19,8 +19,38 @@ pub(super) struct Translation {
     place: Place,
 }
 
+/// A text that a language model goes on with, on its way to being written.
+pub(super) struct WritingJob {
+    pub(super) run: usize,
+    /// Which of the request's texts this is.
+    pub(super) index: usize,
+    pub(super) prompt: Vec<u32>,
+    pub(super) max_tokens: usize,
+    /// How tokens are drawn; without it the likeliest is taken.
+    pub(super) sampling: Option<SamplingConfig>,
+    pub(super) seed: u64,
+    /// Likeliest tokens that are told beside each.
+    pub(super) n_likeliest: usize,
+    /// Whether the tokens of the prompt but the first are told before those that follow.
+    pub(super) scores_prompt: bool,
+    /// Where each token goes when it is there.
+    pub(super) reply: mpsc::UnboundedSender<(usize, Result<NextToken, Fault>)>,
+    /// Set by a caller who needs no more of this text.
+    pub(super) is_stopped: Arc<AtomicBool>,
+    /// Texts of one request share a place.
+    /// Held until this is dropped.
+    pub(super) _place: Arc<Place>,
+}
+
+impl WritingJob {
+    /// Whether nobody reads what would come.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.reply.is_closed() || self.is_stopped.load(Ordering::Relaxed)
+    }
+}
+
 /// A place in the queue, free again once this is dropped.
-type Place = OwnedSemaphorePermit;
+pub(super) type Place = OwnedSemaphorePermit;
 
 /// Work on one model that is done by itself; the answer is JSON.
 pub(super) type Work = Box<dyn FnOnce(&Models) -> Result<String, Fault> + Send>;
@@ -37,6 +67,8 @@ pub(super) enum Job {
         reply: oneshot::Sender<Result<String, Fault>>,
         place: Place,
     },
+    /// Written token by token, in turn with other texts and other jobs.
+    Writing(WritingJob),
 }
 
 impl Translation {
@@ -55,6 +87,7 @@ impl Job {
         match self {
             Self::Translation(translation) => translation.reply.is_closed(),
             Self::Work { reply, .. } => reply.is_closed(),
+            Self::Writing(writing) => writing.is_abandoned(),
         }
     }
 }
@@ -101,7 +134,13 @@ impl Queue {
         answer.await.map_err(|_| Fault::internal())?
     }
 
-    fn place(&self) -> Result<Place, Fault> {
+    /// Has a text written.
+    pub(super) fn write(&self, writing: WritingJob) -> Result<(), Fault> {
+        self.put(Job::Writing(writing))
+    }
+
+    /// A place for a request.
+    pub(super) fn place(&self) -> Result<Place, Fault> {
         self.places.clone().try_acquire_owned().map_err(|_| Fault::busy(self.n_places))
     }
 

@@ -1,16 +1,15 @@
 //! The endpoints, and what happens to every request before it reaches one.
 
-use super::Shared;
-use super::fault::{Fault, answer};
+use super::catalogue::{Use, Wish};
+use super::fault::{Fault, OpenAiFault, answer};
 use super::fields::Fields;
-use super::look::{self, Asked};
 use super::prepare::prepare;
+use super::{Shared, attention, completions, look, manual, page};
 use crate::notice;
-use crate::report::explanation::Selection;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Extension, FromRequest, Request, State};
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, X_FRAME_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -23,12 +22,34 @@ use tokio::time::timeout_at;
 /// The one path that needs no token, so that whoever watches over servers can ask it.
 const HEALTH: &str = "/health";
 
-/// All paths.
-const PATHS: [&str; 8] = [HEALTH, "/info", "/metrics", "/languages", "/translate", "/tokenize", "/score", "/explain"];
+/// All paths with their methods, in the order in which `/openapi.json` has them.
+pub(super) const PATHS: [(&str, &str); 15] = [
+    ("/translate", "POST"),
+    ("/languages", "GET"),
+    ("/attention", "POST"),
+    ("/explain", "POST"),
+    ("/score", "POST"),
+    ("/tokenize", "POST"),
+    ("/v1/completions", "POST"),
+    ("/v1/models", "GET"),
+    ("/v1/models/{model}", "GET"),
+    ("/info", "GET"),
+    (HEALTH, "GET"),
+    ("/metrics", "GET"),
+    ("/openapi.json", "GET"),
+    ("/docs", "GET"),
+    ("/", "GET"),
+];
+
+/// Paths that say the same to everybody, and need no token.
+const PUBLIC: [&str; 4] = [HEALTH, "/openapi.json", "/docs", "/"];
+
+/// What paths begin with whose faults are written for OpenAI's clients.
+const OPENAI: &str = "/v1/";
 
 /// The fields of a body, or what is wrong with it.
 #[derive(Clone)]
-struct Body(Result<Fields, Fault>);
+pub(super) struct Body(pub(super) Result<Fields, Fault>);
 
 type Answer = Result<Response, Fault>;
 
@@ -44,6 +65,13 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/tokenize", post(tokenize))
         .route("/score", post(score))
         .route("/explain", post(explain))
+        .route("/attention", post(look_at))
+        .route("/v1/completions", post(completions::complete))
+        .route("/v1/models", get(completions::models))
+        .route("/v1/models/{model}", get(completions::one_model))
+        .route("/openapi.json", get(async || answer(StatusCode::OK, &manual::openapi())))
+        .route("/docs", get(async || html(manual::page())))
+        .route("/", get(async || html(page::page())))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(shared.clone(), admit))
@@ -59,23 +87,35 @@ async fn admit(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
     let deadline = tokio::time::Instant::now() + limit;
     let late = |status, what| {
         let message = format!("{what} took longer than {} s; send less at once", limit.as_secs_f64());
-        Fault::new(status, message).into_response()
+        Fault::new(status, message)
     };
-    let response = match timeout_at(deadline, check(&shared, request)).await {
-        Err(_) => late(StatusCode::REQUEST_TIMEOUT, "the body of the request"),
-        Ok(Err(fault)) => fault.into_response(),
-        Ok(Ok(request)) => match timeout_at(deadline, next.run(request)).await {
-            Err(_) => late(StatusCode::GATEWAY_TIMEOUT, "the answer"),
-            Ok(response) => response,
-        },
+    let attempt = async {
+        let request = match timeout_at(deadline, check(&shared, request)).await {
+            Err(_) => return Err(late(StatusCode::REQUEST_TIMEOUT, "the body of the request")),
+            Ok(checked) => checked?,
+        };
+        let answered = timeout_at(deadline, next.run(request)).await;
+        answered.map_err(|_| late(StatusCode::GATEWAY_TIMEOUT, "the answer"))
     };
-    let known = PATHS.iter().find(|known| **known == path).copied().unwrap_or("other");
+    let response = attempt.await.unwrap_or_else(|fault| match path.starts_with(OPENAI) {
+        true => OpenAiFault(fault).into_response(),
+        false => fault.into_response(),
+    });
+    let known = PATHS.iter().map(|(known, _)| *known).find(|known| is_path(&path, known)).unwrap_or("other");
     let status = response.status().as_u16();
     shared.metrics.request(known, status, begun.elapsed());
     if shared.config.is_verbose {
         notice::say(format_args!("{method} {path} {status} {:.1} ms", begun.elapsed().as_secs_f64() * 1e3));
     }
     response
+}
+
+/// Whether `path` is `known`, whose last part may stand for any.
+fn is_path(path: &str, known: &str) -> bool {
+    match known.strip_suffix("{model}") {
+        Some(start) => path.strip_prefix(start).is_some_and(|rest| !rest.is_empty() && !rest.contains('/')),
+        None => path == known,
+    }
 }
 
 /// Reads the body and checks who asks.
@@ -98,7 +138,7 @@ async fn check(shared: &Shared, request: Request) -> Result<Request, Fault> {
     })?;
     let kind = parts.headers.get(CONTENT_TYPE).map_or(Ok(""), HeaderValue::to_str).unwrap_or("unknown");
     let fields = Fields::read(kind, &bytes);
-    if parts.uri.path() != HEALTH {
+    if !PUBLIC.contains(&parts.uri.path()) {
         shared.guard.check_token(&parts.headers, &fields)?;
     }
     parts.extensions.insert(Body(fields));
@@ -106,13 +146,13 @@ async fn check(shared: &Shared, request: Request) -> Result<Request, Fault> {
 }
 
 async fn unknown_path() -> Fault {
-    Fault::new(StatusCode::NOT_FOUND, format!("no such path; there are {}", PATHS.join(", ")))
+    Fault::new(StatusCode::NOT_FOUND, format!("no such path; there are {}", PATHS.map(|(path, _)| path).join(", ")))
 }
 
 async fn wrong_method(request: Request) -> Fault {
     let method = request.method();
     let path = request.uri().path();
-    let right = if PATHS[..4].contains(&path) { "GET" } else { "POST" };
+    let right = PATHS.iter().find(|(known, _)| is_path(path, known)).map_or("GET", |(_, method)| method);
     Fault::new(StatusCode::METHOD_NOT_ALLOWED, format!("{path} takes {right}, not {method}"))
 }
 
@@ -122,7 +162,9 @@ async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 /// Runs what takes the processor for a while beside the thread of the connections.
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
+pub(super) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Fault::internal()))
 }
 
@@ -135,10 +177,18 @@ fn ok_text(body: String) -> Answer {
     Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response())
 }
 
+/// A page, which other pages cannot put into a frame of theirs.
+fn html(body: String) -> Response {
+    let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (X_FRAME_OPTIONS, "DENY"), (CACHE_CONTROL, "no-cache")];
+    (headers.map(|(name, value)| (name, HeaderValue::from_static(value))), body).into_response()
+}
+
 impl Shared {
-    /// The run that the languages of a request choose.
-    fn choose(&self, fields: &Fields) -> Result<usize, Fault> {
-        self.catalogue.choose(fields.text("source")?, fields.text("target")?)
+    /// The run that a request chooses by name or by languages.
+    fn choose(&self, fields: &Fields, need: Use) -> Result<usize, Fault> {
+        let wish =
+            Wish { model: fields.text("model")?, source: fields.text("source")?, target: fields.text("target")? };
+        self.catalogue.choose(wish, need)
     }
 }
 
@@ -149,39 +199,36 @@ async fn translate(State(shared): State<Arc<Shared>>, Extension(Body(fields)): E
         return Err(Fault::bad(format!("format is {format}; the only one is text")));
     }
     let alternatives = fields.count("alternatives")?;
-    let run = shared.choose(&fields)?;
+    let run = shared.choose(&fields, Use::Translation)?;
     let catalogue = shared.catalogue.clone();
     let max_lines = shared.config.max_lines;
-    let (prepared, texts) = aside(move || Ok((prepare(&catalogue.0[run], &texts, max_lines)?, texts))).await?;
+    let (mut prepared, texts) = aside(move || Ok((prepare(&catalogue.0[run], &texts, max_lines)?, texts))).await?;
     let entry = &shared.catalogue.0[run];
     // A beam holds no more hypotheses than it has places.
     let n_best = (1 + alternatives.unwrap_or(0).min(entry.decoding.beam_size)).min(entry.decoding.beam_size);
-    let found = shared.queue.translate(run, n_best, prepared.requests.clone()).await?;
+    let requests = std::mem::take(&mut prepared.requests);
+    let found = shared.queue.translate(run, n_best, requests).await?;
     ok(&prepared.answer(entry, &texts, &found, alternatives))
 }
 
 async fn tokenize(State(shared): State<Arc<Shared>>, Extension(Body(fields)): Extension<Body>) -> Answer {
     let fields = fields?;
     let texts = fields.texts("q")?;
-    let run = shared.choose(&fields)?;
+    let run = shared.choose(&fields, Use::Any)?;
     let is_target = match fields.text("side")? {
         None | Some("source") => false,
         Some("target") => true,
         Some(other) => return Err(Fault::bad(format!("side is {other}; there are source and target"))),
     };
     let catalogue = shared.catalogue.clone();
-    let work = move || {
-        let tokenizers = &catalogue.0[run].tokenizers;
-        let tokenizer = if is_target { tokenizers.target() } else { tokenizers.source() };
-        Ok(texts.shape(look::tokenize(tokenizer, &texts)))
-    };
+    let work = move || Ok(texts.shape(look::tokenize(&catalogue.0[run], is_target, &texts)));
     ok(&aside(work).await?)
 }
 
 async fn score(State(shared): State<Arc<Shared>>, Extension(Body(fields)): Extension<Body>) -> Answer {
     let fields = fields?;
     let (sources, targets) = (fields.texts("q")?, fields.texts("translation")?);
-    let run = shared.choose(&fields)?;
+    let run = shared.choose(&fields, Use::Translation)?;
     let (catalogue, max_lines) = (shared.catalogue.clone(), shared.config.max_lines);
     let read = move || Ok((look::examples(&catalogue.0[run], &sources, &targets, max_lines)?, sources));
     let (examples, sources) = aside(read).await?;
@@ -192,16 +239,21 @@ async fn score(State(shared): State<Arc<Shared>>, Extension(Body(fields)): Exten
 
 async fn explain(State(shared): State<Arc<Shared>>, Extension(Body(fields)): Extension<Body>) -> Answer {
     let fields = fields?;
-    let source = fields.text("q")?.ok_or_else(|| Fault::bad("q is missing; give the sentence to explain"))?;
-    let selection =
-        Selection { step: fields.count("step")?, layer: fields.count("layer")?, head: fields.count("head")? };
-    let target = fields.text("translation")?.map(str::to_owned);
-    let asked = Asked { source: source.to_string(), target, selection };
-    let run = shared.choose(&fields)?;
+    let run = shared.choose(&fields, Use::Any)?;
     let catalogue = shared.catalogue.clone();
-    let check = move || asked.check(&catalogue.0[run]).map(|()| asked);
-    let asked = aside(check).await?;
-    let catalogue = shared.catalogue.clone();
+    let asked = aside(move || look::Asked::read(&fields, &catalogue.0[run])).await?;
+    let (catalogue, is_page) = (shared.catalogue.clone(), asked.is_page);
     let work = move |models: &_| asked.explain(&catalogue.0[run], models);
+    let explained = shared.queue.work(run, Box::new(work)).await?;
+    if is_page { Ok(html(explained)) } else { ok_text(explained) }
+}
+
+async fn look_at(State(shared): State<Arc<Shared>>, Extension(Body(fields)): Extension<Body>) -> Answer {
+    let fields = fields?;
+    let run = shared.choose(&fields, Use::Any)?;
+    let (catalogue, max_tokens) = (shared.catalogue.clone(), shared.config.max_tokens);
+    let asked = aside(move || attention::Asked::read(&fields, &catalogue.0[run], max_tokens)).await?;
+    let catalogue = shared.catalogue.clone();
+    let work = move |models: &_| Ok(asked.answer(&catalogue.0[run], models));
     ok_text(shared.queue.work(run, Box::new(work)).await?)
 }

@@ -4,6 +4,7 @@ use super::catalogue::Catalogue;
 use super::fault::Fault;
 use super::metrics::Metrics;
 use super::queue::{Job, Translation};
+use super::text::Text;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, decode};
 use crate::models::{Ensemble, Int8Model, Model};
 use std::collections::VecDeque;
@@ -11,6 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
+
+/// Texts that are written in turn: each has a state that takes memory.
+const MAX_TEXTS: usize = 16;
 
 /// The model of a run, and the one that decodes where that multiplies in 8 bits.
 pub(super) struct Models {
@@ -28,31 +32,33 @@ impl Models {
 }
 
 /// The models and the requests that wait for them, the oldest first.
-pub(super) struct Worker {
-    models: Vec<Models>,
+pub(super) struct Worker<'m> {
+    models: &'m [Models],
     catalogue: Arc<Catalogue>,
     metrics: Arc<Metrics>,
     incoming: Receiver<Job>,
     waiting: VecDeque<Job>,
+    /// Texts that are being written.
+    texts: Vec<Text<'m>>,
     /// How long an idle worker waits for further sentences before it begins with those it has.
     max_wait: Duration,
 }
 
-impl Worker {
+impl<'m> Worker<'m> {
     pub(super) fn new(
-        models: Vec<Models>,
+        models: &'m [Models],
         catalogue: Arc<Catalogue>,
         metrics: Arc<Metrics>,
         incoming: Receiver<Job>,
         max_wait: Duration,
     ) -> Self {
-        Self { models, catalogue, metrics, incoming, waiting: VecDeque::new(), max_wait }
+        Self { models, catalogue, metrics, incoming, waiting: VecDeque::new(), texts: Vec::new(), max_wait }
     }
 
-    /// Works until nobody can ask any more and all that was asked is answered.
+    /// Works until the queue is closed and every request in it is answered.
     pub(super) fn run(mut self) {
         while self.receive() {
-            match self.waiting.pop_front() {
+            match self.take() {
                 Some(Job::Translation(first)) => self.translate(first),
                 Some(Job::Work { run, work, reply, place }) => {
                     let models = &self.models[run];
@@ -60,14 +66,37 @@ impl Worker {
                     drop(place);
                     let _ = reply.send(done.unwrap_or_else(|_| Err(Fault::internal())));
                 }
+                Some(Job::Writing(job)) => {
+                    let (model, entry) = (&self.models[job.run].model, &self.catalogue.0[job.run]);
+                    self.texts.push(Text::new(job, model, entry));
+                }
                 None => {}
             }
+            self.write();
         }
+    }
+
+    /// The oldest request, if its turn has come: further texts wait while many are being written.
+    fn take(&mut self) -> Option<Job> {
+        let is_full = self.texts.len() >= MAX_TEXTS;
+        let place = self.waiting.iter().position(|job| !is_full || !matches!(job, Job::Writing(_)))?;
+        self.waiting.remove(place)
+    }
+
+    /// Goes on a little with each text that is being written.
+    fn write(&mut self) {
+        let mut n_tokens = 0;
+        self.texts.retain_mut(|text| {
+            let (is_over, n_written) = text.go_on();
+            n_tokens += n_written;
+            !is_over
+        });
+        self.metrics.written(n_tokens);
     }
 
     /// Takes in the requests that are there and waits for one if there is none. Returns false once no more can come.
     fn receive(&mut self) -> bool {
-        if self.waiting.is_empty() {
+        if self.waiting.is_empty() && self.texts.is_empty() {
             let Ok(job) = self.incoming.recv() else { return false };
             let deadline = Instant::now() + self.max_wait;
             let mut is_batch = matches!(job, Job::Translation(_));

@@ -1,6 +1,9 @@
 //! `serve`: each endpoint, what wrong requests get, batches, limits, and how it ends.
 
+mod attention;
+mod completions;
 mod limits;
+mod page;
 mod server;
 
 use crate::cli::trained;

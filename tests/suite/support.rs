@@ -2,6 +2,7 @@
 //!
 //! The closed form is described at the top of `tests/golden/models.py`.
 
+pub mod browser;
 mod golden;
 
 pub use golden::{GoldenInput, LayerCase, ModelCase, golden, golden_models, golden_with_source};

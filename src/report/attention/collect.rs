@@ -7,6 +7,7 @@ use crate::data::tokenizer::{BOS, EOS};
 use crate::data::{Scaling, Series, Tokenizers};
 use crate::decoding::{DecodingConfig, Request, decode, fixed_answer};
 use crate::error::{Error, Result};
+use crate::layers::fused::highest;
 use crate::layers::{Pass, Trace, TraceEntry};
 use crate::models::Seq2Seq;
 use burn::tensor::activation;
@@ -109,7 +110,7 @@ pub fn write<M: Seq2Seq>(
 /// # Errors
 /// If the model has neither attention nor a recurrence to look at.
 pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written) -> Result<SentenceMaps> {
-    let found = look(model, tokenizers, written, is_wanted);
+    let found = look(model, tokenizers, written, is_wanted).maps;
     if !found.maps.is_empty() {
         return Ok(found);
     }
@@ -128,15 +129,35 @@ pub fn collect<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written
 
 /// The same of attention alone, which may have no map.
 pub fn collect_attention<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written) -> SentenceMaps {
-    look(model, tokenizers, written, is_weights)
+    look(model, tokenizers, written, is_weights).maps
 }
 
-fn look<M: Seq2Seq>(
-    model: &M,
-    tokenizers: &Tokenizers,
-    written: &Written,
-    is_wanted: fn(&str) -> bool,
-) -> SentenceMaps {
+/// What a pass over a sentence pair, or a text, has shown: its maps, of which there may be none, and the distribution over all
+/// words at each step.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The maps.
+    pub maps: SentenceMaps,
+    probabilities: Vec<f32>,
+    vocab_size: usize,
+}
+
+impl Reading {
+    /// The `n` likeliest words at a step, counted from 0, with their probabilities, best first; padding and the start symbol, which
+    /// never follow, are not among them.
+    pub fn candidates(&self, step: usize, n: usize) -> Vec<(u32, f32)> {
+        let first = BOS as usize + 1;
+        let words = &self.probabilities[step * self.vocab_size..][first..self.vocab_size];
+        highest(words, n).into_iter().map(|(place, probability)| ((first + place) as u32, probability)).collect()
+    }
+}
+
+/// The same as [`collect`], of any model, with the distribution at each step.
+pub fn read<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written) -> Reading {
+    look(model, tokenizers, written, is_wanted)
+}
+
+fn look<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written, is_wanted: fn(&str) -> bool) -> Reading {
     let device = model.device();
     let mut written = written.clone();
     // An answer that was cut at the longest length that a model can number has no room for an end symbol.
@@ -152,7 +173,7 @@ fn look<M: Seq2Seq>(
     let label = |tokens: &[u32], tokenizer: &crate::data::Tokenizer| {
         tokens.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>()
     };
-    SentenceMaps {
+    let maps = SentenceMaps {
         number: written.number,
         source_text: written.source_text.clone(),
         target_text: written.target_text(tokenizers),
@@ -161,7 +182,8 @@ fn look<M: Seq2Seq>(
         target: label(&written.target, tokenizers.target()),
         probabilities: (0..n_words).map(|t| probabilities[t * vocab_size + written.target[t] as usize]).collect(),
         maps,
-    }
+    };
+    Reading { maps, probabilities, vocab_size }
 }
 
 /// Runs a model of numbers over a series and keeps every map of what its steps look at; the target is what it answers. `source` and

@@ -99,6 +99,7 @@ pub fn page(title: &str, about: &str, sentences: &[SentenceMaps], heads: &[HeadS
         style: include_str!("page.css").to_string(),
         script: [include_str!("page_data.js"), include_str!("page_draw.js"), include_str!("page.js")].join("\n"),
         data: json(&data),
+        ..Page::default()
     }
 }
 

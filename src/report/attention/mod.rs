@@ -5,6 +5,7 @@
 //! plain data: numbers ([`measure`]), choices and averages ([`select`]), files ([`files`]), pages ([`html`]). What recurrences
 //! keep ([`memory`]) has maps of the same form.
 
+pub mod ablation;
 pub mod collect;
 pub mod files;
 pub mod html;

@@ -84,6 +84,7 @@ pub fn page(comparison: &Comparison) -> Page {
         style: include_str!("page.css").into(),
         script: include_str!("page.js").into(),
         data: String::new(),
+        ..Page::default()
     }
 }
 

@@ -16,6 +16,7 @@ pub fn page(explanation: &Explanation, selection: &Selection) -> String {
         style: include_str!("html/page.css").to_owned(),
         script: concat!(include_str!("html/draw.js"), include_str!("html/page.js")).to_owned(),
         data: json(&data(explanation, selection)),
+        ..Page::default()
     }
     .render()
 }

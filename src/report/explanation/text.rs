@@ -6,7 +6,7 @@ use super::vectors::word_vectors;
 use super::{Detail, Explanation, Mechanism, Stage};
 use crate::data::batch::Padded;
 use crate::data::text::{continuation_ids, prompt_ids, text_of};
-use crate::data::tokenizer::{EOS, Tokenizer};
+use crate::data::tokenizer::Tokenizer;
 use crate::decoding::{Continuation, SamplingConfig};
 use crate::layers::Pass;
 use crate::models::{ModelConfig, Seq2Seq, weights};
@@ -55,7 +55,11 @@ pub fn explain_text<M: Module + Seq2Seq>(
 ) -> Explanation {
     let (beginning, given) = question.ids(tokenizer);
     progress(Stage::Writing, 0, 0);
-    let target = given.unwrap_or_else(|| write(model, tokenizer, question, &beginning));
+    let target = given.unwrap_or_else(|| {
+        let TextQuestion { context, max_tokens, sampling, seed, .. } = *question;
+        let words = Continuation::new(model, &beginning, context, sampling, seed);
+        words.line(tokenizer, max_tokens)
+    });
     let (last, before) = beginning.split_last().expect("a beginning has a token");
     let words = Words {
         source: labels(tokenizer, &beginning).into(),
@@ -103,22 +107,4 @@ pub fn explain_text<M: Module + Seq2Seq>(
         steps,
         ..Explanation::default()
     }
-}
-
-/// What the model writes after `beginning`, as long as all of the text is in sight.
-fn write<M: Seq2Seq>(model: &M, tokenizer: &Tokenizer, question: &TextQuestion, beginning: &[u32]) -> Vec<u32> {
-    let most = question.context.map_or(usize::MAX, |context| (context + 1).saturating_sub(beginning.len()));
-    let ends_line = |id: u32| match tokenizer.has_lines() {
-        true => tokenizer.decode(&[id]).contains('\n'),
-        false => id == EOS,
-    };
-    let mut target = Vec::new();
-    let words = Continuation::new(model, beginning, question.context, question.sampling, question.seed);
-    for next in words.take(question.max_tokens.min(most)) {
-        target.push(next.id);
-        if ends_line(next.id) {
-            break;
-        }
-    }
-    target
 }

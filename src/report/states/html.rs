@@ -39,5 +39,6 @@ pub fn page(about: &str, states: &[SentenceStates], sentences: &Map, tokens: &Ma
         style: include_str!("page.css").into(),
         script: include_str!("page.js").into(),
         data: json(&data),
+        ..Page::default()
     }
 }

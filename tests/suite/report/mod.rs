@@ -1,5 +1,6 @@
 //! Looking inside: maps and numbers by hand, drawings, pages, and the laws of traced passes. Here is what the modules share.
 
+mod ablation;
 mod alignment;
 mod attention;
 mod drawing;

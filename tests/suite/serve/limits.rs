@@ -65,7 +65,7 @@ fn a_wrong_request_is_told_what_is_wrong() {
         ("POST", "/translate", JSON, &[b' '; 301], 413, "the body has more than 300 bytes"),
         ("POST", "/tokenize", JSON, b"{\"q\": \"a\", \"side\": \"left\"}", 400, "side is left"),
         ("GET", "/translate", JSON, b"", 405, "/translate takes POST, not GET"),
-        ("GET", "/../../etc/passwd", JSON, b"", 404, "no such path; there are /health"),
+        ("GET", "/../../etc/passwd", JSON, b"", 404, "no such path; there are /translate"),
     ];
     for (method, path, kind, body, expected, part) in cases {
         let (status, answer) = server.send(method, path, &[kind], body);

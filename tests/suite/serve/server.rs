@@ -53,9 +53,25 @@ impl Server {
         stream
     }
 
+    /// Sends a request; the status and the body.
+    pub fn text(&self, method: &str, path: &str, headers: &[&str], body: impl AsRef<[u8]>) -> (u16, String) {
+        let (status, _, body) = answer(self.begin(method, path, headers, body));
+        (status, body)
+    }
+
+    /// Sends JSON; the status and the body.
+    pub fn post_text(&self, path: &str, body: &Value) -> (u16, String) {
+        self.text("POST", path, &["Content-Type: application/json"], body.to_string())
+    }
+
+    /// The address, as a host with a port.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// Sends a request; the status and the body, which is JSON.
     pub fn send(&self, method: &str, path: &str, headers: &[&str], body: impl AsRef<[u8]>) -> (u16, Value) {
-        let (status, _, body) = answer(self.begin(method, path, headers, body));
+        let (status, body) = self.text(method, path, headers, body);
         (status, serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body:?}")))
     }
 

@@ -1,0 +1,30 @@
+//! The page at `/`: a sentence, what a model writes for it, and what would become of it if something were different.
+
+use crate::report::page::Page;
+
+/// One script of several files, each of which uses what stands above it.
+const SCRIPT: &str = concat!(
+    include_str!("page/api.js"),
+    include_str!("page/state.js"),
+    include_str!("page/tokens.js"),
+    include_str!("page/maps.js"),
+    include_str!("page/draw.js"),
+    include_str!("page/choices.js"),
+    include_str!("page/column_draw.js"),
+    include_str!("page/column.js"),
+    include_str!("page/page.js"),
+    include_str!("page/keyboard.js"),
+);
+
+/// The page. Everything that it shows it asks the server for.
+pub(super) fn page() -> String {
+    Page {
+        title: "Lookback".to_owned(),
+        body: include_str!("page/page.html").to_owned(),
+        style: include_str!("page/page.css").to_owned(),
+        script: SCRIPT.to_owned(),
+        is_connected: true,
+        ..Page::default()
+    }
+    .render()
+}

@@ -1,0 +1,197 @@
+//! A headless Chromium that tests drive over its DevTools protocol, through two named pipes: no crate and no port is needed.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// What the browser may be called.
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// How long one answer of the browser may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One tab of a browser that ends with this value.
+pub struct Browser {
+    child: Child,
+    commands: File,
+    messages: Receiver<Value>,
+    n_sent: u64,
+    session: Option<String>,
+    /// What went wrong on the page: exceptions, and errors on the console.
+    pub faults: Vec<String>,
+    _dir: TempDir,
+}
+
+impl Browser {
+    /// A browser with one empty tab. Without Chromium, nothing, which is said; in CI that is a failure.
+    pub fn start() -> Option<Self> {
+        let is_there = |name: &&&str| {
+            Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+        };
+        let Some(name) = NAMES.iter().find(is_there) else {
+            assert!(std::env::var_os("CI").is_none(), "CI needs the package chromium");
+            println!("skipped: there is no Chromium on this machine");
+            return None;
+        };
+        let dir = TempDir::new().unwrap();
+        let pipe = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+        assert!(Command::new("mkfifo").args([pipe("in"), pipe("out")]).status().unwrap().success());
+        let options =
+            "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe";
+        let line = format!("exec {name} {options} --user-data-dir=\"$1/data\" about:blank 3<\"$1/in\" 4>\"$1/out\"");
+        let child =
+            Command::new("sh").args(["-c", &line, "sh", dir.path().to_str().unwrap()]).stderr(Stdio::null()).spawn();
+        let child = child.unwrap();
+        // Each of these waits until the other side opens its end, in the order in which the shell does.
+        let commands = File::options().write(true).open(pipe("in")).unwrap();
+        let answers = File::open(pipe("out")).unwrap();
+        let mut browser = Self {
+            child,
+            commands,
+            messages: listen(answers),
+            n_sent: 0,
+            session: None,
+            faults: Vec::new(),
+            _dir: dir,
+        };
+        let tab = browser.send("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
+        let session = browser.send("Target.attachToTarget", json!({ "targetId": tab, "flatten": true }));
+        browser.session = Some(session["sessionId"].as_str().unwrap().to_string());
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+            browser.send(domain, json!({}));
+        }
+        Some(browser)
+    }
+
+    /// Sends a command and waits for its answer.
+    pub fn send(&mut self, method: &str, parameters: Value) -> Value {
+        self.n_sent += 1;
+        let mut command = json!({ "id": self.n_sent, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            command["sessionId"] = json!(session);
+        }
+        self.commands.write_all(format!("{command}\0").as_bytes()).unwrap();
+        loop {
+            let message = self.messages.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{method} was not answered"));
+            self.note(&message);
+            if message["id"] == self.n_sent {
+                assert!(message["error"].is_null(), "{method}: {message}");
+                return message["result"].clone();
+            }
+        }
+    }
+
+    fn note(&mut self, message: &Value) {
+        let parameters = &message["params"];
+        match message["method"].as_str() {
+            Some("Runtime.exceptionThrown") => self.faults.push(parameters["exceptionDetails"].to_string()),
+            Some("Runtime.consoleAPICalled") if parameters["type"] == "error" => {
+                self.faults.push(parameters.to_string())
+            }
+            // A status that is no success is told here, too; what the page makes of it is tested by itself.
+            Some("Log.entryAdded")
+                if parameters["entry"]["level"] == "error" && parameters["entry"]["source"] != "network" =>
+            {
+                self.faults.push(parameters["entry"]["text"].to_string());
+            }
+            _ => {}
+        }
+    }
+
+    /// Opens an address, also one that differs from the last behind its `#` alone.
+    pub fn open(&mut self, url: &str) {
+        self.send("Page.navigate", json!({ "url": "about:blank" }));
+        self.send("Page.navigate", json!({ "url": url }));
+        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'");
+    }
+
+    /// The value of an expression; a promise is waited for.
+    pub fn value(&mut self, expression: &str) -> Value {
+        let parameters =
+            json!({ "expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true });
+        let result = self.send("Runtime.evaluate", parameters);
+        assert!(result["exceptionDetails"].is_null(), "{expression}: {}", result["exceptionDetails"]);
+        result["result"]["value"].clone()
+    }
+
+    /// The value of an expression that is a text.
+    pub fn text(&mut self, expression: &str) -> String {
+        let value = self.value(expression);
+        value.as_str().unwrap_or_else(|| panic!("{expression} is {value}")).to_string()
+    }
+
+    /// Waits until a condition holds.
+    pub fn wait(&mut self, condition: &str) {
+        for _ in 0..600 {
+            if self.value(condition) == true {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let body = self.value("document.body.innerText");
+        panic!("{condition} did not come true; the page says {body}");
+    }
+
+    /// Clicks the first element that a selector finds.
+    pub fn click(&mut self, selector: &str) {
+        let found =
+            self.value(&format!("(e => e ? (e.click(), true) : false)(document.querySelector({}))", json!(selector)));
+        assert_eq!(found, true, "there is no {selector}");
+    }
+
+    /// Presses a key, as a keyboard does.
+    pub fn press(&mut self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" && key.chars().count() == 1 { key } else { "" };
+            self.send("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "text": text }));
+        }
+    }
+
+    /// Sets the size of the window.
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
+        self.send("Emulation.setDeviceMetricsOverride", size);
+    }
+
+    /// Sets what the reader prefers: `prefers-color-scheme` and the like.
+    pub fn prefer(&mut self, features: &[(&str, &str)]) {
+        let features: Value = features.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+        self.send("Emulation.setEmulatedMedia", json!({ "features": features }));
+    }
+
+    /// Writes what is to be seen to a file, for people, where the variable `LOOKBACK_SHOTS` names a folder.
+    pub fn shot(&mut self, name: &str) {
+        let Some(dir) = std::env::var_os("LOOKBACK_SHOTS") else { return };
+        let answer = self.send("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": true }));
+        let bytes = STANDARD.decode(answer["data"].as_str().unwrap()).unwrap();
+        std::fs::write(Path::new(&dir).join(format!("{name}.png")), bytes).unwrap();
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The messages of the browser, each of which ends with a zero byte.
+fn listen(answers: File) -> Receiver<Value> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for message in BufReader::new(answers).split(0) {
+            let Ok(message) = message else { break };
+            if sender.send(serde_json::from_slice(&message).unwrap()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
