@@ -13,18 +13,22 @@ use std::time::Duration;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Clients of LibreTranslate can use it: POST /translate and GET /languages. There are also /info, /health,
-/metrics, /tokenize, /score and /explain; docs/serve.md describes them. Ctrl-C and SIGTERM answer
-what was accepted and end the program. The address is printed on standard output.
+    after_help = "In a browser the address is a page: a sentence, what the model writes, where it looks, and what it would
+have written otherwise. Clients of LibreTranslate can use it (POST /translate, GET /languages), and
+those of OpenAI's completions, for language models (POST /v1/completions). There are also /attention,
+/explain, /score, /tokenize, /info, /health and /metrics; /docs and docs/serve.md describe them.
+Ctrl-C and SIGTERM answer what was accepted and end the program. The address is printed on standard
+output.
 
 Examples:
   lookback serve --run runs/first --languages de-en --beam 5
   lookback serve --run runs/first --languages de-en --run runs/second --languages en-de
+  lookback serve --run runs/rnn --run runs/transformer           two models side by side on the page
   curl -d 'q=ein Hund' http://127.0.0.1:5000/translate
   LOOKBACK_TOKEN=secret lookback serve --run runs/first --host 0.0.0.0"
 )]
 pub(super) struct ServeArgs {
-    /// The run folder; given more than once, source and target language choose one.
+    /// The run folder; given more than once, a request chooses by name or by languages.
     #[arg(long, required = true)]
     run: Vec<PathBuf>,
     /// Source and target language of each run in turn, as de-en [default: the name of the run folder for both].
