@@ -44,7 +44,8 @@ mod tests {
 
     #[test]
     fn what_was_given_is_the_text() {
-        let config: TokenizersConfig = serde_json::from_value(serde_json::json!({ "kind": "byte-bpe", "vocab_size": 260 })).unwrap();
+        let config: TokenizersConfig =
+            serde_json::from_value(serde_json::json!({ "kind": "byte-bpe", "vocab_size": 260 })).unwrap();
         let tokenizers = Tokenizers::train_text(&["é → a", "bß c"], &config, false).unwrap();
         let tokenizer = tokenizers.target();
         let mut ids = tokenizer.encode("é → a");
