@@ -222,7 +222,7 @@ fn long_texts_do_not_hold_up_others() {
     assert_eq!(text(&complete(&server, json!({ "prompt": "ab", "max_tokens": 3, "temperature": 0 }))), "cde");
     // A stream that takes too long ends with a fault that clients raise.
     let (_, _, events) = answer(long);
-    let last = events.lines().filter_map(|line| line.strip_prefix("data: ")).last().unwrap();
+    let last = events.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap();
     assert_says(last, &["\"error\"", "took longer than 3 s"]);
 }
 
