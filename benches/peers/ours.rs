@@ -7,7 +7,7 @@ use burn::module::Module;
 use burn::tensor::{Device, Distribution, Tensor};
 use lookback::backend::{Adapter, Backend};
 use lookback::data::batch::{Batch, Example};
-use lookback::decoding::{DecodingConfig, Request, decode};
+use lookback::decoding::{DecodingConfig, EarlyStopping, Request, decode};
 use lookback::layers::Pass;
 use lookback::layers::fused::{self, Heads, Projected};
 use lookback::models::{Int8Model, Model, ModelConfig, Vocabularies, weights};
@@ -156,7 +156,7 @@ impl Side {
             beam_size: beam,
             batch_sentences: batch.max(1) * beam,
             batch_tokens: usize::MAX / 4,
-            early_stopping,
+            early_stopping: EarlyStopping::Full(early_stopping),
             ..DecodingConfig::default()
         };
         if max_words > 0 {

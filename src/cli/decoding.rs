@@ -1,7 +1,7 @@
 //! The options of commands that translate, and the search of those that look at one translation.
 
 use crate::backend::is_host;
-use crate::decoding::{DecodingConfig, SamplingConfig};
+use crate::decoding::{DecodingConfig, EarlyStopping, SamplingConfig};
 use crate::error::Result;
 use crate::models::{Ensemble, Int8Model, Seq2Seq};
 use crate::training::LoadedModel;
@@ -104,7 +104,9 @@ impl DecodingArgs {
             config.beam_size = config.beam_size.max(config.n_best);
         }
         config.length_penalty = self.length_penalty.unwrap_or(config.length_penalty);
-        config.early_stopping |= self.early_stopping;
+        if self.early_stopping {
+            config.early_stopping = EarlyStopping::Full(true);
+        }
         config.max_len_factor = self.max_len_factor.or(config.max_len_factor);
         config.max_source_len = self.max_source_len.unwrap_or(config.max_source_len);
         config.batch_tokens = self.batch_tokens.unwrap_or(config.batch_tokens);

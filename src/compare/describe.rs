@@ -1,7 +1,7 @@
 //! Tasks and searches in a few words.
 
 use crate::config::DataConfig;
-use crate::decoding::DecodingConfig;
+use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
 
 /// What is learnt.
 pub(super) fn task_name(data: &DataConfig) -> String {
@@ -24,7 +24,11 @@ pub(super) fn decoding_words(decoding: &DecodingConfig) -> String {
         (Some(_), _) => "sampled".to_string(),
         (None, 1) => "greedy".to_string(),
         (None, n) => {
-            let end = if decoding.early_stopping { ", early stopping" } else { "" };
+            let end = match decoding.early_stopping {
+                EarlyStopping::Full(false) => "",
+                EarlyStopping::Full(true) => ", early stopping",
+                EarlyStopping::Rule(StopRule::PresentLength) => ", stopping by present length",
+            };
             format!("beam {n}, length penalty {}{end}", decoding.length_penalty)
         }
     };

@@ -1,6 +1,6 @@
 //! Beam search with a length penalty and a stop rule that loses nothing, or one that is quicker.
 
-use super::{DecodingConfig, Hypothesis, LogProbabilities, Task, indices};
+use super::{DecodingConfig, EarlyStopping, Hypothesis, LogProbabilities, StopRule, Task, indices};
 use crate::data::tokenizer::{BOS, EOS};
 use crate::layers::Pass;
 use crate::layers::fused::PackedWeights;
@@ -70,12 +70,16 @@ impl Search {
     ///
     /// A log-probability can only fall, so the best that an open hypothesis can reach is its present one over the largest
     /// penalty that lies ahead: that of the cap, or with a negative exponent that of the next word. With early stopping a full
-    /// list is enough.
+    /// list is enough, or, by [`StopRule::PresentLength`], one whose worst is better than the best open one is now.
     fn is_decided(&self, step: usize, config: &DecodingConfig) -> bool {
-        if config.early_stopping && self.finished.len() == config.beam_size {
+        let worst_of_all = self.finished.get(config.beam_size - 1);
+        if config.early_stopping == EarlyStopping::Full(true) && worst_of_all.is_some() {
             return true;
         }
         let Some(best_open) = self.open.iter().map(|h| h.log_probability).reduce(f64::max) else { return true };
+        if config.early_stopping == EarlyStopping::Rule(StopRule::PresentLength) {
+            return worst_of_all.is_some_and(|worst| worst.score >= best_open / config.penalty(step + 1));
+        }
         let Some(worst_kept) = self.finished.get(config.n_best - 1) else { return false };
         let reachable = config.penalty(self.task.cap).max(config.penalty(step + 2));
         worst_kept.is_complete && worst_kept.score >= best_open / reachable

@@ -41,6 +41,25 @@ impl Default for SamplingConfig {
     }
 }
 
+/// When a beam search ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "must be true, false or \"present-length\"")]
+pub enum EarlyStopping {
+    /// `true`: as soon as `beam_size` hypotheses have ended. `false`: when no open one can get among the best any more.
+    Full(bool),
+    /// By a rule of thumb.
+    Rule(StopRule),
+}
+
+/// A rule of thumb by which a beam search ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopRule {
+    /// As soon as `beam_size` hypotheses have ended and the best open one, were its score to stay as it is at its present length,
+    /// would not be better than the worst of them; what `early_stopping = False` means in Hugging Face's transformers.
+    PresentLength,
+}
+
 /// `[decoding]`: how a model writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -51,9 +70,14 @@ pub struct DecodingConfig {
     pub n_best: usize,
     /// `alpha` of the length penalty `((5 + length) / 6)^alpha`, lengths in tokens with the end symbol; 0 is none.
     pub length_penalty: f64,
+    /// What stands for 5 in the length penalty `((5 + length) / (5 + 1))^alpha` (Wu 2016, equation 14). With 0 it is
+    /// `length^alpha`, as in Marian and Hugging Face's transformers.
+    #[serde(skip_serializing_if = "is_usual_start")]
+    pub length_penalty_start: f64,
     /// Whether a beam search ends as soon as `beam_size` hypotheses have. Otherwise it goes on until no open one can get among
-    /// the best any more, which takes up to twice as long and gave 0.6 and 0.7 BLEU more on Multi30k.
-    pub early_stopping: bool,
+    /// the best any more, which takes up to twice as long and gave 0.6 and 0.7 BLEU more on Multi30k. Between the two,
+    /// "present-length" asks whether an open one would be among the best if its score stayed as it is, as transformers do.
+    pub early_stopping: EarlyStopping,
     /// Longest target, in tokens: this many for each source token ... Without it, `train` derives it from the training data
     /// and writes it into the run's config.
     pub max_len_factor: Option<f64>,
@@ -68,6 +92,15 @@ pub struct DecodingConfig {
     pub batch_sentences: usize,
     /// Draw at random instead of searching.
     pub sampling: Option<SamplingConfig>,
+}
+
+/// Wu 2016, equation 14.
+const LENGTH_PENALTY_START: f64 = 5.0;
+
+// serde gives a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_usual_start(start: &f64) -> bool {
+    *start == LENGTH_PENALTY_START
 }
 
 /// The key of [`DecodingConfig::max_source_len`].
@@ -98,7 +131,8 @@ impl Default for DecodingConfig {
             beam_size: 1,
             n_best: 1,
             length_penalty: 1.0,
-            early_stopping: false,
+            length_penalty_start: LENGTH_PENALTY_START,
+            early_stopping: EarlyStopping::Full(false),
             max_len_factor: None,
             max_len_extra: None,
             max_source_len: 10_000,
@@ -131,6 +165,12 @@ impl DecodingConfig {
             return Err(Error::config(
                 "decoding.length_penalty",
                 format!("must be finite, got {}", self.length_penalty),
+            ));
+        }
+        if !(self.length_penalty_start >= 0.0 && self.length_penalty_start.is_finite()) {
+            return Err(Error::config(
+                "decoding.length_penalty_start",
+                format!("must be a finite number of at least 0, got {}", self.length_penalty_start),
             ));
         }
         if let Some(factor) = self.max_len_factor.filter(|factor| !(*factor >= 0.0 && factor.is_finite())) {
@@ -191,8 +231,9 @@ impl DecodingConfig {
     /// What the log-probability of a hypothesis of `len` tokens, end included, is divided by.
     ///
     /// # Reference
-    /// Wu et al., Google's Neural Machine Translation System, 2016, equation 14; without its coverage term.
+    /// Wu et al., Google's Neural Machine Translation System, 2016, equation 14; without its coverage term, and with any start.
     pub fn penalty(&self, len: usize) -> f64 {
-        ((5.0 + len as f64) / 6.0).powf(self.length_penalty)
+        let start = self.length_penalty_start;
+        ((start + len as f64) / (start + 1.0)).powf(self.length_penalty)
     }
 }

@@ -14,7 +14,7 @@ mod score;
 mod values;
 
 pub use answers::{Choice, answers, fixed_answer};
-pub use config::{DecodingConfig, MAX_SOURCE_LEN, SamplingConfig, length_fault};
+pub use config::{DecodingConfig, EarlyStopping, MAX_SOURCE_LEN, SamplingConfig, StopRule, length_fault};
 pub use continuation::{Continuation, NextToken};
 pub use masked::score_masked;
 pub use score::{score_targets, score_text, score_tokens};

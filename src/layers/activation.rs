@@ -18,6 +18,8 @@ pub enum Activation {
     Gelu,
     /// The approximation of it by tanh in the same paper, `x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2`: that of GPT-2.
     GeluTanh,
+    /// `x sigmoid(x)`, Elfwing et al. 2017, also called swish: that of Marian's models.
+    Silu,
     /// `silu(x W) * (x V)`, Shazeer 2020; the first product is twice as wide.
     Swiglu,
 }
@@ -38,6 +40,7 @@ impl Activation {
             Self::Relu => activation::relu(inner),
             Self::Gelu => gelu(inner),
             Self::GeluTanh => gelu_tanh(inner),
+            Self::Silu => activation::silu(inner),
             Self::Swiglu => {
                 let half = inner.dims()[2] / 2;
                 activation::silu(inner.clone().narrow(2, 0, half)) * inner.narrow(2, half, half)

@@ -58,6 +58,7 @@ pub(super) fn activated(activation: Activation, inner: &[f32], d: usize, dropout
                 Activation::Relu => update([&inner[start..end]], [&mut *piece], |[x], _| [x.max(0.0)]),
                 Activation::Gelu => update([&inner[start..end]], [&mut *piece], |[x], _| [gelu(x)[0]]),
                 Activation::GeluTanh => update([&inner[start..end]], [&mut *piece], |[x], _| [gelu_tanh(x)[0]]),
+                Activation::Silu => update([&inner[start..end]], [&mut *piece], |[x], _| [silu(x)[0]]),
                 Activation::Swiglu => {
                     for (row, inner) in piece.chunks_mut(d).zip(inner[2 * start..2 * end].chunks(2 * d)) {
                         let (gate, value) = inner.split_at(d);
@@ -98,6 +99,7 @@ pub(super) fn inactivated(
                     }
                     Activation::Gelu => update([&inner[start..end]], [piece], |[x], [g]| [g * gelu(x)[1]]),
                     Activation::GeluTanh => update([&inner[start..end]], [piece], |[x], [g]| [g * gelu_tanh(x)[1]]),
+                    Activation::Silu => update([&inner[start..end]], [piece], |[x], [g]| [g * silu(x)[1]]),
                     Activation::Swiglu => {}
                 }
             },

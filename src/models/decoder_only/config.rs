@@ -112,10 +112,7 @@ impl DecoderOnlyConfig {
             let message = "must be at least 2, for a source and a target, got 1";
             return Err(Error::config("model.positions.max_len", message));
         }
-        if self.output_bias && self.tied_embeddings == TiedEmbeddings::None {
-            let message = "is for an output that is tied to a table: a projection has a bias of its own; leave it out";
-            return Err(Error::config("model.output_bias", message));
-        }
+        self.tied_embeddings.check_bias(self.output_bias)?;
         let sizes = [self.d_model, self.n_heads];
         self.positions.validate("model.positions", sizes, self.randomized_positions)?;
         self.positions.check_attention("model.positions", self.has_attention(), "the model")

@@ -77,9 +77,31 @@ pub struct TransformerConfig {
     pub randomized_positions: Option<usize>,
     /// Which tables share their numbers.
     pub tied_embeddings: TiedEmbeddings,
+    /// Whether embeddings are multiplied by the root of `d_model` (Vaswani 2017, 3.4).
+    #[serde(skip_serializing_if = "is_true")]
+    pub scales_embeddings: bool,
+    /// Whether words have a number of their own added to their scores, also where the output is tied to a table; a projection
+    /// always has one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub output_bias: bool,
+}
+
+// serde gives a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 impl TiedEmbeddings {
+    /// Refuses `model.output_bias` beside a projection.
+    pub(in crate::models) fn check_bias(self, output_bias: bool) -> Result<()> {
+        if output_bias && self == Self::None {
+            let message = "is for an output that is tied to a table: a projection has a bias of its own; leave it out";
+            return Err(Error::config("model.output_bias", message));
+        }
+        Ok(())
+    }
+
     /// The last product of a model with vectors of width `d_model`.
     pub(in crate::models) fn output(
         self,
@@ -124,6 +146,8 @@ impl Default for TransformerConfig {
             decoder_positions: None,
             randomized_positions: None,
             tied_embeddings: TiedEmbeddings::None,
+            scales_embeddings: true,
+            output_bias: false,
         }
     }
 }
@@ -133,6 +157,7 @@ impl TransformerConfig {
     pub fn validate(&self) -> Result<()> {
         let n_layers = [("n_encoder_layers", self.n_encoder_layers), ("n_decoder_layers", self.n_decoder_layers)];
         self.block().validate(&n_layers, self.embedding_dropout_rate())?;
+        self.tied_embeddings.check_bias(self.output_bias)?;
         let shares = |mixers: &Mixers, n_layers: usize| n_layers > mixers.all().len();
         if self.share_layers
             && !shares(self.encoder_mixers(), self.n_encoder_layers)

@@ -31,7 +31,7 @@ const DECODER: u64 = 1;
 impl TransformerConfig {
     /// Makes the model.
     pub fn init(&self, vocabularies: Vocabularies, init: &Init) -> Result<TransformerModel> {
-        let output = self.tied_embeddings.output(self.d_model, false, vocabularies, init)?;
+        let output = self.tied_embeddings.output(self.d_model, self.output_bias, vocabularies, init)?;
         let all_tied = self.tied_embeddings == TiedEmbeddings::All;
         let has_final_norm = self.norm_position == NormPosition::Pre;
         let block = self.block();
@@ -53,7 +53,7 @@ impl TransformerConfig {
             output,
             randomized_positions: self.randomized_positions,
             depths: [self.n_encoder_layers, self.n_decoder_layers],
-            d_model: self.d_model,
+            embedding_scale: if self.scales_embeddings { (self.d_model as f64).sqrt() } else { 1.0 },
             embedding_dropout_rate: self.embedding_dropout_rate(),
             limits: self.limits(),
         })
@@ -63,7 +63,8 @@ impl TransformerConfig {
 /// A Transformer encoder-decoder.
 ///
 /// # Reference
-/// Vaswani et al., Attention Is All You Need, 2017. Embeddings are scaled by the square root of `d_model` (section 3.4).
+/// Vaswani et al., Attention Is All You Need, 2017. Embeddings are scaled by the square root of `d_model` (section 3.4),
+/// if the config does not say otherwise.
 #[derive(Module, Debug)]
 pub struct TransformerModel {
     source_embedding: Option<Embedding>,
@@ -80,7 +81,7 @@ pub struct TransformerModel {
     #[module(skip)]
     depths: [usize; 2],
     #[module(skip)]
-    d_model: usize,
+    embedding_scale: f64,
     #[module(skip)]
     embedding_dropout_rate: f64,
     #[module(skip)]
@@ -91,7 +92,7 @@ pub struct TransformerModel {
 
 impl TransformerModel {
     fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>, pass: &Pass) -> Tensor<3> {
-        fused::embedding(ids, embedding, (self.d_model as f64).sqrt(), pass)
+        fused::embedding(ids, embedding, self.embedding_scale, pass)
     }
 
     fn decoder_position(&self) -> &Position {

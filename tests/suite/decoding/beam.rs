@@ -3,7 +3,7 @@
 use super::mock::{Mock, WORDS};
 use super::{TOLERANCE, assert_same, config, decode_all, decode_one, requests};
 use crate::support::random_cases;
-use lookback::decoding::{DecodingConfig, Request};
+use lookback::decoding::{DecodingConfig, EarlyStopping, Request, StopRule};
 use proptest::prelude::*;
 
 const CAP: usize = 4;
@@ -77,10 +77,36 @@ fn early_stopping_takes_the_best_of_the_first_that_end() {
         [(&[], [0.4, 0.5, 0.08, 0.02]), (&[3], [0.45, 0.5, 0.03, 0.02]), (&[3; 7], [1.0, 1e-9, 1e-9, 1e-9])];
     let mock = Mock::given(&table).otherwise([1e-9, 1.0, 1e-9, 1e-9]);
     for (early_stopping, expected) in [(false, vec![3; 7]), (true, vec![])] {
-        let config = DecodingConfig { beam_size: 2, length_penalty: 3.0, early_stopping, ..config(8) };
+        let config = DecodingConfig {
+            beam_size: 2,
+            length_penalty: 3.0,
+            early_stopping: EarlyStopping::Full(early_stopping),
+            ..config(8)
+        };
         let found = decode_one(&mock, &Request::new(vec![3]), &config);
         assert_eq!(found[0].tokens, expected, "early stopping: {early_stopping}");
     }
+}
+
+#[test]
+fn the_rule_of_thumb_does_not_see_that_a_hypothesis_can_gain_by_growing() {
+    // The end at once: ln 0.5 = -0.69; after the word 3: ln 0.27 over 1.6, -0.82. The open one is at ln 0.16 over 1.6, -1.16, and
+    // would come to ln 0.16 over 10.
+    let table: [(&[u32], [f32; 4]); 3] =
+        [(&[], [0.5, 0.45, 0.03, 0.02]), (&[3], [0.6, 0.35, 0.03, 0.02]), (&[3; 7], [1.0, 1e-9, 1e-9, 1e-9])];
+    let mock = Mock::given(&table).otherwise([1e-9, 1.0, 1e-9, 1e-9]);
+    let present = EarlyStopping::Rule(StopRule::PresentLength);
+    for (early_stopping, expected) in [(EarlyStopping::Full(false), vec![3; 7]), (present, vec![])] {
+        let config = DecodingConfig { beam_size: 2, length_penalty: 3.0, early_stopping, ..config(8) };
+        let found = decode_one(&mock, &Request::new(vec![3]), &config);
+        assert_eq!(found[0].tokens, expected, "{early_stopping:?}");
+    }
+    // With an open one that is better as it is, it goes on.
+    let table: [(&[u32], [f32; 4]); 3] =
+        [(&[], [0.4, 0.5, 0.08, 0.02]), (&[3], [0.45, 0.5, 0.03, 0.02]), (&[3; 7], [1.0, 1e-9, 1e-9, 1e-9])];
+    let mock = Mock::given(&table).otherwise([1e-9, 1.0, 1e-9, 1e-9]);
+    let config = DecodingConfig { beam_size: 2, length_penalty: 3.0, early_stopping: present, ..config(8) };
+    assert_eq!(decode_one(&mock, &Request::new(vec![3]), &config)[0].tokens, [3; 7]);
 }
 
 #[test]

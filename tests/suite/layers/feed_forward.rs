@@ -36,12 +36,14 @@ fn network(activation: Activation, inner: &[f32]) -> FeedForward {
 #[test]
 fn activations_can_be_derived_by_hand() {
     let input = tensor(vec![1.0, -1.0], [1, 2, 1], &flex());
-    let cases: [(Activation, &[f32], [f64; 2]); 4] = [
+    let cases: [(Activation, &[f32], [f64; 2]); 5] = [
         (Activation::Relu, &[2.0], [2.0, 0.0]),
         // x Phi(x) at 1 and -1, Phi(1) = 0.841344746.
         (Activation::Gelu, &[1.0], [0.841_344_746, -0.158_655_254]),
         // x (1 + tanh(0.7978846 (x + 0.044715 x^3))) / 2.
         (Activation::GeluTanh, &[1.0], [0.841_191_991, -0.158_808_009]),
+        // 1 / (1 + e^-1) and -1 / (1 + e).
+        (Activation::Silu, &[1.0], [0.731_058_579, -0.268_941_421]),
         // silu(x) * 3x at 1 and -1: 3 / (1 + e^-1) and 3 / (1 + e).
         (Activation::Swiglu, &[1.0, 3.0], [2.193_175_736, 0.806_824_264]),
     ];

@@ -247,7 +247,9 @@ fn feed_forward(layer: &FeedForward, shape: [usize; 3], is_fused: bool, device: 
 fn a_fused_feed_forward_network_is_the_network_written_out() {
     // Widths on both sides of what the instructions take at once; rows enough for more than one task.
     for (d_model, d_inner, rows) in [(3, 5, 7), (16, 33, 40), (8, 64, 700)] {
-        for activation in [Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Swiglu] {
+        for activation in
+            [Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu, Activation::Swiglu]
+        {
             for (rate, adapter) in
                 [0.0, 0.3].into_iter().flat_map(|rate| host_backends().into_iter().map(move |a| (rate, a)))
             {

@@ -20,7 +20,7 @@ pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
     }
     let (text, meaning) = feed_forward(&layers, "u_t", "x_t");
     formulas.push(line("state", text, meaning));
-    formulas.push(last(config, &layers));
+    formulas.push(output(&layers));
     let mixed = if config.has_attention_alone() { String::new() } else { format!(" of {}", config.mixer.names()) };
     let shared = if config.share_layers { ", one for every depth" } else { "" };
     let (kind, paper) = match config.reads_source {
@@ -62,6 +62,8 @@ fn as_decoder(config: &DecoderOnlyConfig) -> TransformerConfig {
         activation: config.activation,
         positions: config.positions.clone(),
         tied_embeddings: config.tied_embeddings,
+        output_bias: config.output_bias,
+        scales_embeddings: config.scales_embeddings,
         ..TransformerConfig::default()
     }
 }
@@ -69,16 +71,6 @@ fn as_decoder(config: &DecoderOnlyConfig) -> TransformerConfig {
 /// What the vectors of words are multiplied by the root of.
 fn scale(config: &DecoderOnlyConfig) -> Option<usize> {
     config.scales_embeddings.then_some(config.d_model)
-}
-
-/// The distribution, with the number that each word may have of its own.
-fn last(config: &DecoderOnlyConfig, layers: &TransformerConfig) -> Formula {
-    let mut line = output(layers);
-    if config.output_bias {
-        line.text = line.text.replacen("softmax(E ", "softmax(b_o + E ", 1);
-        line.meaning = line.meaning.replacen(", then the softmax", ", and a number of its own, then the softmax", 1);
-    }
-    line
 }
 
 /// One attention over a text without a source.

@@ -61,6 +61,7 @@ fn output(config: &EncoderOnlyConfig, state: &str, what: &str) -> Vec<Formula> {
     let name = match config.activation {
         Activation::Relu => "relu",
         Activation::Gelu | Activation::GeluTanh => "gelu",
+        Activation::Silu => "silu",
         Activation::Swiglu => "swiglu",
     };
     if config.output == Answers::Values {

@@ -9,7 +9,7 @@ use crate::models::transformer::{NormPosition, TiedEmbeddings};
 
 pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
     let (heads, n_layers) = (config.n_heads, config.n_decoder_layers);
-    let mut formulas = vec![input(config.decoder_positions(), Some(config.d_model), "t")];
+    let mut formulas = vec![input(config.decoder_positions(), scale(config), "t")];
     for (own, which) in mixers(config.decoder_mixers(), n_layers) {
         match own.is_attention() {
             true => formulas.extend(self_attention(config, &which)),
@@ -238,15 +238,26 @@ pub(super) fn feed_forward(config: &TransformerConfig, from: &str, to: &str) -> 
     let network = match config.activation {
         Activation::Relu => "W_2 relu(W_1 x + b_1) + b_2",
         Activation::Gelu | Activation::GeluTanh => "W_2 gelu(W_1 x + b_1) + b_2",
+        Activation::Silu => "W_2 silu(W_1 x + b_1) + b_2",
         Activation::Swiglu => "W_2 (silu(W_1 x + b_1) * (V_1 x + c_1)) + b_2",
     };
     (text, format!("the layer's output; FFN(x) = {network}"))
+}
+
+/// What the vectors of words are multiplied by the root of.
+fn scale(config: &TransformerConfig) -> Option<usize> {
+    config.scales_embeddings.then_some(config.d_model)
 }
 
 /// From the last layer to the distribution over words.
 pub(super) fn output(config: &TransformerConfig) -> Formula {
     let x = before(config, &format!("x_t^{}", config.n_decoder_layers));
     match config.tied_embeddings {
+        TiedEmbeddings::TargetOutput | TiedEmbeddings::All if config.output_bias => line(
+            "output",
+            format!("p(y_t) = softmax(b_o + E {x})"),
+            "the last layer's output times the vector of every word, and a number of its own, then the softmax",
+        ),
         TiedEmbeddings::None => {
             line("output", format!("p(y_t) = softmax(W_o {x} + b_o)"), "one score for every word, then the softmax")
         }
@@ -266,7 +277,7 @@ pub(super) fn encoder(config: &TransformerConfig) -> Vec<Formula> {
     let attention = format!("attention({})_i", before(config, "x^(n-1)"));
     let last = format!("x_i^{}", config.n_encoder_layers);
     let (text, network) = feed_forward(config, "u_i", "x_i");
-    let mut lines = vec![input(&config.positions, Some(config.d_model), "i")];
+    let mut lines = vec![input(&config.positions, scale(config), "i")];
     for (own, which) in mixers(config.encoder_mixers(), config.n_encoder_layers) {
         if own.is_attention() {
             let of = config.n_encoder_layers;
