@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// Texts that are written in turn: each has a state that takes memory.
 const MAX_TEXTS: usize = 16;
 
+/// Sentences of one request among which those of a batch are chosen.
+const MAX_CHOICE: usize = 256;
+
 /// The model of a run, and the one that decodes where that multiplies in 8 bits.
 pub(super) struct Models {
     pub(super) model: Model,
@@ -124,8 +127,8 @@ impl<'m> Worker<'m> {
         !translations.flat_map(|translation| &translation.requests).all(|request| batch.take(request))
     }
 
-    /// Translates one batch: sentences of `first` and of all requests that go with it, one of each in turn, so that a long
-    /// request does not keep a short one waiting. What is not finished queues again behind the others.
+    /// Translates one batch: sentences of `first` and of all requests that go with it. Requests that are not finished queue again:
+    /// those of which nothing was chosen before the others, so that each comes first at some time.
     fn translate(&mut self, first: Translation) {
         let (run, n_best) = first.key;
         let entry = &self.catalogue.0[run];
@@ -145,41 +148,42 @@ impl<'m> Worker<'m> {
             return;
         };
         self.metrics.batch(requests.len(), requests.iter().map(|request| request.source.len() + 1).sum());
-        // The sentences of a request are chosen in their order.
-        for ((job, _), hypotheses) in chosen.into_iter().zip(found) {
-            group[job].found.push(hypotheses);
+        let mut is_served = vec![false; group.len()];
+        for ((job, i), hypotheses) in chosen.into_iter().zip(found) {
+            group[job].found[i] = Some(hypotheses);
+            is_served[job] = true;
         }
-        for translation in group {
-            if translation.found.len() == translation.requests.len() {
-                translation.finish(None);
-            } else {
-                self.waiting.push_back(Job::Translation(translation));
+        let mut served = Vec::new();
+        for (translation, is_served) in group.into_iter().zip(is_served) {
+            let is_finished = translation.open().next().is_none();
+            match (is_finished, is_served) {
+                (true, _) => translation.finish(None),
+                (false, true) => served.push(Job::Translation(translation)),
+                (false, false) => self.waiting.push_back(Job::Translation(translation)),
             }
         }
+        self.waiting.extend(served);
     }
 }
 
-/// The next sentences of some requests that fit into a batch together, at least one: the place of the request, and that of the
-/// sentence in it.
+/// The sentences of some requests that are translated next, at least one: the place of the request, and that of the sentence in it.
+///
+/// The first open sentence of the first request, and of all others those nearest to it in length: sentences of one length need no
+/// padding and end at about the same step. Of equally near ones each request has one in turn.
 fn choose(group: &[Translation], batch_tokens: usize) -> Vec<(usize, usize)> {
-    let mut room = Room::new(batch_tokens);
-    let mut chosen = Vec::new();
-    for turn in 0.. {
-        let mut is_over = true;
-        for (job, translation) in group.iter().enumerate() {
-            let i = translation.found.len() + turn;
-            let Some(request) = translation.requests.get(i) else { continue };
-            if !room.take(request) {
-                return chosen;
-            }
-            chosen.push((job, i));
-            is_over = false;
-        }
-        if is_over {
-            break;
-        }
+    let len = |job: usize, i: usize| group[job].requests[i].source.len();
+    let Some(first) = group[0].open().next().map(|i| len(0, i)) else { return Vec::new() };
+    let mut open: Vec<(usize, usize, usize, usize)> = Vec::new();
+    for (job, translation) in group.iter().enumerate() {
+        let near = |(turn, i): (usize, usize)| (len(job, i).abs_diff(first), turn, job, i);
+        open.extend(translation.open().enumerate().take(MAX_CHOICE).map(near));
     }
-    chosen
+    open.sort_unstable();
+    let mut room = Room::new(batch_tokens);
+    let fits = |(_, _, job, i): &(usize, usize, usize, usize)| room.take(&group[*job].requests[*i]);
+    let n = open.iter().map(fits).take_while(|fits| *fits).count();
+    open.truncate(n);
+    open.into_iter().map(|(_, _, job, i)| (job, i)).collect()
 }
 
 /// What a batch still has room for, by source tokens with padding.

@@ -171,6 +171,7 @@ impl Browser {
         let Some(dir) = std::env::var_os("LOOKBACK_SHOTS") else { return };
         let answer = self.send("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": true }));
         let bytes = STANDARD.decode(answer["data"].as_str().unwrap()).unwrap();
+        std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(Path::new(&dir).join(format!("{name}.png")), bytes).unwrap();
     }
 }
