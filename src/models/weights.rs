@@ -198,14 +198,14 @@ pub fn from_safetensors(bytes: &[u8], origin: &Path) -> Result<Weights> {
     let file = SafeTensors::deserialize(bytes)
         .map_err(|error| Error::file(origin, format!("is not a whole safetensors file: {error}")))?;
     let floats = |view: &TensorView| -> Weight {
-        let values = view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+        let values = floats(view.data(), view.dtype()).expect("the kind was looked at");
         Weight { shape: view.shape().to_vec(), values }
     };
     let mut weights = Weights::new();
     for (path, view) in file.tensors() {
         match view.dtype() {
             Dtype::F32 if path.strip_suffix(SCALES).is_some_and(|of| file.tensor(of).is_ok()) => {}
-            Dtype::F32 => {
+            Dtype::F32 | Dtype::F64 | Dtype::F16 | Dtype::BF16 => {
                 weights.insert(path, floats(&view));
             }
             Dtype::I8 => {
@@ -223,11 +223,26 @@ pub fn from_safetensors(bytes: &[u8], origin: &Path) -> Result<Weights> {
                 weights.insert(path, Weight { values: values.collect(), shape });
             }
             other => {
-                return Err(Error::file(origin, format!("has {path} as {other:?}; only F32 and I8 are read")));
+                let message = format!("has {path} as {other:?}; only F64, F32, F16, BF16 and I8 are read");
+                return Err(Error::file(origin, message));
             }
         }
     }
     Ok(weights)
+}
+
+/// Numbers of a kind, little end first, as 32-bit floats; of whole numbers nothing.
+pub(crate) fn floats(bytes: &[u8], kind: Dtype) -> Option<Vec<f32>> {
+    fn each<const N: usize>(bytes: &[u8], read: impl Fn([u8; N]) -> f32) -> Option<Vec<f32>> {
+        Some(bytes.as_chunks().0.iter().map(|chunk| read(*chunk)).collect())
+    }
+    match kind {
+        Dtype::F32 => each(bytes, f32::from_le_bytes),
+        Dtype::F64 => each(bytes, |bytes| f64::from_le_bytes(bytes) as f32),
+        Dtype::F16 => each(bytes, |bytes| half::f16::from_le_bytes(bytes).to_f32()),
+        Dtype::BF16 => each(bytes, |bytes| half::bf16::from_le_bytes(bytes).to_f32()),
+        _ => None,
+    }
 }
 
 /// Whether the bytes of a safetensors file hold matrices in 8 bits.

@@ -125,6 +125,8 @@ pub enum TokenizerConfig {
     /// Word pieces, as in BERT (Devlin 2019): the longest pieces of the vocabulary, `##` before all but a word's first; a text
     /// begins with `<s>`, and `lowercase` takes accents off too.
     WordPiece(SubwordConfig),
+    /// The pieces of a SentencePiece model that was trained elsewhere, spaces included; made by `lookback import marian`.
+    SentencePiece(SubwordConfig),
     /// No tokens: series of numbers, of which the mean and the standard deviation of each channel are kept.
     Numbers(NumbersConfig),
 }
@@ -141,7 +143,9 @@ impl TokenizerConfig {
         match self {
             Self::Char(c) => c.shared,
             Self::Word(c) => c.shared,
-            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) => c.shared,
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) | Self::SentencePiece(c) => {
+                c.shared
+            }
             Self::Numbers(_) => false,
         }
     }
@@ -151,7 +155,9 @@ impl TokenizerConfig {
         match self {
             Self::Char(c) => c.lowercase,
             Self::Word(c) => c.lowercase,
-            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) => c.lowercase,
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) | Self::SentencePiece(c) => {
+                c.lowercase
+            }
             Self::Numbers(_) => false,
         }
     }
@@ -173,7 +179,7 @@ impl TokenizerConfig {
                 format!("{key}.max_size"),
                 format!("must be at least {least} ({} special tokens and one word), got {size}", SPECIALS.len()),
             )),
-            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c)
+            Self::Bpe(c) | Self::Unigram(c) | Self::ByteBpe(c) | Self::WordPiece(c) | Self::SentencePiece(c)
                 if !(least..=MAX_VOCAB_SIZE).contains(&c.vocab_size) =>
             {
                 Err(Error::config(

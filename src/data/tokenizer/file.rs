@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::sentence_piece::{Cutter, SentencePieces};
 use super::{
     HIDDEN, Model, Scaling, Tokenizer, Tokenizers, TokenizersConfig, byte_level, character, subword, word, word_piece,
 };
@@ -35,6 +36,7 @@ pub(super) enum Side {
     Unigram { pieces: Vec<(String, f64)> },
     ByteBpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
     WordPiece { vocabulary: Vec<String> },
+    SentencePiece { vocabulary: Vec<String>, cutter: Cutter },
     Numbers { mean: Vec<f64>, deviation: Vec<f64> },
 }
 
@@ -45,6 +47,11 @@ impl Saved {
 
     pub(super) fn with_mask(self, has_mask: bool) -> Self {
         Self { has_mask, ..self }
+    }
+
+    /// The vocabularies of the source, and of the target if it has one of its own.
+    pub(super) fn sides(&self) -> (&Side, Option<&Side>) {
+        (&self.source, self.target.as_ref())
     }
 
     pub(super) fn to_json(&self) -> String {
@@ -88,6 +95,8 @@ impl Side {
         match self {
             Self::Char { vocabulary } => vocabulary.push(HIDDEN),
             Self::Word { vocabulary, .. } | Self::WordPiece { vocabulary } => vocabulary.push(HIDDEN.into()),
+            // Trained elsewhere, where no words were hidden.
+            Self::SentencePiece { .. } => {}
             Self::Bpe { vocabulary, .. } => vocabulary.push(subword::mask()),
             Self::Unigram { pieces } => pieces.push((subword::mask(), SCORE_OF_MASK)),
             Self::ByteBpe { vocabulary, .. } => vocabulary.push(byte_level::mask()),
@@ -101,7 +110,8 @@ impl Side {
             Self::Word { vocabulary, .. }
             | Self::Bpe { vocabulary, .. }
             | Self::ByteBpe { vocabulary, .. }
-            | Self::WordPiece { vocabulary } => vocabulary.is_empty(),
+            | Self::WordPiece { vocabulary }
+            | Self::SentencePiece { vocabulary, .. } => vocabulary.is_empty(),
             Self::Unigram { pieces } => pieces.is_empty(),
             Self::Numbers { mean, .. } => mean.is_empty(),
         }
@@ -113,7 +123,8 @@ impl Side {
             Self::Word { vocabulary, .. }
             | Self::Bpe { vocabulary, .. }
             | Self::ByteBpe { vocabulary, .. }
-            | Self::WordPiece { vocabulary } => vocabulary.clone(),
+            | Self::WordPiece { vocabulary }
+            | Self::SentencePiece { vocabulary, .. } => vocabulary.clone(),
             Self::Unigram { pieces } => pieces.iter().map(|(piece, _)| piece.clone()).collect(),
             Self::Numbers { .. } => Vec::new(),
         }
@@ -136,6 +147,7 @@ impl Side {
             Self::ByteBpe { vocabulary, merges } => Box::new(byte_level::Bytes::new(vocabulary, merges)?),
             Self::Unigram { pieces } => Box::new(subword::Pieces::unigram(pieces)?),
             Self::WordPiece { vocabulary } => Box::new(word_piece::WordPieces::new(vocabulary, lowercase)?),
+            Self::SentencePiece { vocabulary, cutter } => Box::new(SentencePieces::new(vocabulary, cutter)?),
             Self::Numbers { mean, deviation } => Box::new(Scaling::new(mean, deviation)?),
         };
         // Word pieces turn letters to lower case in a way of their own.

@@ -1,7 +1,8 @@
 //! Tokenizers: from text to token ids and back.
 //!
 //! Six kinds, all trained here from the training text: characters, words, byte-pair encoding of characters and of bytes, unigram
-//! pieces, and word pieces. A seventh keeps the scale of series of numbers, which have no tokens.
+//! pieces, and word pieces. A seventh, SentencePiece, is read from models of other programs, and an eighth keeps the scale of series
+//! of numbers, which have no tokens.
 //! [`Tokenizers`] holds one for the source and one for the target, of one kind or two, or one for both, and is the
 //! `tokenizer.json` of a run. Training is deterministic: the same pairs and settings give the same file, byte for byte, whatever the number
 //! of threads.
@@ -10,7 +11,9 @@ mod byte_level;
 mod character;
 mod config;
 mod file;
+mod hugging_face;
 mod numbers;
+mod sentence_piece;
 mod subword;
 mod word;
 mod word_piece;
@@ -24,6 +27,7 @@ pub use config::{
     CharConfig, NumbersConfig, SidesConfig, SubwordConfig, TokenizerConfig, TokenizersConfig, WordConfig,
 };
 pub use numbers::Scaling;
+pub use sentence_piece::{Cutter, Normalizer};
 
 use super::Pair;
 use crate::error::{Error, Result};
@@ -275,9 +279,34 @@ impl Tokenizers {
         file::Saved::new(config, file::Side::ByteBpe { vocabulary: tokens, merges }, None).build()
     }
 
-    /// Whether one vocabulary serves both sides, or there is but one side.
+    /// SentencePiece models that were trained elsewhere. Each side has its tokens in the order of their ids, special ones left out,
+    /// and what cuts its texts; with `config.shared` the tokens are those of both sides.
+    ///
+    /// # Errors
+    ///
+    /// When a token stands there twice, or there are no pieces; the message names no file.
+    pub fn of_sentence_pieces(sides: [(Vec<String>, Cutter); 2], config: SubwordConfig) -> Result<Self, String> {
+        let [source, target] = sides.map(|(vocabulary, cutter)| file::Side::SentencePiece { vocabulary, cutter });
+        let config = TokenizersConfig::Same(TokenizerConfig::SentencePiece(config));
+        file::Saved::new(config, source, Some(target)).build()
+    }
+
+    /// The tokens of source and target and what cuts their texts, special tokens left out, of pieces that were trained elsewhere.
+    pub fn sentence_pieces(&self) -> Option<[(&[String], &Cutter); 2]> {
+        fn side(side: &file::Side) -> Option<(&[String], &Cutter)> {
+            match side {
+                file::Side::SentencePiece { vocabulary, cutter } => Some((vocabulary, cutter)),
+                _ => None,
+            }
+        }
+        let (source, target) = self.saved.sides();
+        Some([side(source)?, side(target.unwrap_or(source))?])
+    }
+
+    /// Whether one vocabulary serves both sides, or there is but one side. Texts of the two sides may be cut in different ways all
+    /// the same.
     pub fn is_shared(&self) -> bool {
-        self.target.is_none()
+        self.target.is_none() || self.saved.config.is_shared()
     }
 
     /// The tokenizer of the source side.
@@ -366,6 +395,11 @@ fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str, key: &str) -
         TokenizerConfig::Unigram(c) => subword::train_unigram(&texts, c, key)?,
         TokenizerConfig::ByteBpe(c) => byte_level::train(&texts, c, key)?,
         TokenizerConfig::WordPiece(c) => word_piece::train(&texts, c, key)?,
+        TokenizerConfig::SentencePiece(_) => {
+            let message = "is \"sentence-piece\", which is read from models of other programs and not trained: take \"unigram\", or \
+                           keep the pieces of an imported model with --init-from";
+            return Err(Error::config(format!("{key}.kind"), message));
+        }
     };
     if trained.is_empty() {
         let cure = match config {

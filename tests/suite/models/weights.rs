@@ -103,12 +103,24 @@ fn a_file_that_was_cut_short_is_refused() {
 }
 
 #[test]
-fn other_number_formats_are_refused() {
-    let header = r#"{"a.weight":{"dtype":"F16","shape":[1],"data_offsets":[0,2]}}"#;
-    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
-    bytes.extend(header.bytes().chain([0, 0]));
-    let message = from_safetensors(&bytes, Path::new("w")).expect_err("only F32").to_string();
-    assert_eq!(message, "w: has a.weight as F16; only F32 and I8 are read");
+fn floats_of_every_size_are_read_and_other_numbers_refused() {
+    let file = |kind: &str, number: &[u8]| {
+        let n = number.len();
+        let header = format!(r#"{{"a.weight":{{"dtype":"{kind}","shape":[1],"data_offsets":[0,{n}]}}}}"#);
+        [&(header.len() as u64).to_le_bytes()[..], header.as_bytes(), number].concat()
+    };
+    // -1.5: sign, exponent and the first bit behind the point.
+    for (kind, number) in [
+        ("F64", &(-1.5f64).to_le_bytes()[..]),
+        ("F32", &(-1.5f32).to_le_bytes()),
+        ("F16", &0xbe00u16.to_le_bytes()),
+        ("BF16", &0xbfc0u16.to_le_bytes()),
+    ] {
+        let weights = from_safetensors(&file(kind, number), Path::new("w")).unwrap();
+        assert_eq!(weights["a.weight"], Weight { shape: vec![1], values: vec![-1.5] }, "{kind}");
+    }
+    let message = from_safetensors(&file("I64", &[0; 8]), Path::new("w")).expect_err("whole numbers").to_string();
+    assert_eq!(message, "w: has a.weight as I64; only F64, F32, F16, BF16 and I8 are read");
 }
 
 #[test]
