@@ -153,6 +153,16 @@ impl DataConfig {
         text.validate(self.hold_out_per_mille)
     }
 
+    /// Refuses data that name nothing to learn from.
+    fn check_learnable(&self) -> Result<()> {
+        if self.text.is_none() && self.task.is_none() && self.train.is_none() {
+            let message =
+                "has nothing to learn: give data.task.kind, data.train with its files, or data.text for plain text";
+            return Err(Error::config("data", message));
+        }
+        Ok(())
+    }
+
     fn validate(&self) -> Result<()> {
         if let Some(text) = &self.text {
             return self.validate_text(text);
@@ -171,10 +181,8 @@ impl DataConfig {
                 "data",
                 "has both a task and training files; leave one of data.task and data.train out",
             )),
-            (None, None) => Err(Error::config(
-                "data",
-                "has nothing to learn: give data.task.kind, data.train with its files, or data.text for plain text",
-            )),
+            // A model that was trained elsewhere.
+            (None, None) => Ok(()),
             (Some(task), None) => {
                 for (key, n) in [("n_train", self.n_train), ("n_valid", self.n_valid), ("n_test", self.n_test)] {
                     if n == 0 {
@@ -255,11 +263,20 @@ impl Config {
         Ok((read(overrides)?, missing))
     }
 
-    /// Checks every value against its rule.
+    /// Checks every value against its rule, for training.
     ///
     /// # Errors
     /// Names the key, the value and the rule.
     pub fn validate(&self) -> Result<()> {
+        self.data.check_learnable()?;
+        self.validate_for_use()
+    }
+
+    /// The same for a model that is trained, of which nobody may know what it learnt from.
+    ///
+    /// # Errors
+    /// As [`Self::validate`].
+    pub fn validate_for_use(&self) -> Result<()> {
         if self.seed > reader::LARGEST {
             let message = format!("must be at most {}, got {}", reader::LARGEST, self.seed);
             return Err(Error::config("seed", message));

@@ -1,5 +1,6 @@
 //! The command line: one file for each command and its arguments, and what they share.
 
+mod alignments;
 mod attend;
 mod compare;
 mod completions;
@@ -14,6 +15,7 @@ mod generate;
 mod import;
 mod inspect;
 mod lines;
+mod man;
 mod output;
 mod predict;
 mod progress;
@@ -103,6 +105,8 @@ enum Command {
     Config(config::ConfigCommand),
     /// Print shell completions.
     Completions(completions::CompletionsArgs),
+    /// Write manual pages.
+    Man(man::ManArgs),
 }
 
 /// Whether drivers are checked, as the command line says.
@@ -144,6 +148,7 @@ impl Cli {
             Command::CheckBackend(args) => devices::check_backend(args),
             Command::Config(command) => config::run(command),
             Command::Completions(args) => completions::run(args),
+            Command::Man(args) => man::run(args),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `lookback translate`.
 
+use super::alignments::Alignments;
 use super::decoding::DecodingArgs;
 use super::lines::LineStream;
 use super::unknown::Unknown;
@@ -25,6 +26,7 @@ Examples:
   lookback translate --run runs/first --input test.de --output test.en --beam 5
   echo 'ein Hund' | lookback translate --run runs/first --beam 5 --n-best 3
   lookback translate --run runs/first --run runs/second --beam 5       two models together
+  lookback translate --run runs/first --input a.de --output a.en --alignments a.pharaoh
   lookback translate --run runs/first --input a.de --targets a.en      log-probabilities of given targets")]
 pub(super) struct TranslateArgs {
     /// The run folder; given more than once, the models write together (an ensemble).
@@ -48,6 +50,10 @@ pub(super) struct TranslateArgs {
     /// Target prefixes, a line for each sentence; a blank line is none.
     #[arg(long, value_name = "FILE")]
     prefixes: Option<PathBuf>,
+    /// Also write which source word each target word comes from, by the mean of all cross-attention: a line for each translation in
+    /// Pharaoh format (0-0 1-2: source word, target word, counted from 0).
+    #[arg(long, value_name = "FILE", conflicts_with = "targets")]
+    alignments: Option<PathBuf>,
     /// Do not translate: print the log-probability (nats) and the perplexity of these targets.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "prefixes", "beam", "n_best", "length_penalty", "early_stopping", "max_len_factor", "sample"])]
@@ -94,6 +100,17 @@ impl TranslateArgs {
         let read = [Some(&self.input), self.prefixes.as_ref(), self.targets.as_ref()];
         output::open(&self.output, read.into_iter().flatten().map(PathBuf::as_path))
     }
+
+    fn open_alignments(&self) -> Result<Option<Alignments>> {
+        let Some(path) = &self.alignments else { return Ok(None) };
+        if *path == self.output {
+            let message = format!("--alignments and --output are both {}; give two files", path.display());
+            return Err(Error::message(message));
+        }
+        let read = [Some(&self.input), self.prefixes.as_ref()];
+        let output = output::open(path, read.into_iter().flatten().map(PathBuf::as_path))?;
+        Ok(Some(Alignments::new(path, output)))
+    }
 }
 
 /// A stream of lines that are translated as they come.
@@ -104,6 +121,7 @@ struct Session<'a, M> {
     config: DecodingConfig,
     prefixes: Option<Vec<String>>,
     output: Box<dyn Write>,
+    alignments: Option<Alignments>,
     /// Lines translated.
     n_lines: usize,
     /// Translations that were cut at the length cap.
@@ -120,8 +138,9 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         output: Box<dyn Write>,
     ) -> Result<Self> {
         let prefixes = args.prefixes.as_ref().map(read_lines).transpose()?;
+        let alignments = args.open_alignments()?;
         let unknown = Unknown::default();
-        Ok(Self { args, loaded, model, config, prefixes, output, n_lines: 0, n_cut: 0, unknown })
+        Ok(Self { args, loaded, model, config, prefixes, output, alignments, n_lines: 0, n_cut: 0, unknown })
     }
 
     /// Translates a regular file as a whole, which makes the best batches; anything else as its lines come.
@@ -163,6 +182,12 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         }
         let seed = self.args.decoding.sampling.seed.unwrap_or(self.loaded.config.seed);
         let found = decode(self.model, &requests, &self.config, seed, progress);
+        // Before the translations: a model that aligns nothing writes nothing.
+        if let Some(alignments) = &mut self.alignments {
+            for ((line, request), hypotheses) in lines.iter().zip(&requests).zip(&found) {
+                alignments.write(self.model, &self.loaded.tokenizers, line.trim(), &request.source, hypotheses)?;
+            }
+        }
         for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {
             let written = match self.args.json {
                 true => writeln!(self.output, "{}", self.json(line, &unknown[i], hypotheses)),

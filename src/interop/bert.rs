@@ -1,6 +1,6 @@
 //! BERT for masked words, and models of the same architecture, from Hugging Face's transformers.
 
-use super::hugging_face::{Folder, take, transposed};
+use super::hugging_face::{Folder, in_our_order, take, transposed};
 use crate::config::Config;
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
@@ -198,7 +198,7 @@ pub fn import_bert(from: &Path, out: &Path) -> Result<usize> {
     config.tokenizer = (&TokenizerConfig::WordPiece(settings)).into();
     config.training.label_smoothing = 0.0;
     config.model.validate()?;
-    let file = folder.file("model.safetensors");
+    let file = folder.weights_file();
     let weights = parameters(folder.weights()?, &theirs, &order, &file)?;
     let n = weights.values().map(|weight| weight.values.len()).sum();
     let origin = format!("BERT as Hugging Face's transformers saved it, imported from {}", from.display());
@@ -275,11 +275,4 @@ fn parameters(theirs: Weights, config: &BertConfig, order: &[usize], file: &Path
         Some(name) => Err(Error::file(file, format!("has a parameter {name}, which config.json does not describe"))),
         None => Ok(ours),
     }
-}
-
-/// A table, or one number for each word, with the words in our order.
-fn in_our_order(theirs: &Weight, order: &[usize]) -> Weight {
-    let width = theirs.values.len() / theirs.shape[0];
-    let values = order.iter().flat_map(|id| &theirs.values[id * width..(id + 1) * width]).copied().collect();
-    Weight { shape: theirs.shape.clone(), values }
 }

@@ -121,7 +121,7 @@ pub fn import_gpt2(from: &Path, out: &Path) -> Result<usize> {
     config.tokenizer = (&TokenizerConfig::ByteBpe(settings)).into();
     config.training.label_smoothing = 0.0;
     config.model.validate()?;
-    let file = folder.file("model.safetensors");
+    let file = folder.weights_file();
     let weights = parameters(folder.weights()?, &theirs, &model, &order, end, &file)?;
     let n = weights.values().map(|weight| weight.values.len()).sum();
     let origin = format!("GPT-2 as Hugging Face's transformers saved it, imported from {}", from.display());

@@ -1,11 +1,17 @@
-//! Folders that Hugging Face's transformers wrote: `config.json`, `model.safetensors`, and a tokenizer.
+//! Folders that Hugging Face's transformers wrote: `config.json`, `model.safetensors` or `pytorch_model.bin`, and a tokenizer.
 
 use crate::error::{Error, Result};
-use crate::models::weights::{Weight, Weights, from_safetensors};
+use crate::models::weights::{Weight, Weights, floats};
+use pytorch_reader::{DType, PytorchReader};
+use safetensors::Dtype;
+use safetensors::tensor::{SafeTensors, TensorView};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+
+const SAFETENSORS: &str = "model.safetensors";
+const PYTORCH: &str = "pytorch_model.bin";
 
 /// A folder with a model.
 pub(super) struct Folder {
@@ -38,7 +44,7 @@ impl Merge {
 impl Folder {
     pub(super) fn open(path: &Path) -> Result<Self> {
         if !path.is_dir() {
-            return Err(Error::file(path, "is no folder; give the one with config.json and model.safetensors"));
+            return Err(Error::file(path, "is no folder; give the one with config.json"));
         }
         Ok(Self { path: path.to_path_buf() })
     }
@@ -78,17 +84,25 @@ impl Folder {
 
     /// The parameters by name.
     pub(super) fn weights(&self) -> Result<Weights> {
-        let file = self.file("model.safetensors");
-        if !file.is_file() && self.file("pytorch_model.bin").is_file() {
-            let message = "has its parameters as pytorch_model.bin, which only Python reads: load it with transformers and \
-                           save_pretrained writes model.safetensors";
-            return Err(Error::file(&self.path, message));
-        }
-        if !file.is_file() && self.file("model.safetensors.index.json").is_file() {
+        let file = self.weights_file();
+        let is_in_parts = |name: &str| self.file(&format!("{name}.index.json")).is_file();
+        if !file.is_file() && (is_in_parts(SAFETENSORS) || is_in_parts(PYTORCH)) {
             let message = "has its parameters in several files; save_pretrained(max_shard_size=\"100GB\") writes one";
             return Err(Error::file(&self.path, message));
         }
-        from_safetensors(&self.read("model.safetensors")?, &file)
+        match file.ends_with(PYTORCH) {
+            true => of_pytorch(&file),
+            false => of_safetensors(&self.read(SAFETENSORS)?, &file),
+        }
+    }
+
+    /// Where the parameters are: model.safetensors, or pytorch_model.bin where there is nothing else.
+    pub(super) fn weights_file(&self) -> PathBuf {
+        let file = self.file(SAFETENSORS);
+        match !file.is_file() && self.file(PYTORCH).is_file() {
+            true => self.file(PYTORCH),
+            false => file,
+        }
     }
 
     /// The tokenizer, from `tokenizer.json`, or from `vocab.json` and `merges.txt`.
@@ -134,6 +148,36 @@ impl Folder {
     }
 }
 
+/// The parameters of a file. Whole numbers and truth values, which are masks and positions, are left out.
+fn of_safetensors(bytes: &[u8], file: &Path) -> Result<Weights> {
+    let fault = |error| Error::file(file, format!("is not a whole safetensors file: {error}"));
+    let tensors = SafeTensors::deserialize(bytes).map_err(fault)?;
+    let floats_of = |(name, view): (String, TensorView)| {
+        Some((name, Weight { shape: view.shape().to_vec(), values: floats(view.data(), view.dtype())? }))
+    };
+    Ok(tensors.tensors().into_iter().filter_map(floats_of).collect())
+}
+
+/// The same of a file of `torch.save`.
+fn of_pytorch(file: &Path) -> Result<Weights> {
+    let fault = |error: &dyn std::fmt::Display| Error::file(file, format!("is no file of torch.save: {error}"));
+    let reader = PytorchReader::new(file).map_err(|error| fault(&error))?;
+    let mut weights = Weights::new();
+    for (name, tensor) in reader.tensors() {
+        let kind = match tensor.dtype() {
+            DType::F64 => Dtype::F64,
+            DType::F32 => Dtype::F32,
+            DType::F16 => Dtype::F16,
+            DType::BF16 => Dtype::BF16,
+            _ => continue,
+        };
+        let bytes = tensor.read().map_err(|error| fault(&error))?;
+        let values = floats(&bytes, kind).expect("a kind of floats");
+        weights.insert(name.clone(), Weight { shape: tensor.shape().to_vec(), values });
+    }
+    Ok(weights)
+}
+
 /// Takes a parameter of a shape out of `weights`.
 ///
 /// # Errors
@@ -153,4 +197,11 @@ pub(super) fn transposed(matrix: &Weight) -> Weight {
     let [rows, columns] = [matrix.shape[0], matrix.shape[1]];
     let values = (0..rows * columns).map(|i| matrix.values[i % rows * columns + i / rows]).collect();
     Weight { shape: vec![columns, rows], values }
+}
+
+/// A table, or one number for each word, in our order: `order` has their number of each word.
+pub(super) fn in_our_order(theirs: &Weight, order: &[usize]) -> Weight {
+    let width = theirs.values.len() / theirs.shape[0];
+    let values = order.iter().flat_map(|id| &theirs.values[id * width..(id + 1) * width]).copied().collect();
+    Weight { shape: [&[order.len()], &theirs.shape[1..]].concat(), values }
 }

@@ -1,8 +1,14 @@
-//! Models of other programs as model folders of this one.
+//! Models of other programs as model folders of this one, and models of this one as folders of other programs.
 
 mod bert;
+mod ctranslate2;
 mod gpt2;
 mod hugging_face;
+mod marian;
+mod sentence_piece;
+mod shipped;
 
 pub use bert::import_bert;
+pub use ctranslate2::export_ctranslate2;
 pub use gpt2::import_gpt2;
+pub use marian::{export_hugging_face, import_marian};

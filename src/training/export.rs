@@ -45,7 +45,10 @@ pub fn export(run: &Run, out: &Path, options: &ExportOptions, warn: impl FnOnce(
     let besides = [
         ("config.toml", super::format::seal(&config.to_toml()).into_bytes()),
         ("tokenizer.json", read(&run.join("tokenizer.json"))?),
-        ("README.md", model_card(run, &name, &parameters, n_parameters)?.into_bytes()),
+        (
+            "README.md",
+            model_card(run, &name, parameters.updates, options.int8, n_parameters, &usage(&config))?.into_bytes(),
+        ),
     ];
     checkpoint::export(out, &parameters, &scales, &besides)?;
     let sizes = std::fs::read_dir(out).map_err(Error::io(out))?.flatten();
@@ -75,7 +78,7 @@ pub fn export_parts(
 }
 
 /// Refuses a folder that holds something.
-fn check_free(out: &Path) -> Result<()> {
+pub(crate) fn check_free(out: &Path) -> Result<()> {
     let is_taken = match std::fs::read_dir(out) {
         Ok(mut entries) => entries.next().is_some(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
@@ -91,8 +94,24 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(Error::io(path))
 }
 
+/// The commands for a folder of this program.
+fn usage(config: &Config) -> String {
+    let mut usage = format!("```sh\n{}\n", config.use_of(".").1);
+    if config.data.task.is_none() {
+        usage += "lookback evaluate --run . --set data.dir=FOLDER    # the folder of the test files\n";
+    }
+    usage + "lookback train CONFIG.toml --init-from .           # fine-tune\n```\n"
+}
+
 /// What a reader of the folder has to know: what the model is, what it learnt from, how good it was, how it is used.
-fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters: usize) -> Result<String> {
+pub(crate) fn model_card(
+    run: &Run,
+    checkpoint: &str,
+    updates: u64,
+    is_int8: bool,
+    n_parameters: usize,
+    usage: &str,
+) -> Result<String> {
     let config = run.config()?;
     let toml = toml::Table::try_from(&config).expect("every field of a config is a TOML value");
     let section = |name: &str| {
@@ -111,8 +130,10 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
     card += &format!("{what}, trained and exported by Lookback.\n\n| | |\n| --- | --- |\n");
     let mut row = |name: &str, value: String| card += &format!("| {name} | {value} |\n");
     row("parameters", n_parameters.to_string());
-    row("numbers", if parameters.is_int8 { "matrices in 8 bits, else 32-bit floats" } else { "32-bit floats" }.into());
-    row("checkpoint", format!("{checkpoint}, after {} updates", parameters.updates));
+    row("numbers", if is_int8 { "matrices in 8 bits, else 32-bit floats" } else { "32-bit floats" }.into());
+    if updates > 0 {
+        row("checkpoint", format!("{checkpoint}, after {updates} updates"));
+    }
     if let Some(environment) = &environment {
         row(
             "trained by",
@@ -120,7 +141,7 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
         );
         row("command", format!("`{}`", environment.command));
     }
-    if let Some(valid) = validation(run, parameters.updates) {
+    if let Some(valid) = validation(run, updates) {
         let number = |key: &str| valid[key].as_f64();
         if let Some(perplexity) = number("perplexity") {
             row("validation perplexity", format!("{perplexity:.3} per target token"));
@@ -139,13 +160,13 @@ fn model_card(run: &Run, checkpoint: &str, parameters: &Parameters, n_parameters
             );
         }
     }
-    card += "\n## Use\n\nIn this folder:\n\n```sh\n";
-    card += &format!("{}\n", config.use_of(".").1);
-    if config.data.task.is_none() {
-        card += "lookback evaluate --run . --set data.dir=FOLDER    # the folder of the test files\n";
-    }
-    card += "lookback train CONFIG.toml --init-from .           # fine-tune\n```\n\n## Data\n\n";
-    card += &format!("```toml\n{}\n{}```\n", section("data"), section("tokenizer"));
+    card += &format!("\n## Use\n\nIn this folder:\n\n{usage}\n## Data\n\n");
+    let is_known = is_text || config.data.task.is_some() || config.data.train.is_some();
+    // A model that was imported does not say what it learnt from.
+    card += &match is_known {
+        true => format!("```toml\n{}\n{}```\n", section("data"), section("tokenizer")),
+        false => format!("Not known here: the model was trained elsewhere.\n\n```toml\n{}```\n", section("tokenizer")),
+    };
     if let Some(environment) = environment.filter(|environment| !environment.data_sha256.is_empty()) {
         card += "\n| data | SHA-256 |\n| --- | --- |\n";
         environment.data_sha256.iter().for_each(|(name, hash)| card += &format!("| {name} | {hash} |\n"));

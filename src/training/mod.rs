@@ -32,6 +32,7 @@ mod validation;
 
 pub use config::{Criterion, TrainingConfig};
 pub use export::{ExportOptions, export, export_parts};
+pub(crate) use export::{check_free, model_card};
 pub use learner::{Outcome, Stop};
 pub use lessons::{sample_of_masked, sample_of_text};
 pub use metrics::Stats;

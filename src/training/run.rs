@@ -126,7 +126,7 @@ impl Run {
     /// As [`Config::load`].
     pub fn config_with(&self, overrides: &[String]) -> Result<Config> {
         let config = self.read_config(overrides)?;
-        config.validate()?;
+        config.validate_for_use()?;
         Ok(config)
     }
 

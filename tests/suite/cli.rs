@@ -268,3 +268,49 @@ fn the_run_folder_has_the_files_that_are_promised() {
     }
     assert_eq!(lines.lines().count(), 151);
 }
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let dir = TempDir::new().unwrap();
+    assert_says(&succeed(dir.path(), &["man", "--out", "man/man1"]), &["man/man1"]);
+    let page = read(dir.path().join("man/man1/lookback-translate.1"));
+    assert_says(&page, &["\\-\\-alignments", "Pharaoh", "Examples:"]);
+    for command in ["lookback", "lookback-import-marian", "lookback-inspect-attention", "lookback-serve"] {
+        assert!(dir.path().join(format!("man/man1/{command}.1")).is_file(), "{command}");
+    }
+}
+
+#[test]
+fn every_field_of_json_stands_in_the_document() {
+    fn names(value: &serde_json::Value, found: &mut Vec<String>) {
+        match value {
+            serde_json::Value::Object(object) => object.iter().for_each(|(name, value)| {
+                found.push(name.clone());
+                names(value, found);
+            }),
+            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
+            _ => {}
+        }
+    }
+    let dir = TRAINED.path();
+    let scratch = TempDir::new().unwrap();
+    std::fs::write(scratch.path().join("in.txt"), "a b\n").unwrap();
+    let input = scratch.path().join("in.txt");
+    let input = input.to_str().unwrap();
+    let mut texts = vec![
+        read(dir.join("run/metrics.jsonl")),
+        succeed(dir, &["translate", "--run", "run", "--input", input, "--json"]),
+        succeed(dir, &["translate", "--run", "run", "--input", input, "--targets", input, "--json"]),
+        succeed(dir, &["evaluate", "--run", "run", "--json"]),
+    ];
+    let text_model = crate::training::language_model();
+    texts.push(succeed(text_model, &["generate", "--run", "run", "a", "--max-tokens", "2", "--json"]));
+    texts.push(read(text_model.join("run/metrics.jsonl")));
+    let document = read(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/files.md"));
+    let mut found = Vec::new();
+    texts.iter().flat_map(|text| text.lines()).for_each(|line| names(&serde_json::from_str(line).unwrap(), &mut found));
+    assert!(found.len() > 50, "{found:?}");
+    for name in found {
+        assert!(document.contains(&format!("`{name}`")), "docs/files.md does not name {name}");
+    }
+}

@@ -1,6 +1,8 @@
 //! Models of other programs: the same tokens, the same scores, the same words as there.
 
 mod bert;
+mod exports;
+mod marian;
 
 use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
 use crate::training::{assert_says, fail, succeed};

@@ -1,0 +1,304 @@
+//! To a folder of MarianMT (norms behind the sublayers) or Pegasus (norms before them).
+
+use super::{Kind, columns, parts};
+use crate::data::tokenizer::{BOS, EOS, PAD, SPECIALS, UNK};
+use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
+use crate::error::{Error, Result};
+use crate::interop::hugging_face::transposed;
+use crate::interop::shipped::{Files, Shipped, Texts, check_plain};
+use crate::layers::feed_forward::Activation;
+use crate::layers::norm::NormKind;
+use crate::layers::position::PositionConfig;
+use crate::models::transformer::NormPosition;
+use crate::models::weights::{self, Weight, Weights};
+use crate::models::{TiedEmbeddings, TransformerConfig};
+use crate::training::{ExportOptions, Run};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// The longest text that the table of positions there is made for.
+const N_POSITIONS: usize = 1024;
+/// The score that is added to that of a word which is not there.
+const NEVER: f32 = -1e9;
+
+/// Writes the Transformer of `run` as transformers reads it into `out`, which must not exist yet or be empty: as MarianMTModel, or as
+/// PegasusForConditionalGeneration if its norms stand before the sublayers. Returns the bytes written.
+///
+/// # Errors
+/// If the run has no whole checkpoint, the model has a part for which these have no place, or `out` holds something.
+pub fn export_hugging_face(run: &Run, out: &Path, options: &ExportOptions, warn: impl FnOnce(String)) -> Result<u64> {
+    if options.int8 {
+        let message = "--int8: transformers has no such files; it rounds a model when it loads it. Leave it out";
+        return Err(Error::message(message));
+    }
+    let shipped = Shipped::open(run, out, options, "transformers (Marian, Pegasus)", warn)?;
+    let config = shipped.transformer()?;
+    check(&shipped, config)?;
+    let form = Form::of(&shipped, config);
+    let about = HashMap::from([("format".to_string(), "pt".to_string())]);
+    let parameters = weights::to_safetensors(&parameters(&shipped, config, &form), &BTreeMap::new(), about)?;
+    let json = |value: Value| (serde_json::to_string_pretty(&value).expect("plain data") + "\n").into_bytes();
+    let mut files = vec![
+        ("model.safetensors", parameters),
+        ("config.json", json(form.config(config))),
+        ("generation_config.json", json(generation(&shipped.config.decoding))),
+    ];
+    let (tokenizer_files, loading) = tokenizers(&shipped);
+    files.extend(tokenizer_files);
+    shipped.write(files, &usage(&form, &loading, &shipped.config.decoding))
+}
+
+/// Refuses what neither has a place for.
+fn check(shipped: &Shipped, config: &TransformerConfig) -> Result<()> {
+    check_plain(shipped, config)?;
+    for (key, positions) in
+        [("model.positions", &config.positions), ("model.decoder_positions", config.decoder_positions())]
+    {
+        if *positions != (PositionConfig::Sinusoidal {}) {
+            let kind =
+                serde_json::to_value(positions).expect("plain data")["kind"].as_str().unwrap_or_default().to_owned();
+            return Err(shipped.refuse(key, &kind, "it has sinusoidal positions alone"));
+        }
+    }
+    if config.norm != NormKind::Layer {
+        return Err(shipped.refuse("model.norm", "rms", "it has layer normalization alone"));
+    }
+    if config.activation == Activation::Swiglu {
+        return Err(shipped.refuse("model.activation", "swiglu", "it has relu, gelu, gelu-tanh and silu"));
+    }
+    Ok(())
+}
+
+/// Which of the two, and its vocabularies.
+struct Form {
+    is_marian: bool,
+    n_source: usize,
+    n_target: usize,
+    /// Whether one table is that of source, target and output.
+    is_one_table: bool,
+    /// Whether the output's table is that of the target.
+    is_tied: bool,
+}
+
+impl Form {
+    fn of(shipped: &Shipped, config: &TransformerConfig) -> Self {
+        let is_marian = config.norm_position == NormPosition::Post;
+        let is_one_table = config.tied_embeddings == TiedEmbeddings::All;
+        let sizes = [shipped.tokenizers.source(), shipped.tokenizers.target()].map(|side| side.vocab_size());
+        // Pegasus has one size for all tables.
+        let [n_source, n_target] = if is_marian { sizes } else { [sizes[0].max(sizes[1]); 2] };
+        // It ties all tables or none.
+        let is_tied = if is_marian { config.tied_embeddings != TiedEmbeddings::None } else { is_one_table };
+        Self { is_marian, n_source, n_target, is_one_table, is_tied }
+    }
+
+    fn class(&self) -> &'static str {
+        if self.is_marian { "MarianMTModel" } else { "PegasusForConditionalGeneration" }
+    }
+
+    fn config(&self, config: &TransformerConfig) -> Value {
+        let activation = match config.activation {
+            Activation::Relu => "relu",
+            Activation::Gelu => "gelu",
+            Activation::GeluTanh => "gelu_pytorch_tanh",
+            Activation::Silu | Activation::Swiglu => "silu",
+        };
+        let mut value = json!({
+            "model_type": if self.is_marian { "marian" } else { "pegasus" },
+            "architectures": [self.class()],
+            "is_encoder_decoder": true,
+            "vocab_size": self.n_source,
+            "d_model": config.d_model,
+            "encoder_layers": config.n_encoder_layers,
+            "decoder_layers": config.n_decoder_layers,
+            "encoder_ffn_dim": config.d_feed_forward,
+            "decoder_ffn_dim": config.d_feed_forward,
+            "encoder_attention_heads": config.n_heads,
+            "decoder_attention_heads": config.n_heads,
+            "activation_function": activation,
+            "scale_embedding": config.scales_embeddings,
+            "max_position_embeddings": N_POSITIONS,
+            "dropout": config.dropout_rate,
+            "attention_dropout": config.attention_dropout_rate,
+            "activation_dropout": config.activation_dropout_rate,
+            "tie_word_embeddings": self.is_tied,
+            "pad_token_id": PAD,
+            "bos_token_id": BOS,
+            "eos_token_id": EOS,
+            "decoder_start_token_id": BOS,
+            "forced_eos_token_id": null,
+        });
+        if self.is_marian {
+            value["decoder_vocab_size"] = self.n_target.into();
+            value["share_encoder_decoder_embeddings"] = self.is_one_table.into();
+        }
+        value
+    }
+}
+
+/// How transformers is to search.
+fn generation(config: &DecodingConfig) -> Value {
+    json!({
+        "num_beams": config.beam_size,
+        "length_penalty": config.length_penalty,
+        "early_stopping": match config.early_stopping {
+            EarlyStopping::Full(true) => json!(true),
+            EarlyStopping::Full(false) => json!("never"),
+            EarlyStopping::Rule(StopRule::PresentLength) => json!(false),
+        },
+        "max_length": N_POSITIONS,
+        "do_sample": false,
+        "pad_token_id": PAD,
+        "bos_token_id": BOS,
+        "eos_token_id": EOS,
+        "decoder_start_token_id": BOS,
+        // What never follows.
+        "bad_words_ids": [[PAD], [BOS]],
+    })
+}
+
+/// The parameters under their names, with the axis of `d_model` in their order.
+fn parameters(shipped: &Shipped, config: &TransformerConfig, form: &Form) -> Weights {
+    let ours = &shipped.weights;
+    let (d, inner) = (config.d_model, config.d_feed_forward);
+    let mut order = vec![0; d];
+    columns(d).into_iter().enumerate().for_each(|(own, theirs)| order[theirs] = own);
+    let vector = |name: String| {
+        let weight = &ours[&name];
+        Weight { shape: vec![d], values: order.iter().map(|own| weight.values[*own]).collect() }
+    };
+    // Rows of `d_model` numbers, and none but zeros for words that are not there.
+    let rows = |weight: &Weight, n: usize| {
+        let mut values: Vec<f32> = weight.values.chunks(d).flat_map(|row| order.iter().map(|own| row[*own])).collect();
+        values.resize(n * d, 0.0);
+        Weight { shape: vec![n, d], values }
+    };
+    let mut theirs = Weights::new();
+    for (side, n_layers) in [("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers)] {
+        for part in (0..n_layers).flat_map(|i| parts(side, i, shipped.layer_of(side, i), [d, inner])) {
+            let (weight, bias) = (format!("{}.weight", part.ours), format!("{}.bias", part.ours));
+            match part.kind {
+                Kind::FromModel(n) => {
+                    let all = transposed(&ours[&weight]);
+                    for (i, name) in part.theirs.iter().enumerate() {
+                        let own = all.values[i * n * d..(i + 1) * n * d].to_vec();
+                        theirs.insert(format!("{name}.weight"), rows(&Weight { shape: vec![n, d], values: own }, n));
+                        let own = ours[&bias].values[i * n..(i + 1) * n].to_vec();
+                        theirs.insert(format!("{name}.bias"), Weight { shape: vec![n], values: own });
+                    }
+                }
+                Kind::ToModel(n) => {
+                    let own = transposed(&ours[&weight]);
+                    let values = order.iter().flat_map(|row| &own.values[row * n..(row + 1) * n]).copied().collect();
+                    theirs.insert(format!("{}.weight", part.theirs[0]), Weight { shape: vec![d, n], values });
+                    theirs.insert(format!("{}.bias", part.theirs[0]), vector(bias));
+                }
+                Kind::Norm => {
+                    theirs.insert(format!("{}.weight", part.theirs[0]), vector(format!("{}.gamma", part.ours)));
+                    theirs.insert(format!("{}.bias", part.theirs[0]), vector(format!("{}.beta", part.ours)));
+                }
+            }
+        }
+        if !form.is_marian {
+            theirs.insert(format!("model.{side}.layer_norm.weight"), vector(format!("{side}_norm.gamma")));
+            theirs.insert(format!("model.{side}.layer_norm.bias"), vector(format!("{side}_norm.beta")));
+        }
+    }
+    let target = rows(&ours["target_embedding.weight"], form.n_target);
+    if form.is_one_table {
+        theirs.insert("model.shared.weight".into(), target);
+    } else {
+        let source = rows(&ours["source_embedding.weight"], form.n_source);
+        if !form.is_marian {
+            theirs.insert("model.shared.weight".into(), source.clone());
+        }
+        theirs.insert("model.encoder.embed_tokens.weight".into(), source);
+        if !form.is_tied {
+            let head = match ours.get("output.projection.weight") {
+                Some(weight) => rows(&transposed(weight), form.n_target),
+                None => target.clone(),
+            };
+            theirs.insert("lm_head.weight".into(), head);
+        }
+        theirs.insert("model.decoder.embed_tokens.weight".into(), target);
+    }
+    let n_words = ours["target_embedding.weight"].shape[0];
+    let bias = ours.get("output.projection.bias").or_else(|| ours.get("output.bias"));
+    let mut bias = bias.map_or_else(|| vec![0.0; n_words], |bias| bias.values.clone());
+    bias.resize(form.n_target, NEVER);
+    theirs.insert("final_logits_bias".into(), Weight { shape: vec![1, form.n_target], values: bias });
+    theirs
+}
+
+/// The files of the tokenizers, and the lines of Python that load them.
+fn tokenizers(shipped: &Shipped) -> (Files, String) {
+    let json = |value: Value| (serde_json::to_string_pretty(&value).expect("plain data") + "\n").into_bytes();
+    let special = |id: u32| SPECIALS[id as usize];
+    let is_shared = shipped.tokenizers.is_shared();
+    let mut about = json!({
+        "pad_token": special(PAD), "bos_token": special(BOS), "eos_token": special(EOS), "unk_token": special(UNK),
+        "model_max_length": shipped.config.decoding.max_source_len.min(N_POSITIONS),
+    });
+    match shipped.texts() {
+        Texts::Library(mut files) => {
+            let load = |side: &str, file: &str| {
+                let names = "pad_token=\"<pad>\", eos_token=\"</s>\", unk_token=\"<unk>\"";
+                format!("{side} = PreTrainedTokenizerFast(tokenizer_file=\"{file}\", {names})\n")
+            };
+            let loading = match files.len() {
+                1 => load("source = target", "tokenizer.json"),
+                _ => load("source", "tokenizer.json") + &load("target", "target_tokenizer.json"),
+            };
+            about["tokenizer_class"] = "PreTrainedTokenizerFast".into();
+            files.push(("tokenizer_config.json", json(about)));
+            (files, format!("from transformers import PreTrainedTokenizerFast\n\n{loading}"))
+        }
+        Texts::Pieces(mut files) => {
+            let [source, target] = shipped.tokenizers.sentence_pieces().expect("the texts are cut by them");
+            let words = |tokens: &[String]| {
+                let all = SPECIALS.iter().copied().chain(tokens.iter().map(String::as_str)).enumerate();
+                json(
+                    all.map(|(id, token)| (token.to_owned(), Value::from(id)))
+                        .collect::<serde_json::Map<_, _>>()
+                        .into(),
+                )
+            };
+            about["tokenizer_class"] = "MarianTokenizer".into();
+            about["separate_vocabs"] = (!is_shared).into();
+            files.extend([("vocab.json", words(source.0)), ("tokenizer_config.json", json(about))]);
+            if !is_shared {
+                files.push(("target_vocab.json", words(target.0)));
+            }
+            let loading = "from transformers import MarianTokenizer\n\nsource = target = MarianTokenizer.from_pretrained(\".\")\n";
+            (files, loading.into())
+        }
+        Texts::None(reason) => {
+            let loading = format!(
+                "\n# There is no tokenizer.json: {reason}.\n# `POST /tokenize` of `lookback serve` gives the ids of a text, without the end, \
+                 which is 2.\n"
+            );
+            (Vec::new(), loading)
+        }
+    }
+}
+
+/// How the folder is used.
+fn usage(form: &Form, loading: &str, decoding: &DecodingConfig) -> String {
+    let class = form.class();
+    let mut usage = format!(
+        "```python\nfrom transformers import {class}\n{loading}model = {class}.from_pretrained(\".\")\n\
+         ids = source(\"...\", return_tensors=\"pt\").input_ids\n\
+         print(target.decode(model.generate(ids)[0], skip_special_tokens=True))\n```\n"
+    );
+    if decoding.beam_size > 1 && decoding.length_penalty_start != 0.0 && decoding.length_penalty != 0.0 {
+        usage += &format!(
+            "\nGreedy words are those of Lookback. A beam may find others: transformers divides the score of a hypothesis by \
+             length^{alpha}, Lookback by (({start} + length) / {next})^{alpha}.\n",
+            alpha = decoding.length_penalty,
+            start = decoding.length_penalty_start,
+            next = decoding.length_penalty_start + 1.0
+        );
+    }
+    usage
+}

@@ -1,0 +1,156 @@
+//! A trained model on its way into the format of another program.
+
+use super::sentence_piece;
+use crate::config::Config;
+use crate::data::Tokenizers;
+use crate::error::{Error, Result};
+use crate::files;
+use crate::models::weights::Weights;
+use crate::models::{ModelConfig, TransformerConfig};
+use crate::training::{ExportOptions, Run, check_free, model_card};
+use std::path::{Path, PathBuf};
+
+/// Files by name.
+pub(super) type Files = Vec<(&'static str, Vec<u8>)>;
+
+/// By what another program cuts texts into tokens.
+pub(super) enum Texts {
+    /// The library `tokenizers`: `tokenizer.json`, and `target_tokenizer.json` if the target has a vocabulary of its own.
+    Library(Files),
+    /// SentencePiece: `source.spm` and `target.spm`.
+    Pieces(Files),
+    /// Nothing, with the reason.
+    None(String),
+}
+
+/// A model with what its folder says of it.
+pub(super) struct Shipped<'a> {
+    run: &'a Run,
+    out: PathBuf,
+    /// The program that it is for.
+    program: &'static str,
+    checkpoint: String,
+    updates: u64,
+    is_int8: bool,
+    pub(super) config: Config,
+    pub(super) tokenizers: Tokenizers,
+    pub(super) weights: Weights,
+}
+
+impl<'a> Shipped<'a> {
+    /// Reads a checkpoint of `run`.
+    ///
+    /// # Errors
+    /// If there is none, or `out` holds something.
+    pub(super) fn open(
+        run: &'a Run,
+        out: &Path,
+        options: &ExportOptions,
+        program: &'static str,
+        warn: impl FnOnce(String),
+    ) -> Result<Self> {
+        check_free(out)?;
+        let (checkpoint, parameters) = run.parameters(options.checkpoint.as_deref(), warn)?;
+        Ok(Self {
+            run,
+            out: out.to_path_buf(),
+            program,
+            checkpoint,
+            updates: parameters.updates,
+            is_int8: options.int8,
+            config: run.config()?,
+            tokenizers: run.tokenizers()?,
+            weights: parameters.weights,
+        })
+    }
+
+    /// The config of a Transformer with encoder and decoder.
+    ///
+    /// # Errors
+    /// If the model is another.
+    pub(super) fn transformer(&self) -> Result<&TransformerConfig> {
+        match &self.config.model {
+            ModelConfig::Transformer(config) => Ok(config),
+            _ => Err(Error::file(
+                self.run.path(),
+                format!(
+                    "is no Transformer with encoder and decoder (model.kind), and no other is written for {}",
+                    self.program
+                ),
+            )),
+        }
+    }
+
+    /// That the program has no place for a value of the config.
+    pub(super) fn refuse(&self, key: &str, value: &str, rest: &str) -> Error {
+        let message = format!("has {key} = {value}, for which {} has no place; {rest}", self.program);
+        Error::file(self.run.path(), message)
+    }
+
+    /// The layer whose parameters are those of the layer `i` of a side; layers may be shared.
+    pub(super) fn layer_of(&self, side: &str, i: usize) -> usize {
+        let n_made = (0..).take_while(|made| self.has_layer(side, *made)).count();
+        i % n_made.max(1)
+    }
+
+    fn has_layer(&self, side: &str, i: usize) -> bool {
+        self.weights.contains_key(&format!("{side}.{i}.feed_forward.inner.weight"))
+    }
+
+    /// The files by which other programs cut texts.
+    pub(super) fn texts(&self) -> Texts {
+        if let Some([source, target]) = self.tokenizers.sentence_pieces() {
+            let files =
+                [("source.spm", sentence_piece::write(source.1)), ("target.spm", sentence_piece::write(target.1))];
+            return Texts::Pieces(files.into());
+        }
+        match self.tokenizers.for_hugging_face() {
+            Ok((source, None)) => Texts::Library(vec![("tokenizer.json", source)]),
+            Ok((source, Some(target))) => {
+                Texts::Library(vec![("tokenizer.json", source), ("target_tokenizer.json", target)])
+            }
+            Err(reason) => Texts::None(reason),
+        }
+    }
+
+    /// Writes the folder with a model card, which has the `usage`. Returns the bytes written.
+    pub(super) fn write(&self, mut files: Files, usage: &str) -> Result<u64> {
+        let n = self.weights.values().map(|weight| weight.values.len()).sum();
+        let card = model_card(self.run, &self.checkpoint, self.updates, self.is_int8, n, usage)?;
+        files.push(("README.md", card.into_bytes()));
+        files::replace_folder(&self.out, &files)?;
+        Ok(files.iter().map(|(_, bytes)| bytes.len() as u64).sum())
+    }
+}
+
+/// Refuses Transformers that are not built as in the paper: other mixers than attention, grouped heads.
+pub(super) fn check_plain(shipped: &Shipped, config: &TransformerConfig) -> Result<()> {
+    let mixers = [("encoder", config.encoder_mixers()), ("decoder", config.decoder_mixers())];
+    for (side, mixers) in mixers {
+        for mixer in mixers.all() {
+            if !mixer.is_attention() {
+                return Err(shipped.refuse(
+                    &format!("the {side}'s mixer"),
+                    &mixer.kind.name(),
+                    "it has attention alone",
+                ));
+            }
+            if let Some(width) = mixer.convolution {
+                return Err(shipped.refuse(
+                    &format!("the {side}'s mixer.convolution"),
+                    &width.to_string(),
+                    "it has none",
+                ));
+            }
+        }
+    }
+    if config.n_key_value_heads() != config.n_heads {
+        let n = config.n_key_value_heads().to_string();
+        return Err(shipped.refuse(
+            "model.n_key_value_heads",
+            &n,
+            "a head of keys and values for each of queries is needed",
+        ));
+    }
+    Ok(())
+}
