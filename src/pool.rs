@@ -29,6 +29,11 @@ pub fn in_pool<T: Send>(device: &Device, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
+/// How many items [`each_in_pool`] has in the works at once.
+pub fn width(device: &Device) -> usize {
+    if is_host(device) { rayon::current_num_threads() } else { 1 }
+}
+
 /// Calls `work` on every item on a thread of the pool, as [`in_pool`] does, and hands the results to `take` on this thread, in the
 /// order in which they come.
 ///
@@ -41,9 +46,9 @@ pub fn each_in_pool<I: Sync, T: Send>(
     work: impl Fn(&I) -> T + Sync,
     mut take: impl FnMut(T),
 ) {
-    let n_at_once = rayon::current_num_threads().min(items.len());
+    let n_at_once = width(device).min(items.len());
     // A thread of the pool may not sleep while it waits for results: the pool might have no other.
-    if !is_host(device) || n_at_once <= 1 || rayon::current_thread_index().is_some() {
+    if n_at_once <= 1 || rayon::current_thread_index().is_some() {
         return items.iter().for_each(|item| take(in_pool(device, || work(item))));
     }
     let next = AtomicUsize::new(0);

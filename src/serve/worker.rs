@@ -6,7 +6,8 @@ use super::metrics::Metrics;
 use super::queue::{Job, Translation};
 use super::text::Text;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, decode};
-use crate::models::{Ensemble, Int8Model, Model};
+use crate::models::{Ensemble, Int8Model, Model, Seq2Seq};
+use crate::pool::width;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,6 +16,9 @@ use std::time::{Duration, Instant};
 
 /// Texts that are written in turn: each has a state that takes memory.
 const MAX_TEXTS: usize = 16;
+
+/// Fewer sentences than these are not a batch of their own.
+const MIN_BATCH: usize = 8;
 
 /// Sentences of one request among which those of a batch are chosen.
 const MAX_CHOICE: usize = 256;
@@ -127,12 +131,12 @@ impl<'m> Worker<'m> {
         !translations.flat_map(|translation| &translation.requests).all(|request| batch.take(request))
     }
 
-    /// Translates one batch: sentences of `first` and of all requests that go with it. Requests that are not finished queue again:
+    /// Translates a batch, or one on each thread: sentences of `first` and of all requests that go with it. Requests that are not finished queue again:
     /// those of which nothing was chosen before the others, so that each comes first at some time.
     fn translate(&mut self, first: Translation) {
         let (run, n_best) = first.key;
         let entry = &self.catalogue.0[run];
-        let config = DecodingConfig { n_best, ..entry.decoding.clone() };
+        let mut config = DecodingConfig { n_best, ..entry.decoding.clone() };
         let mut group = vec![first];
         for job in std::mem::take(&mut self.waiting) {
             match job {
@@ -140,7 +144,13 @@ impl<'m> Worker<'m> {
                 other => self.waiting.push_back(other),
             }
         }
-        let chosen = choose(&group, config.batch_tokens);
+        // A batch for each thread: two that each decode one do not wait for each other, as two that share one do.
+        let n_batches = width(&self.models[run].model.device());
+        let chosen = choose(&group, config.batch_tokens.saturating_mul(n_batches));
+        if chosen.len() >= n_batches * MIN_BATCH {
+            let n_each = chosen.len().div_ceil(n_batches) * config.beam_size;
+            config.batch_sentences = config.batch_sentences.min(n_each);
+        }
         let requests: Vec<Request> = chosen.iter().map(|(job, i)| group[*job].requests[*i].clone()).collect();
         let found = catch_unwind(AssertUnwindSafe(|| self.models[run].decode(&requests, &config, entry.seed)));
         let Ok(found) = found else {

@@ -77,6 +77,30 @@ fn refused(dir: &TempDir, kind: &str, name: &str, changes: &[(&str, &str, &str)]
     fail(dir.path(), &["import", kind, name, "--run", "out"])
 }
 
+/// What a language model is fine-tuned with.
+const TEXT_SETTINGS: [&str; 5] = [
+    "data.text.train=[\"text.txt\"]",
+    "data.text.valid=[\"text.txt\"]",
+    "data.text.context=10",
+    "training.max_updates=2",
+    "training.batch_tokens=40",
+];
+
+/// Trains the imported model `run` of a folder a little further, as `tuned`.
+fn fine_tune(dir: &TempDir, settings: &[&str]) {
+    let config = fs::read_to_string(dir.path().join("run/config.toml")).unwrap();
+    // Without the checksum: a config of the user's own.
+    let own: String = config.lines().skip(1).map(|line| format!("{line}\n")).collect();
+    fs::write(dir.path().join("more.toml"), own).unwrap();
+    let start = ["train", "more.toml", "--run", "tuned", "--init-from", "run"];
+    succeed(dir.path(), &[&start[..], &with_set(settings)].concat());
+}
+
+/// `--set` before each setting.
+fn with_set<'a>(settings: &[&'a str]) -> Vec<&'a str> {
+    settings.iter().flat_map(|setting| ["--set", setting]).collect()
+}
+
 fn imported() -> TempDir {
     let dir = TempDir::new().unwrap();
     import_gpt2(&folder("gpt2"), &dir.path().join("run")).unwrap();
@@ -146,19 +170,7 @@ fn an_imported_gpt2_is_a_model_like_any_other() {
     assert_says(&fail(dir.path(), &["evaluate", "--run", "run"]), &["data.text.test", "names no file to measure on"]);
     succeed(dir.path(), &["export", "run", "--run", "run", "--out", "small", "--int8"]);
     succeed(dir.path(), &["generate", "--run", "small", "the", "--max-tokens", "3"]);
-    let config = fs::read_to_string(dir.path().join("run/config.toml")).unwrap();
-    let own: String = config.lines().skip(1).map(|line| format!("{line}\n")).collect();
-    fs::write(dir.path().join("more.toml"), own).unwrap();
-    let settings = [
-        "data.text.train=[\"text.txt\"]",
-        "data.text.valid=[\"text.txt\"]",
-        "data.text.context=10",
-        "training.max_updates=2",
-        "training.batch_tokens=40",
-    ];
-    let mut arguments = vec!["train", "more.toml", "--run", "tuned", "--init-from", "run"];
-    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-    succeed(dir.path(), &arguments);
+    fine_tune(&dir, &TEXT_SETTINGS);
     assert_says(&fail(dir.path(), &["translate", "--run", "run"]), &["is a language model"]);
 }
 

@@ -1,6 +1,6 @@
 //! BERT for masked words.
 
-use super::{folder, refused};
+use super::{TEXT_SETTINGS, fine_tune, folder, refused};
 use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
 use crate::training::{assert_says, fail, succeed};
 use lookback::data::batch::Padded;
@@ -169,19 +169,7 @@ fn an_imported_bert_is_a_model_like_any_other() {
     assert!(!explained.contains("cut"), "no answer of BERT has an end");
     succeed(dir.path(), &["export", "run", "--run", "run", "--out", "small", "--int8"]);
     succeed(dir.path(), &["predict", "--run", "small", "--input", "text.txt"]);
-    let config = fs::read_to_string(dir.path().join("run/config.toml")).unwrap();
-    let own: String = config.lines().skip(1).map(|line| format!("{line}\n")).collect();
-    fs::write(dir.path().join("more.toml"), own).unwrap();
-    let settings = [
-        "data.text.train=[\"text.txt\"]",
-        "data.text.valid=[\"text.txt\"]",
-        "data.text.context=10",
-        "training.max_updates=2",
-        "training.batch_tokens=40",
-    ];
-    let mut arguments = vec!["train", "more.toml", "--run", "tuned", "--init-from", "run"];
-    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-    succeed(dir.path(), &arguments);
+    fine_tune(&dir, &TEXT_SETTINGS);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! MarianMT.
 
-use super::{folder, refused};
+use super::{fine_tune, folder, refused, with_set};
 use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
 use crate::training::{assert_says, copy_folder, fail, succeed};
 use lookback::data::batch::Padded;
@@ -153,21 +153,14 @@ fn an_imported_marian_is_a_model_like_any_other() {
     succeed(dir.path(), &["export", "run", "--run", "run", "--out", "small", "--int8"]);
     fs::write(dir.path().join("in.txt"), "the dog\n").unwrap();
     succeed(dir.path(), &["translate", "--run", "small", "--input", "in.txt"]);
-    let config = fs::read_to_string(dir.path().join("run/config.toml")).unwrap();
-    let own: String = config.lines().skip(1).map(|line| format!("{line}\n")).collect();
-    fs::write(dir.path().join("more.toml"), own).unwrap();
     let settings = [
         "data.train={source=\"a.txt\",target=\"b.txt\"}",
         "data.valid={source=\"a.txt\",target=\"b.txt\"}",
         "training.max_updates=2",
         "training.batch_tokens=40",
     ];
-    let mut arguments = vec!["train", "more.toml", "--run", "tuned", "--init-from", "run"];
-    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
-    succeed(dir.path(), &arguments);
-    arguments.truncate(4);
-    arguments[3] = "fresh";
-    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    fine_tune(&dir, &settings);
+    let arguments = [&["train", "more.toml", "--run", "fresh"][..], &with_set(&settings)].concat();
     assert_says(&fail(dir.path(), &arguments), &["tokenizer.kind", "unigram", "--init-from"]);
 }
 
