@@ -127,7 +127,9 @@ pub(crate) fn model_card(
         None if is_text => "A language model",
         None => "A model that writes a target for a source",
     };
-    card += &format!("{what}, trained and exported by Lookback.\n\n| | |\n| --- | --- |\n");
+    // An imported model was trained elsewhere.
+    let made = if environment.is_some() { "trained and exported" } else { "exported" };
+    card += &format!("{what}, {made} by Lookback.\n\n| | |\n| --- | --- |\n");
     let mut row = |name: &str, value: String| card += &format!("| {name} | {value} |\n");
     row("parameters", n_parameters.to_string());
     row("numbers", if is_int8 { "matrices in 8 bits, else 32-bit floats" } else { "32-bit floats" }.into());
