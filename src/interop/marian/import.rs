@@ -1,12 +1,13 @@
 //! From a folder of MarianMT or OPUS-MT.
 
+use super::taker::Taker;
 use super::{Kind, columns, parts};
 use crate::config::Config;
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, TokenizerConfig, Tokenizers};
 use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
 use crate::error::{Error, Result};
-use crate::interop::hugging_face::{Folder, in_our_order, take, transposed};
+use crate::interop::hugging_face::{Folder, in_our_order, transposed};
 use crate::interop::sentence_piece;
 use crate::layers::feed_forward::Activation;
 use crate::models::transformer::NormPosition;
@@ -261,69 +262,6 @@ pub fn import_marian(from: &Path, out: &Path) -> Result<usize> {
     Ok(n)
 }
 
-/// What is taken out of their parameters, with the axis of `d_model` in our order.
-struct Taker<'a> {
-    theirs: Weights,
-    /// The column of theirs for each of ours.
-    columns: Vec<usize>,
-    file: &'a Path,
-}
-
-impl Taker<'_> {
-    fn take(&mut self, name: &str, shape: &[usize]) -> Result<Weight> {
-        take(&mut self.theirs, name, shape, self.file)
-    }
-
-    /// One number for each column.
-    fn vector(&mut self, name: &str) -> Result<Weight> {
-        let d = self.columns.len();
-        let theirs = self.take(name, &[d])?;
-        Ok(Weight { shape: vec![d], values: self.columns.iter().map(|column| theirs.values[*column]).collect() })
-    }
-
-    /// A matrix `[n, d_model]`.
-    fn rows(&mut self, name: &str, n: usize) -> Result<Weight> {
-        let d = self.columns.len();
-        let theirs = self.take(name, &[n, d])?;
-        let values = theirs.values.chunks(d).flat_map(|row| self.columns.iter().map(|column| row[*column])).collect();
-        Ok(Weight { shape: vec![n, d], values })
-    }
-
-    /// A table of words in our order.
-    fn table(&mut self, name: &str, n: usize, order: &[usize]) -> Result<Weight> {
-        Ok(in_our_order(&self.rows(name, n)?, order))
-    }
-
-    /// Linear maps of `d_model` numbers to `n`, side by side.
-    fn take_from_model(&mut self, names: &[String], n: usize, to: &str, ours: &mut Weights) -> Result<()> {
-        let mut weight = Weight { shape: vec![n * names.len(), self.columns.len()], values: Vec::new() };
-        let mut bias = Weight { shape: vec![n * names.len()], values: Vec::new() };
-        for name in names {
-            weight.values.extend(self.rows(&format!("{name}.weight"), n)?.values);
-            bias.values.extend(self.take(&format!("{name}.bias"), &[n])?.values);
-        }
-        ours.insert(format!("{to}.weight"), transposed(&weight));
-        ours.insert(format!("{to}.bias"), bias);
-        Ok(())
-    }
-
-    /// A linear map of `n` numbers to `d_model`.
-    fn take_to_model(&mut self, name: &str, n: usize, to: &str, ours: &mut Weights) -> Result<()> {
-        let d = self.columns.len();
-        let theirs = self.take(&format!("{name}.weight"), &[d, n])?;
-        let rows = self.columns.iter().flat_map(|row| &theirs.values[row * n..(row + 1) * n]).copied().collect();
-        ours.insert(format!("{to}.weight"), transposed(&Weight { shape: vec![d, n], values: rows }));
-        ours.insert(format!("{to}.bias"), self.vector(&format!("{name}.bias"))?);
-        Ok(())
-    }
-
-    fn norm(&mut self, name: &str, to: &str, ours: &mut Weights) -> Result<()> {
-        ours.insert(format!("{to}.gamma"), self.vector(&format!("{name}.weight"))?);
-        ours.insert(format!("{to}.beta"), self.vector(&format!("{name}.bias"))?);
-        Ok(())
-    }
-}
-
 /// The parameters under our names; the words of source and target in our order.
 fn parameters(
     folder: &Folder,
@@ -336,7 +274,7 @@ fn parameters(
     let mut theirs = folder.weights()?;
     // Positions that are computed here.
     theirs.retain(|name, _| !name.ends_with(".embed_positions.weight"));
-    let mut taker = Taker { theirs, columns: columns(d), file: &file };
+    let mut taker = Taker::new(theirs, columns(d), &file);
     let mut ours = Weights::new();
     for (side, n_layers) in [("encoder", config.encoder_layers), ("decoder", config.decoder_layers)] {
         for part in (0..n_layers).flat_map(|i| parts(side, i, i, [d, inner])) {
@@ -378,8 +316,8 @@ fn parameters(
         ours.insert("output.projection.weight".into(), transposed(&head));
         ours.insert("output.projection.bias".into(), bias);
     }
-    copies.into_iter().for_each(|name| drop(taker.theirs.remove(name)));
-    match taker.theirs.keys().next() {
+    copies.into_iter().for_each(|name| taker.forget(name));
+    match taker.rest() {
         Some(name) => Err(Error::file(&file, format!("has a parameter {name}, which config.json does not describe"))),
         None => Ok(ours),
     }

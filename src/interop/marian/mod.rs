@@ -2,6 +2,7 @@
 
 mod export;
 mod import;
+mod taker;
 
 pub use export::export_hugging_face;
 pub use import::import_marian;
