@@ -20,9 +20,6 @@ const MAX_TEXTS: usize = 16;
 /// Fewer sentences than these are not a batch of their own.
 const MIN_BATCH: usize = 8;
 
-/// Sentences of one request among which those of a batch are chosen.
-const MAX_CHOICE: usize = 256;
-
 /// The model of a run, and the one that decodes where that multiplies in 8 bits.
 pub(super) struct Models {
     pub(super) model: Model,
@@ -131,8 +128,8 @@ impl<'m> Worker<'m> {
         !translations.flat_map(|translation| &translation.requests).all(|request| batch.take(request))
     }
 
-    /// Translates a batch, or one on each thread: sentences of `first` and of all requests that go with it. Requests that are not finished queue again:
-    /// those of which nothing was chosen before the others, so that each comes first at some time.
+    /// Translates a batch, or one on each thread: sentences of `first` and of all requests that go with it. What is not finished
+    /// queues again behind the others.
     fn translate(&mut self, first: Translation) {
         let (run, n_best) = first.key;
         let entry = &self.catalogue.0[run];
@@ -158,42 +155,38 @@ impl<'m> Worker<'m> {
             return;
         };
         self.metrics.batch(requests.len(), requests.iter().map(|request| request.source.len() + 1).sum());
-        let mut is_served = vec![false; group.len()];
         for ((job, i), hypotheses) in chosen.into_iter().zip(found) {
             group[job].found[i] = Some(hypotheses);
-            is_served[job] = true;
         }
-        let mut served = Vec::new();
-        for (translation, is_served) in group.into_iter().zip(is_served) {
+        for translation in group {
             let is_finished = translation.open().next().is_none();
-            match (is_finished, is_served) {
-                (true, _) => translation.finish(None),
-                (false, true) => served.push(Job::Translation(translation)),
-                (false, false) => self.waiting.push_back(Job::Translation(translation)),
+            match is_finished {
+                true => translation.finish(None),
+                false => self.waiting.push_back(Job::Translation(translation)),
             }
         }
-        self.waiting.extend(served);
     }
 }
 
-/// The sentences of some requests that are translated next, at least one: the place of the request, and that of the sentence in it.
-///
-/// The first open sentence of the first request, and of all others those nearest to it in length: sentences of one length need no
-/// padding and end at about the same step. Of equally near ones each request has one in turn.
+/// The next sentences of some requests that fit into so many tokens, at least one: the place of the request, and that of the
+/// sentence in it. One of each request in turn, so that a long request does not keep a short one waiting.
 fn choose(group: &[Translation], batch_tokens: usize) -> Vec<(usize, usize)> {
-    let len = |job: usize, i: usize| group[job].requests[i].source.len();
-    let Some(first) = group[0].open().next().map(|i| len(0, i)) else { return Vec::new() };
-    let mut open: Vec<(usize, usize, usize, usize)> = Vec::new();
-    for (job, translation) in group.iter().enumerate() {
-        let near = |(turn, i): (usize, usize)| (len(job, i).abs_diff(first), turn, job, i);
-        open.extend(translation.open().enumerate().take(MAX_CHOICE).map(near));
-    }
-    open.sort_unstable();
     let mut room = Room::new(batch_tokens);
-    let fits = |(_, _, job, i): &(usize, usize, usize, usize)| room.take(&group[*job].requests[*i]);
-    let n = open.iter().map(fits).take_while(|fits| *fits).count();
-    open.truncate(n);
-    open.into_iter().map(|(_, _, job, i)| (job, i)).collect()
+    let mut chosen = Vec::new();
+    let mut open: Vec<_> = group.iter().map(Translation::open).collect();
+    loop {
+        let n_before = chosen.len();
+        for (job, open) in open.iter_mut().enumerate() {
+            let Some(i) = open.next() else { continue };
+            if !room.take(&group[job].requests[i]) {
+                return chosen;
+            }
+            chosen.push((job, i));
+        }
+        if chosen.len() == n_before {
+            return chosen;
+        }
+    }
 }
 
 /// What a batch still has room for, by source tokens with padding.
