@@ -13,8 +13,8 @@ pub(super) struct Translation {
     /// The run and the number of hypotheses: what these are the same for is decoded together.
     pub(super) key: (usize, usize),
     pub(super) requests: Vec<Request>,
-    /// The hypotheses of the sentences that have been translated.
-    pub(super) found: Vec<Option<Vec<Hypothesis>>>,
+    /// The hypotheses of the first sentences.
+    pub(super) found: Vec<Vec<Hypothesis>>,
     pub(super) reply: oneshot::Sender<Result<Vec<Vec<Hypothesis>>, Fault>>,
     place: Place,
 }
@@ -72,16 +72,10 @@ pub(super) enum Job {
 }
 
 impl Translation {
-    /// The places of the sentences that are still to be translated.
-    pub(super) fn open(&self) -> impl Iterator<Item = usize> + '_ {
-        self.found.iter().enumerate().filter(|(_, found)| found.is_none()).map(|(i, _)| i)
-    }
-
-    /// Answers, if every sentence is translated or something `failed`. The place is free before the caller knows, who may come again at once.
+    /// Answers. The place is free before the caller knows, who may come again at once.
     pub(super) fn finish(self, failed: Option<Fault>) {
         let Self { place, reply, found, .. } = self;
         drop(place);
-        let found = found.into_iter().flatten().collect();
         // A caller that has gone needs no answer.
         let _ = reply.send(failed.map_or(Ok(found), Err));
     }
@@ -127,7 +121,7 @@ impl Queue {
     ) -> Result<Vec<Vec<Hypothesis>>, Fault> {
         let place = self.place()?;
         let (reply, answer) = oneshot::channel();
-        let found = vec![None; requests.len()];
+        let found = Vec::new();
         self.put(Job::Translation(Translation { key: (run, n_best), requests, found, reply, place }))?;
         answer.await.map_err(|_| Fault::internal())?
     }

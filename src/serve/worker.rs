@@ -155,14 +155,15 @@ impl<'m> Worker<'m> {
             return;
         };
         self.metrics.batch(requests.len(), requests.iter().map(|request| request.source.len() + 1).sum());
-        for ((job, i), hypotheses) in chosen.into_iter().zip(found) {
-            group[job].found[i] = Some(hypotheses);
+        // The sentences of a request are chosen in their order.
+        for ((job, _), hypotheses) in chosen.into_iter().zip(found) {
+            group[job].found.push(hypotheses);
         }
         for translation in group {
-            let is_finished = translation.open().next().is_none();
-            match is_finished {
-                true => translation.finish(None),
-                false => self.waiting.push_back(Job::Translation(translation)),
+            if translation.found.len() == translation.requests.len() {
+                translation.finish(None);
+            } else {
+                self.waiting.push_back(Job::Translation(translation));
             }
         }
     }
@@ -173,20 +174,22 @@ impl<'m> Worker<'m> {
 fn choose(group: &[Translation], batch_tokens: usize) -> Vec<(usize, usize)> {
     let mut room = Room::new(batch_tokens);
     let mut chosen = Vec::new();
-    let mut open: Vec<_> = group.iter().map(Translation::open).collect();
-    loop {
-        let n_before = chosen.len();
-        for (job, open) in open.iter_mut().enumerate() {
-            let Some(i) = open.next() else { continue };
-            if !room.take(&group[job].requests[i]) {
+    for turn in 0.. {
+        let mut is_over = true;
+        for (job, translation) in group.iter().enumerate() {
+            let i = translation.found.len() + turn;
+            let Some(request) = translation.requests.get(i) else { continue };
+            if !room.take(request) {
                 return chosen;
             }
             chosen.push((job, i));
+            is_over = false;
         }
-        if chosen.len() == n_before {
-            return chosen;
+        if is_over {
+            break;
         }
     }
+    chosen
 }
 
 /// What a batch still has room for, by source tokens with padding.
