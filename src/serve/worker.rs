@@ -17,6 +17,10 @@ use std::time::{Duration, Instant};
 /// Texts that are written in turn: each has a state that takes memory.
 const MAX_TEXTS: usize = 16;
 
+/// Batches for each thread that are gathered at once: cut by length and begun with the longest, they let the threads end
+/// together. With one for each, the thread with the short sentences waited for 15 % of the time (two cores, 2026-11-23).
+const N_BATCHES: usize = 3;
+
 /// Fewer sentences than these are not a batch of their own.
 const MIN_BATCH: usize = 8;
 
@@ -141,9 +145,12 @@ impl<'m> Worker<'m> {
                 other => self.waiting.push_back(other),
             }
         }
-        // A batch for each thread: two that each decode one do not wait for each other, as two that share one do.
-        let n_batches = width(&self.models[run].model.device());
-        let chosen = choose(&group, config.batch_tokens.saturating_mul(n_batches));
+        // Batches for each thread: two that each decode one do not wait for each other, as two that share one do.
+        let n_threads = width(&self.models[run].model.device());
+        let n_batches = n_threads * N_BATCHES;
+        let batch_tokens = config.batch_tokens.saturating_mul(n_batches);
+        let n_sentences = (config.batch_sentences / config.beam_size).max(1).saturating_mul(n_threads);
+        let chosen = choose(&group, batch_tokens, n_sentences);
         if chosen.len() >= n_batches * MIN_BATCH {
             let n_each = chosen.len().div_ceil(n_batches) * config.beam_size;
             config.batch_sentences = config.batch_sentences.min(n_each);
@@ -169,9 +176,9 @@ impl<'m> Worker<'m> {
     }
 }
 
-/// The next sentences of some requests that fit into so many tokens, at least one: the place of the request, and that of the
-/// sentence in it. One of each request in turn, so that a long request does not keep a short one waiting.
-fn choose(group: &[Translation], batch_tokens: usize) -> Vec<(usize, usize)> {
+/// The next sentences of some requests, at most `n_sentences`, that fit into so many tokens, at least one: the place of the
+/// request, and that of the sentence in it. One of each request in turn, so that a long request does not keep a short one waiting.
+fn choose(group: &[Translation], batch_tokens: usize, n_sentences: usize) -> Vec<(usize, usize)> {
     let mut room = Room::new(batch_tokens);
     let mut chosen = Vec::new();
     for turn in 0.. {
@@ -183,6 +190,9 @@ fn choose(group: &[Translation], batch_tokens: usize) -> Vec<(usize, usize)> {
                 return chosen;
             }
             chosen.push((job, i));
+            if chosen.len() >= n_sentences {
+                return chosen;
+            }
             is_over = false;
         }
         if is_over {
