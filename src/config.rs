@@ -272,7 +272,7 @@ impl Config {
         self.validate_for_use()
     }
 
-    /// The same for a model that is trained, of which nobody may know what it learnt from.
+    /// The same for a model that is trained; its config may name no training data, as that of an imported one.
     ///
     /// # Errors
     /// As [`Self::validate`].

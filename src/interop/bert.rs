@@ -1,11 +1,10 @@
 //! BERT for masked words, and models of the same architecture, from Hugging Face's transformers.
 
-use super::hugging_face::{Folder, in_our_order, take, transposed};
+use super::hugging_face::{Folder, activation, in_our_order, take, transposed, yes};
 use crate::config::Config;
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
 use crate::error::{Error, Result};
-use crate::layers::feed_forward::Activation;
 use crate::layers::position::PositionConfig;
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{Weight, Weights};
@@ -44,10 +43,6 @@ struct BertConfig {
     tie_word_embeddings: bool,
 }
 
-fn yes() -> bool {
-    true
-}
-
 fn two() -> usize {
     2
 }
@@ -63,11 +58,8 @@ impl BertConfig {
         if self.is_decoder {
             return refuse("is_decoder", &true);
         }
-        let activation = match self.hidden_act.as_str() {
-            "gelu" => Activation::Gelu,
-            "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
-            "relu" => Activation::Relu,
-            other => return refuse("hidden_act", &other),
+        let Some(activation) = activation(&self.hidden_act) else {
+            return refuse("hidden_act", &self.hidden_act);
         };
         Ok(EncoderOnlyConfig {
             output: Answers::MaskedWords,

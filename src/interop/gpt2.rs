@@ -1,11 +1,11 @@
 //! GPT-2 and models of the same architecture, from Hugging Face's transformers.
 
-use super::hugging_face::{BytePairs, Folder, take, transposed};
+use super::NEVER;
+use super::hugging_face::{BytePairs, Folder, activation, take, transposed, yes};
 use crate::config::Config;
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
 use crate::error::{Error, Result};
-use crate::layers::feed_forward::Activation;
 use crate::layers::norm::EPSILON;
 use crate::layers::position::PositionConfig;
 use crate::models::weights::{Weight, Weights};
@@ -13,9 +13,6 @@ use crate::models::{DecoderOnlyConfig, ModelConfig, TiedEmbeddings};
 use crate::training::export_parts;
 use serde::Deserialize;
 use std::path::Path;
-
-/// The logit of a special token that GPT-2 does not have: it is never written, and takes no probability from others.
-const NEVER: f32 = -1e9;
 
 /// Special tokens, which stand before all others.
 const N_SPECIALS: usize = 4;
@@ -48,10 +45,6 @@ struct Gpt2Config {
     scale_attn_by_inverse_layer_idx: bool,
 }
 
-fn yes() -> bool {
-    true
-}
-
 impl Gpt2Config {
     fn model(&self, folder: &Folder) -> Result<DecoderOnlyConfig> {
         let refuse = |key: &str, value: &dyn std::fmt::Display| {
@@ -66,11 +59,8 @@ impl Gpt2Config {
         if self.scale_attn_by_inverse_layer_idx {
             return refuse("scale_attn_by_inverse_layer_idx", &true);
         }
-        let activation = match self.activation_function.as_str() {
-            "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
-            "gelu" => Activation::Gelu,
-            "relu" => Activation::Relu,
-            other => return refuse("activation_function", &other),
+        let Some(activation) = activation(&self.activation_function) else {
+            return refuse("activation_function", &self.activation_function);
         };
         Ok(DecoderOnlyConfig {
             d_model: self.n_embd,

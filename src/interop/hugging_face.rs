@@ -1,6 +1,7 @@
 //! Folders that Hugging Face's transformers wrote: `config.json`, `model.safetensors` or `pytorch_model.bin`, and a tokenizer.
 
 use crate::error::{Error, Result};
+use crate::layers::feed_forward::Activation;
 use crate::models::weights::{Weight, Weights, floats};
 use pytorch_reader::{DType, PytorchReader};
 use safetensors::Dtype;
@@ -176,6 +177,36 @@ fn of_pytorch(file: &Path) -> Result<Weights> {
         weights.insert(name.clone(), Weight { shape: tensor.shape().to_vec(), values });
     }
     Ok(weights)
+}
+
+/// What a file of settings means where it leaves one out that is usually true.
+pub(super) fn yes() -> bool {
+    true
+}
+
+/// Activations by the names that configs have; those that are written stand first.
+const ACTIVATIONS: [(&str, Activation); 6] = [
+    ("relu", Activation::Relu),
+    ("gelu", Activation::Gelu),
+    ("gelu_pytorch_tanh", Activation::GeluTanh),
+    ("gelu_new", Activation::GeluTanh),
+    ("silu", Activation::Silu),
+    ("swish", Activation::Silu),
+];
+
+/// The activation with a name.
+pub(super) fn activation(name: &str) -> Option<Activation> {
+    ACTIVATIONS.iter().find(|(own, _)| *own == name).map(|(_, activation)| *activation)
+}
+
+/// The name of an activation, if it has one there: those with a gate have not.
+pub(super) fn activation_name(activation: Activation) -> Option<&'static str> {
+    ACTIVATIONS.iter().find(|(_, own)| *own == activation).map(|(name, _)| *name)
+}
+
+/// A file of JSON, for people too.
+pub(super) fn json_file(value: &serde_json::Value) -> Vec<u8> {
+    (serde_json::to_string_pretty(value).expect("plain data") + "\n").into_bytes()
 }
 
 /// Takes a parameter of a shape out of `weights`.

@@ -12,3 +12,6 @@ pub use bert::import_bert;
 pub use ctranslate2::export_ctranslate2;
 pub use gpt2::import_gpt2;
 pub use marian::{export_hugging_face, import_marian};
+
+/// The score of a word that is never written: a softmax leaves nothing of it, and no sum with it is infinite.
+const NEVER: f32 = -1e9;

@@ -1,8 +1,9 @@
 //! A trained model on its way into the format of another program.
 
-use super::sentence_piece;
+use super::{NEVER, sentence_piece};
 use crate::config::Config;
 use crate::data::Tokenizers;
+use crate::data::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights::Weights;
@@ -97,11 +98,19 @@ impl<'a> Shipped<'a> {
         self.weights.contains_key(&format!("{side}.{i}.feed_forward.inner.weight"))
     }
 
+    /// The bias of the logits, zeros where the model has none; `never` are words that are never written.
+    pub(super) fn output_bias(&self, never: &[u32]) -> Vec<f32> {
+        let own = self.weights.get("output.projection.bias").or_else(|| self.weights.get("output.bias"));
+        let n_words = self.weights["target_embedding.weight"].shape[0];
+        let mut bias = own.map_or_else(|| vec![0.0; n_words], |own| own.values.clone());
+        never.iter().for_each(|word| bias[*word as usize] = NEVER);
+        bias
+    }
+
     /// The files by which other programs cut texts.
     pub(super) fn texts(&self) -> Texts {
-        if let Some([source, target]) = self.tokenizers.sentence_pieces() {
-            let files =
-                [("source.spm", sentence_piece::write(source.1)), ("target.spm", sentence_piece::write(target.1))];
+        if let Some([source, target]) = self.tokenizers.cutters() {
+            let files = [("source.spm", sentence_piece::write(source)), ("target.spm", sentence_piece::write(target))];
             return Texts::Pieces(files.into());
         }
         match self.tokenizers.for_hugging_face() {
@@ -121,6 +130,16 @@ impl<'a> Shipped<'a> {
         files::replace_folder(&self.out, &files)?;
         Ok(files.iter().map(|(_, bytes)| bytes.len() as u64).sum())
     }
+}
+
+/// The names, in a layer, of what attends to its own side and of the sum behind that.
+pub(super) fn self_attention_parts(is_decoder: bool) -> [&'static str; 2] {
+    if is_decoder { ["self_attention", "self_residual"] } else { ["attention", "attention_residual"] }
+}
+
+/// All tokens of a side by id.
+pub(super) fn tokens(side: &Tokenizer) -> impl Iterator<Item = &str> {
+    (0..side.vocab_size() as u32).map(|id| side.token(id))
 }
 
 /// Refuses Transformers that are not built as in the paper: other mixers than attention, grouped heads.

@@ -36,6 +36,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use transformer::{TransformerMemory, TransformerState};
 
+/// What vectors of words are multiplied by (Vaswani 2017, section 3.4), or 1.
+pub(crate) fn embedding_scale(scales_embeddings: bool, d_model: usize) -> f64 {
+    if scales_embeddings { (d_model as f64).sqrt() } else { 1.0 }
+}
+
 /// Something with one row per hypothesis or sentence.
 pub trait Rows: Sized {
     /// The rows `rows`, in that order: reorders, repeats and drops.

@@ -6,7 +6,7 @@ use super::fields::Fields;
 use super::worker::Models;
 use crate::data::text::{continuation_ids, prompt_ids, text_of};
 use crate::data::tokenizer::{BOS, EOS, PAD, Tokenizer, UNK};
-use crate::decoding::{Continuation, DecodingConfig, Request, decode, length_fault};
+use crate::decoding::{Continuation, Request, decode};
 use crate::models::Model;
 use crate::report::attention::AttentionMap;
 use crate::report::attention::ablation::{Head, without};
@@ -90,14 +90,7 @@ impl Asked {
         let field = if self.target.is_some() { "translation" } else { "prefix" };
         if !entry.is_text {
             let n_words = given.len() - usize::from(given.last() == Some(&EOS));
-            let faults = [
-                ("q", length_fault(entry.decoding.source_limit(entry.limits.source), n_source)),
-                (field, length_fault(entry.limits.target, n_words)),
-            ];
-            return match faults.into_iter().find_map(|(field, fault)| Some((field, fault?))) {
-                Some((field, fault)) => Err(Fault::bad(format!("{field} {fault}"))),
-                None => Ok(()),
-            };
+            return entry.check_lengths(("q", n_source), (field, n_words));
         }
         if given.is_empty() && self.max_tokens == 0 {
             return Err(Fault::bad("max_tokens is 0; give at least 1"));
@@ -183,10 +176,8 @@ impl Asked {
         if self.target.is_some() || given.last() == Some(&EOS) {
             return (given.clone(), true);
         }
-        // What is looked at is searched for, also where a run samples, so that it is the same each time.
-        let config = DecodingConfig { n_best: 1, sampling: None, ..entry.decoding.clone() };
         let request = Request { source: self.source.clone(), prefix: self.prefix.clone(), number: Some(0) };
-        let best = decode(model, &[request], &config, entry.seed, |_| ()).swap_remove(0).swap_remove(0);
+        let best = decode(model, &[request], &entry.searching(), entry.seed, |_| ()).swap_remove(0).swap_remove(0);
         let mut target = best.tokens;
         // A target that was cut before its first word is shown its end all the same.
         if best.is_complete || target.is_empty() {

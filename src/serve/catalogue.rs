@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use crate::data::Tokenizers;
-use crate::decoding::DecodingConfig;
+use crate::decoding::{DecodingConfig, length_fault};
 use crate::error::{Error, Result};
 use crate::models::{LengthLimits, ModelConfig};
 use crate::report::attention::ablation::Head;
@@ -66,6 +66,21 @@ impl Entry {
     pub(super) fn in_sight(&self) -> Option<usize> {
         let limit = self.limits.target.map(|limit| limit.len);
         [self.context, limit].into_iter().flatten().min()
+    }
+
+    /// Refuses a source or a target of more tokens than the model takes; each with the field that it came in.
+    pub(super) fn check_lengths(&self, source: (&str, usize), target: (&str, usize)) -> Result<(), Fault> {
+        let limits = [self.decoding.source_limit(self.limits.source), self.limits.target];
+        let faults = [source, target].into_iter().zip(limits);
+        match faults.into_iter().find_map(|((field, n), limit)| Some((field, length_fault(limit, n)?))) {
+            Some((field, fault)) => Err(Fault::bad(format!("{field} {fault}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// How a translation that is looked at is searched for, also where a run samples, so that it is the same each time.
+    pub(super) fn searching(&self) -> DecodingConfig {
+        DecodingConfig { n_best: 1, sampling: None, ..self.decoding.clone() }
     }
 }
 

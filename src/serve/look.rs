@@ -7,7 +7,7 @@ use super::fields::{Fields, Texts};
 use super::worker::Models;
 use crate::data::batch::Example;
 use crate::data::tokenizer::EOS;
-use crate::decoding::{DecodingConfig, length_fault, score_targets};
+use crate::decoding::score_targets;
 use crate::models::Model;
 use crate::report::attention::ablation::{Head, without};
 use crate::report::explanation::{
@@ -46,17 +46,12 @@ pub(super) fn examples(
         let message = format!("q has {n_sources} texts, and a request may have {max_lines}; send several requests");
         return Err(Fault::bad(message));
     }
-    let limits = [entry.decoding.source_limit(entry.limits.source), entry.limits.target];
     let mut examples = Vec::with_capacity(n_sources);
     for (i, (source, target)) in sources.texts.iter().zip(&targets.texts).enumerate() {
         let source = entry.tokenizers.source().encode(source.trim());
         let target = entry.tokenizers.target().encode(target.trim());
-        let sides = [(sources.place("q", i), &source), (targets.place("translation", i), &target)];
-        for ((place, ids), limit) in sides.into_iter().zip(limits) {
-            if let Some(fault) = length_fault(limit, ids.len()) {
-                return Err(Fault::bad(format!("{place} {fault}")));
-            }
-        }
+        let places = (sources.place("q", i), targets.place("translation", i));
+        entry.check_lengths((&places.0, source.len()), (&places.1, target.len()))?;
         examples.push(Example { source, target });
     }
     Ok(examples)
@@ -131,16 +126,9 @@ impl Asked {
         if source.is_empty() {
             return Err(Fault::bad("q is empty; give a sentence"));
         }
-        let target = self.target.as_ref().map(|target| entry.tokenizers.target().encode(target.trim()));
-        let limit = entry.decoding.source_limit(entry.limits.source);
-        let faults = [
-            ("q", length_fault(limit, source.len())),
-            ("translation", target.and_then(|target| length_fault(entry.limits.target, target.len()))),
-        ];
-        match faults.into_iter().find_map(|(place, fault)| Some((place, fault?))) {
-            Some((place, fault)) => Err(Fault::bad(format!("{place} {fault}"))),
-            None => Ok(()),
-        }
+        let n_target = |target: &String| entry.tokenizers.target().encode(target.trim()).len();
+        let n_target = self.target.as_ref().map_or(0, n_target);
+        entry.check_lengths(("q", source.len()), ("translation", n_target))
     }
 
     fn check_text(&self, entry: &Entry) -> Result<(), Fault> {
@@ -200,8 +188,7 @@ impl Asked {
     }
 
     fn explain_sentence(&self, model: &Model, entry: &Entry) -> Explanation {
-        // The translation that is looked at is searched for, also where a run samples, so that it is the same each time.
-        let decoding = DecodingConfig { n_best: 1, sampling: None, ..entry.decoding.clone() };
+        let decoding = entry.searching();
         let question = Question {
             source_text: &self.source,
             target_text: self.target.as_deref().map(str::trim),

@@ -1,7 +1,7 @@
 //! Tokenizers as the library `tokenizers` reads them: its `tokenizer.json`.
 
 use super::file::Side;
-use super::{SPECIALS, Tokenizers, UNK};
+use super::{EOS, SPECIALS, Tokenizers, UNK};
 use serde_json::{Value, json};
 
 impl Tokenizers {
@@ -87,7 +87,7 @@ fn tokenizer(side: &Side, lowercase: bool) -> Result<Value, String> {
     if lowercase {
         normalizers.insert(0, json!({ "type": "Lowercase" }));
     }
-    let end = SPECIALS[2];
+    let end = SPECIALS[EOS as usize];
     Ok(json!({
         "version": "1.0",
         "truncation": null,
@@ -101,7 +101,7 @@ fn tokenizer(side: &Side, lowercase: bool) -> Result<Value, String> {
             "type": "TemplateProcessing",
             "single": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "SpecialToken": { "id": end, "type_id": 0 } }],
             "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
-            "special_tokens": { end: { "id": end, "ids": [2], "tokens": [end] } },
+            "special_tokens": { end: { "id": end, "ids": [EOS], "tokens": [end] } },
         },
         "decoder": decoder,
         "model": model,

@@ -10,6 +10,7 @@
 mod byte_level;
 mod character;
 mod config;
+mod elsewhere;
 mod file;
 mod hugging_face;
 mod numbers;
@@ -250,57 +251,6 @@ impl Tokenizers {
             side.add_mask();
         }
         file::Saved::new(config.clone(), side, None).with_mask(has_mask).build().map_err(Error::message)
-    }
-
-    /// Word pieces that were trained elsewhere: its tokens in the order of their ids, special ones left out; the one that hides a
-    /// word is `[MASK]`.
-    ///
-    /// # Errors
-    ///
-    /// When a token stands there twice; the message names no file.
-    pub fn of_word_pieces(tokens: Vec<String>, config: SubwordConfig) -> Result<Self, String> {
-        let hidden = |token: String| if token == BERT_MASK { HIDDEN.to_string() } else { token };
-        let vocabulary = tokens.into_iter().map(hidden).collect();
-        let config = TokenizersConfig::Same(TokenizerConfig::WordPiece(config));
-        file::Saved::new(config, file::Side::WordPiece { vocabulary }, None).with_mask(true).build()
-    }
-
-    /// A byte-level BPE that was trained elsewhere: its tokens in the order of their ids, special ones left out, and its merges.
-    ///
-    /// # Errors
-    ///
-    /// When the merges do not fit the tokens, or a token stands there twice; the message names no file.
-    pub fn of_byte_pairs(
-        tokens: Vec<String>,
-        merges: Vec<(String, String)>,
-        config: SubwordConfig,
-    ) -> Result<Self, String> {
-        let config = TokenizersConfig::Same(TokenizerConfig::ByteBpe(config));
-        file::Saved::new(config, file::Side::ByteBpe { vocabulary: tokens, merges }, None).build()
-    }
-
-    /// SentencePiece models that were trained elsewhere. Each side has its tokens in the order of their ids, special ones left out,
-    /// and what cuts its texts; with `config.shared` the tokens are those of both sides.
-    ///
-    /// # Errors
-    ///
-    /// When a token stands there twice, or there are no pieces; the message names no file.
-    pub fn of_sentence_pieces(sides: [(Vec<String>, Cutter); 2], config: SubwordConfig) -> Result<Self, String> {
-        let [source, target] = sides.map(|(vocabulary, cutter)| file::Side::SentencePiece { vocabulary, cutter });
-        let config = TokenizersConfig::Same(TokenizerConfig::SentencePiece(config));
-        file::Saved::new(config, source, Some(target)).build()
-    }
-
-    /// The tokens of source and target and what cuts their texts, special tokens left out, of pieces that were trained elsewhere.
-    pub fn sentence_pieces(&self) -> Option<[(&[String], &Cutter); 2]> {
-        fn side(side: &file::Side) -> Option<(&[String], &Cutter)> {
-            match side {
-                file::Side::SentencePiece { vocabulary, cutter } => Some((vocabulary, cutter)),
-                _ => None,
-            }
-        }
-        let (source, target) = self.saved.sides();
-        Some([side(source)?, side(target.unwrap_or(source))?])
     }
 
     /// Whether one vocabulary serves both sides, or there is but one side. Texts of the two sides may be cut in different ways all

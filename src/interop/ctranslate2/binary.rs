@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 /// The version of the format, and that of the description of Transformers in it.
 const BINARY_VERSION: u32 = 6;
 const REVISION: u32 = 7;
+
 /// A variable of the file.
 struct Variable {
     shape: Vec<usize>,
@@ -43,14 +44,14 @@ impl Values {
 /// The variables of a model by name, and names that stand for another.
 pub(super) struct Variables {
     all: BTreeMap<String, Variable>,
-    pub(super) aliases: Vec<(String, String)>,
+    aliases: BTreeMap<String, String>,
     /// Whether matrices are written in 8 bits.
     int8: bool,
 }
 
 impl Variables {
     pub(super) fn new(int8: bool) -> Self {
-        Self { all: BTreeMap::new(), aliases: Vec::new(), int8 }
+        Self { all: BTreeMap::new(), aliases: BTreeMap::new(), int8 }
     }
 
     pub(super) fn scalar(&mut self, name: String, values: Values) {
@@ -83,6 +84,11 @@ impl Variables {
         let n = scales.len();
         self.all.insert(format!("{name}_scale"), Variable { shape: vec![n], values: Values::F32(scales) });
         self.all.insert(name, Variable { shape: weight.shape, values: Values::I8(values) });
+    }
+
+    /// Lets a name stand for the variable of another.
+    pub(super) fn alias(&mut self, alias: &str, name: &str) {
+        self.aliases.insert(alias.to_owned(), name.to_owned());
     }
 
     /// The file `model.bin`.

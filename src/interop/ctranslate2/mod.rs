@@ -2,22 +2,21 @@
 
 mod binary;
 
-use super::shipped::{Shipped, Texts, check_plain};
-use crate::data::tokenizer::{BOS, PAD, SPECIALS, Tokenizer};
+use super::hugging_face::{json_file, transposed};
+use super::shipped::{Shipped, Texts, check_plain, self_attention_parts, tokens};
+use crate::data::tokenizer::{BOS, EOS, PAD, SPECIALS, UNK};
 use crate::error::Result;
 use crate::layers::feed_forward::Activation;
 use crate::layers::norm::EPSILON;
 use crate::layers::position::{PositionConfig, sinusoids};
-use crate::models::TransformerConfig;
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{Weight, Weights};
+use crate::models::{TransformerConfig, embedding_scale};
 use crate::training::ExportOptions;
 use binary::{Values, Variables};
 use serde_json::json;
 use std::path::Path;
 
-/// The score that is added to that of a word which never follows.
-const NEVER: f32 = -1e9;
 /// Positions that are written out where the scheme has no end.
 const N_POSITIONS: usize = 2048;
 
@@ -38,22 +37,17 @@ pub fn export_ctranslate2(
     let config = shipped.transformer()?;
     check(&shipped, config)?;
     let variables = variables(&shipped, config, options.int8);
-    let file =
-        |value: serde_json::Value| (serde_json::to_string_pretty(&value).expect("plain data") + "\n").into_bytes();
     let about = json!({
         "add_source_bos": false,
         "add_source_eos": true,
         "bos_token": SPECIALS[BOS as usize],
         "decoder_start_token": SPECIALS[BOS as usize],
-        "eos_token": SPECIALS[2],
+        "eos_token": SPECIALS[EOS as usize],
         "layer_norm_epsilon": EPSILON,
-        "unk_token": SPECIALS[3],
+        "unk_token": SPECIALS[UNK as usize],
     });
-    let words = |tokenizer: &Tokenizer| {
-        let all = 0..tokenizer.vocab_size() as u32;
-        file(all.map(|id| tokenizer.token(id)).collect())
-    };
-    let mut files = vec![("model.bin", variables.to_bytes()), ("config.json", file(about))];
+    let words = |side| json_file(&tokens(side).collect());
+    let mut files = vec![("model.bin", variables.to_bytes()), ("config.json", json_file(&about))];
     let tokenizers = &shipped.tokenizers;
     if tokenizers.is_shared() {
         files.push(("shared_vocabulary.json", words(tokenizers.target())));
@@ -114,17 +108,15 @@ fn check(shipped: &Shipped, config: &TransformerConfig) -> Result<()> {
     for (key, positions) in
         [("model.positions", &config.positions), ("model.decoder_positions", config.decoder_positions())]
     {
-        let name = match positions {
+        match positions {
             PositionConfig::Sinusoidal {}
             | PositionConfig::Learned { .. }
             | PositionConfig::Rotary { .. }
-            | PositionConfig::None {} => continue,
-            PositionConfig::Alibi {} => "alibi",
-            PositionConfig::HardAlibi { .. } => "hard-alibi",
-            PositionConfig::T5 { .. } => "t5",
-            PositionConfig::Shaw { .. } => "shaw",
-        };
-        return Err(shipped.refuse(key, name, "there are sinusoidal, learned, rotary and none"));
+            | PositionConfig::None {} => (),
+            other => {
+                return Err(shipped.refuse(key, other.name(), "there are sinusoidal, learned, rotary and none"));
+            }
+        }
     }
     Ok(())
 }
@@ -147,7 +139,7 @@ fn variables(shipped: &Shipped, config: &TransformerConfig, int8: bool) -> Varia
         variables.scalar(format!("{side}/activation"), Values::I8(vec![activation]));
         variables.scalar(format!("{side}/num_heads"), Values::I16(config.n_heads as i16));
         variables.flag(format!("{side}/pre_norm"), !is_post);
-        let scale = if config.scales_embeddings { (config.d_model as f32).sqrt() } else { 1.0 };
+        let scale = embedding_scale(config.scales_embeddings, config.d_model) as f32;
         variables.scalar(format!("{side}/scale_embeddings"), Values::F32(vec![scale]));
         if is_decoder {
             // The layer and the heads whose weights are told as an alignment: the mean of all of the last layer.
@@ -172,18 +164,14 @@ fn variables(shipped: &Shipped, config: &TransformerConfig, int8: bool) -> Varia
     variables.matrix("decoder/embeddings/weight".into(), weights["target_embedding.weight"].clone());
     match weights.get("source_embedding.weight") {
         Some(table) => variables.matrix("encoder/embeddings_0/weight".into(), table.clone()),
-        None => variables.aliases.push(("encoder/embeddings_0/weight".into(), "decoder/embeddings/weight".into())),
+        None => variables.alias("encoder/embeddings_0/weight", "decoder/embeddings/weight"),
     }
-    let n_words = weights["target_embedding.weight"].shape[0];
     match weights.get("output.projection.weight") {
-        Some(weight) => variables.matrix("decoder/projection/weight".into(), super::hugging_face::transposed(weight)),
-        None => variables.aliases.push(("decoder/projection/weight".into(), "decoder/embeddings/weight".into())),
+        Some(weight) => variables.matrix("decoder/projection/weight".into(), transposed(weight)),
+        None => variables.alias("decoder/projection/weight", "decoder/embeddings/weight"),
     }
-    let bias = weights.get("output.projection.bias").or_else(|| weights.get("output.bias"));
-    let mut bias = bias.cloned().unwrap_or_else(|| Weight { shape: vec![n_words], values: vec![0.0; n_words] });
-    [PAD, BOS].iter().for_each(|word| bias.values[*word as usize] = NEVER);
-    variables.floats("decoder/projection/bias".into(), bias);
-    variables.aliases.sort();
+    let bias = shipped.output_bias(&[PAD, BOS]);
+    variables.floats("decoder/projection/bias".into(), Weight { shape: vec![bias.len()], values: bias });
     variables
 }
 
@@ -220,8 +208,7 @@ fn layer(
     let weights = &shipped.weights;
     let is_decoder = side == "decoder";
     let (from, to) = (format!("{side}.{}", shipped.layer_of(side, i)), format!("{side}/layer_{i}"));
-    let (attention, residual) =
-        if is_decoder { ("self_attention", "self_residual") } else { ("attention", "attention_residual") };
+    let [attention, residual] = self_attention_parts(is_decoder);
     let own = format!("{to}/self_attention");
     linear(variables, weights, &format!("{from}.{attention}.query_key_value"), &format!("{own}/linear_0"));
     linear(variables, weights, &format!("{from}.{attention}.output"), &format!("{own}/linear_1"));
@@ -257,7 +244,7 @@ fn layer(
 
 /// The matrix `[n_output, n_input]` and the bias of a linear layer.
 fn parts(weights: &Weights, from: &str) -> (Weight, Weight) {
-    let weight = super::hugging_face::transposed(&weights[&format!("{from}.weight")]);
+    let weight = transposed(&weights[&format!("{from}.weight")]);
     (weight, weights[&format!("{from}.bias")].clone())
 }
 

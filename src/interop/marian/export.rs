@@ -4,9 +4,9 @@ use super::{Kind, columns, parts};
 use crate::data::tokenizer::{BOS, EOS, PAD, SPECIALS, UNK};
 use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
 use crate::error::{Error, Result};
-use crate::interop::hugging_face::transposed;
-use crate::interop::shipped::{Files, Shipped, Texts, check_plain};
-use crate::layers::feed_forward::Activation;
+use crate::interop::NEVER;
+use crate::interop::hugging_face::{activation_name, json_file, transposed};
+use crate::interop::shipped::{Files, Shipped, Texts, check_plain, tokens};
 use crate::layers::norm::NormKind;
 use crate::layers::position::PositionConfig;
 use crate::models::transformer::NormPosition;
@@ -19,8 +19,6 @@ use std::path::Path;
 
 /// The longest text that the table of positions there is made for.
 const N_POSITIONS: usize = 1024;
-/// The score that is added to that of a word which is not there.
-const NEVER: f32 = -1e9;
 
 /// Writes the Transformer of `run` as transformers reads it into `out`, which must not exist yet or be empty: as MarianMTModel, or as
 /// PegasusForConditionalGeneration if its norms stand before the sublayers. Returns the bytes written.
@@ -38,11 +36,10 @@ pub fn export_hugging_face(run: &Run, out: &Path, options: &ExportOptions, warn:
     let form = Form::of(&shipped, config);
     let about = HashMap::from([("format".to_string(), "pt".to_string())]);
     let parameters = weights::to_safetensors(&parameters(&shipped, config, &form), &BTreeMap::new(), about)?;
-    let json = |value: Value| (serde_json::to_string_pretty(&value).expect("plain data") + "\n").into_bytes();
     let mut files = vec![
         ("model.safetensors", parameters),
-        ("config.json", json(form.config(config))),
-        ("generation_config.json", json(generation(&shipped.config.decoding))),
+        ("config.json", json_file(&form.config(config))),
+        ("generation_config.json", json_file(&generation(&shipped.config.decoding))),
     ];
     let (tokenizer_files, loading) = tokenizers(&shipped);
     files.extend(tokenizer_files);
@@ -56,15 +53,13 @@ fn check(shipped: &Shipped, config: &TransformerConfig) -> Result<()> {
         [("model.positions", &config.positions), ("model.decoder_positions", config.decoder_positions())]
     {
         if *positions != (PositionConfig::Sinusoidal {}) {
-            let kind =
-                serde_json::to_value(positions).expect("plain data")["kind"].as_str().unwrap_or_default().to_owned();
-            return Err(shipped.refuse(key, &kind, "it has sinusoidal positions alone"));
+            return Err(shipped.refuse(key, positions.name(), "it has sinusoidal positions alone"));
         }
     }
     if config.norm != NormKind::Layer {
         return Err(shipped.refuse("model.norm", "rms", "it has layer normalization alone"));
     }
-    if config.activation == Activation::Swiglu {
+    if activation_name(config.activation).is_none() {
         return Err(shipped.refuse("model.activation", "swiglu", "it has relu, gelu, gelu-tanh and silu"));
     }
     Ok(())
@@ -98,12 +93,6 @@ impl Form {
     }
 
     fn config(&self, config: &TransformerConfig) -> Value {
-        let activation = match config.activation {
-            Activation::Relu => "relu",
-            Activation::Gelu => "gelu",
-            Activation::GeluTanh => "gelu_pytorch_tanh",
-            Activation::Silu | Activation::Swiglu => "silu",
-        };
         let mut value = json!({
             "model_type": if self.is_marian { "marian" } else { "pegasus" },
             "architectures": [self.class()],
@@ -116,7 +105,7 @@ impl Form {
             "decoder_ffn_dim": config.d_feed_forward,
             "encoder_attention_heads": config.n_heads,
             "decoder_attention_heads": config.n_heads,
-            "activation_function": activation,
+            "activation_function": activation_name(config.activation),
             "scale_embedding": config.scales_embeddings,
             "max_position_embeddings": N_POSITIONS,
             "dropout": config.dropout_rate,
@@ -223,9 +212,7 @@ fn parameters(shipped: &Shipped, config: &TransformerConfig, form: &Form) -> Wei
         }
         theirs.insert("model.decoder.embed_tokens.weight".into(), target);
     }
-    let n_words = ours["target_embedding.weight"].shape[0];
-    let bias = ours.get("output.projection.bias").or_else(|| ours.get("output.bias"));
-    let mut bias = bias.map_or_else(|| vec![0.0; n_words], |bias| bias.values.clone());
+    let mut bias = shipped.output_bias(&[]);
     bias.resize(form.n_target, NEVER);
     theirs.insert("final_logits_bias".into(), Weight { shape: vec![1, form.n_target], values: bias });
     theirs
@@ -233,7 +220,6 @@ fn parameters(shipped: &Shipped, config: &TransformerConfig, form: &Form) -> Wei
 
 /// The files of the tokenizers, and the lines of Python that load them.
 fn tokenizers(shipped: &Shipped) -> (Files, String) {
-    let json = |value: Value| (serde_json::to_string_pretty(&value).expect("plain data") + "\n").into_bytes();
     let special = |id: u32| SPECIALS[id as usize];
     let is_shared = shipped.tokenizers.is_shared();
     let mut about = json!({
@@ -251,24 +237,22 @@ fn tokenizers(shipped: &Shipped) -> (Files, String) {
                 _ => load("source", "tokenizer.json") + &load("target", "target_tokenizer.json"),
             };
             about["tokenizer_class"] = "PreTrainedTokenizerFast".into();
-            files.push(("tokenizer_config.json", json(about)));
+            files.push(("tokenizer_config.json", json_file(&about)));
             (files, format!("from transformers import PreTrainedTokenizerFast\n\n{loading}"))
         }
         Texts::Pieces(mut files) => {
-            let [source, target] = shipped.tokenizers.sentence_pieces().expect("the texts are cut by them");
-            let words = |tokens: &[String]| {
-                let all = SPECIALS.iter().copied().chain(tokens.iter().map(String::as_str)).enumerate();
-                json(
-                    all.map(|(id, token)| (token.to_owned(), Value::from(id)))
-                        .collect::<serde_json::Map<_, _>>()
-                        .into(),
-                )
+            let words = |side| {
+                let ids = tokens(side).enumerate().map(|(id, token)| (token.to_owned(), Value::from(id)));
+                json_file(&ids.collect::<serde_json::Map<_, _>>().into())
             };
             about["tokenizer_class"] = "MarianTokenizer".into();
             about["separate_vocabs"] = (!is_shared).into();
-            files.extend([("vocab.json", words(source.0)), ("tokenizer_config.json", json(about))]);
+            files.extend([
+                ("vocab.json", words(shipped.tokenizers.source())),
+                ("tokenizer_config.json", json_file(&about)),
+            ]);
             if !is_shared {
-                files.push(("target_vocab.json", words(target.0)));
+                files.push(("target_vocab.json", words(shipped.tokenizers.target())));
             }
             let loading = "from transformers import MarianTokenizer\n\nsource = target = MarianTokenizer.from_pretrained(\".\")\n";
             (files, loading.into())

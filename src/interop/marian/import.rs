@@ -7,9 +7,9 @@ use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, TokenizerConfig, Tokenizers};
 use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
 use crate::error::{Error, Result};
-use crate::interop::hugging_face::{Folder, in_our_order, transposed};
+use crate::interop::NEVER;
+use crate::interop::hugging_face::{Folder, activation, in_our_order, transposed, yes};
 use crate::interop::sentence_piece;
-use crate::layers::feed_forward::Activation;
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{Weight, Weights};
 use crate::models::{ModelConfig, TiedEmbeddings, TransformerConfig};
@@ -19,8 +19,6 @@ use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The score of a word that is never written.
-const NEVER: f32 = -1e9;
 const END: &str = "</s>";
 const UNKNOWN: &str = "<unk>";
 
@@ -61,10 +59,6 @@ struct MarianConfig {
     normalize_embedding: bool,
     #[serde(default)]
     add_final_layer_norm: bool,
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// What `generation_config.json` says, or, in old folders, `config.json`.
@@ -112,12 +106,8 @@ impl MarianConfig {
                 return refuse(key, &format!("{id}, beyond the vocabulary"));
             }
         }
-        let activation = match self.activation_function.as_str() {
-            "swish" | "silu" => Activation::Silu,
-            "relu" => Activation::Relu,
-            "gelu" => Activation::Gelu,
-            "gelu_new" | "gelu_pytorch_tanh" => Activation::GeluTanh,
-            other => return refuse("activation_function", &other),
+        let Some(activation) = activation(&self.activation_function) else {
+            return refuse("activation_function", &self.activation_function);
         };
         let tied_embeddings = match (self.tie_word_embeddings, self.share_encoder_decoder_embeddings) {
             (true, true) => TiedEmbeddings::All,

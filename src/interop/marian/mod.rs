@@ -7,6 +7,8 @@ mod taker;
 pub use export::export_hugging_face;
 pub use import::import_marian;
 
+use crate::interop::shipped::self_attention_parts;
+
 /// What a part of a layer is.
 enum Kind {
     /// Linear maps of `d_model` numbers, side by side in ours, to so many.
@@ -27,8 +29,7 @@ struct Part {
 /// The parts of the layer `theirs` of a side, which is the layer `ours` here, in models of these widths.
 fn parts(side: &str, theirs: usize, ours: usize, [d_model, d_inner]: [usize; 2]) -> Vec<Part> {
     let is_decoder = side == "decoder";
-    let attention = if is_decoder { "self_attention" } else { "attention" };
-    let residual = if is_decoder { "self_residual" } else { "attention_residual" };
+    let [attention, residual] = self_attention_parts(is_decoder);
     let (from, to) = (format!("model.{side}.layers.{theirs}"), format!("{side}.{ours}"));
     let part = |own: String, names: &[&str], kind| Part {
         ours: format!("{to}.{own}"),

@@ -23,7 +23,7 @@ impl<'a> Taker<'a> {
         self.theirs.remove(name);
     }
 
-    /// A parameter that nobody has taken.
+    /// A parameter that is still there.
     pub(super) fn rest(&self) -> Option<&String> {
         self.theirs.keys().next()
     }

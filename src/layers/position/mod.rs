@@ -169,17 +169,10 @@ impl PositionConfig {
 
     /// Refuses a scheme that acts in attention where there is none; `who` has no attention.
     pub fn check_attention(&self, key: &str, has_attention: bool, who: &str) -> Result<()> {
-        let name = match self {
-            Self::Rotary { .. } => "rotary",
-            Self::Alibi {} => "alibi",
-            Self::HardAlibi { .. } => "hard-alibi",
-            Self::T5 { .. } => "t5",
-            Self::Shaw { .. } => "shaw",
-            Self::Sinusoidal {} | Self::Learned { .. } | Self::None {} => return Ok(()),
-        };
-        if has_attention {
+        if has_attention || matches!(self, Self::Sinusoidal {} | Self::Learned { .. } | Self::None {}) {
             return Ok(());
         }
+        let name = self.name();
         let message = format!(
             "\"{name}\" acts in attention, and by model.mixer no layer of {who} has any; recurrences know the order, take \
              {{ kind = \"none\" }}"
@@ -202,6 +195,20 @@ impl PositionConfig {
             }
             _ if range < 2 => Err(Error::config(key, format!("must be at least 2, got {range}"))),
             _ => Ok(()),
+        }
+    }
+
+    /// Its name in configs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Sinusoidal {} => "sinusoidal",
+            Self::Learned { .. } => "learned",
+            Self::Rotary { .. } => "rotary",
+            Self::Alibi {} => "alibi",
+            Self::HardAlibi { .. } => "hard-alibi",
+            Self::T5 { .. } => "t5",
+            Self::Shaw { .. } => "shaw",
+            Self::None {} => "none",
         }
     }
 

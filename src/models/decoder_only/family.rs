@@ -1,7 +1,7 @@
 //! What a decoder-only model says of itself.
 
 use super::DecoderOnlyConfig;
-use crate::models::family::{Family, kind, of_stack};
+use crate::models::family::{Family, of_stack};
 
 impl Family for DecoderOnlyConfig {
     fn name(&self) -> &'static str {
@@ -16,7 +16,7 @@ impl Family for DecoderOnlyConfig {
             if self.share_layers { ", shared" } else { "" },
             self.mixer.names(),
             self.n_heads,
-            kind(&self.positions)
+            self.positions.name()
         )
     }
 

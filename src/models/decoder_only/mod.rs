@@ -11,7 +11,7 @@ pub use config::DecoderOnlyConfig;
 use super::block::{Block, LayerState, RightAligned, normalized};
 use super::readout::{Output, Scores};
 use super::transformer::{NormPosition, TiedEmbeddings};
-use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
+use super::{LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::norm::Norm;
@@ -44,7 +44,7 @@ impl DecoderOnlyConfig {
             norm: (self.norm_position == NormPosition::Pre).then(|| block.norm(init)),
             output,
             n_layers: self.n_layers,
-            embedding_scale: if self.scales_embeddings { (self.d_model as f64).sqrt() } else { 1.0 },
+            embedding_scale: embedding_scale(self.scales_embeddings, self.d_model),
             embedding_dropout_rate: self.embedding_dropout_rate(),
             reads_source: self.reads_source,
             sees_whole_source: self.sees_whole_source,

@@ -2,7 +2,7 @@
 
 use super::EncoderOnlyConfig;
 use crate::models::Answers;
-use crate::models::family::{Family, kind, of_stack};
+use crate::models::family::{Family, of_stack};
 
 impl Family for EncoderOnlyConfig {
     fn name(&self) -> &'static str {
@@ -18,7 +18,7 @@ impl Family for EncoderOnlyConfig {
             if self.share_layers { ", shared" } else { "" },
             self.mixer.names(),
             self.n_heads,
-            kind(&self.positions)
+            self.positions.name()
         )
     }
 

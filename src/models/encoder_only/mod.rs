@@ -10,7 +10,7 @@ pub use config::{Answers, EncoderOnlyConfig};
 
 use super::block::{Block, NormPosition, normalized};
 use super::readout::{Output, Scores};
-use super::{LengthLimits, Rows, Seq2Seq, Vocabularies};
+use super::{LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
 use crate::layers::norm::Norm;
@@ -51,7 +51,7 @@ impl EncoderOnlyConfig {
             output,
             end: (self.output == Answers::Class).then(|| init.normal([self.d_model], 1.0)),
             n_layers: self.n_layers,
-            embedding_scale: if self.scales_embeddings { (self.d_model as f64).sqrt() } else { 1.0 },
+            embedding_scale: embedding_scale(self.scales_embeddings, self.d_model),
             embedding_dropout_rate: self.embedding_dropout_rate(),
             is_causal: self.is_causal,
             answers: self.output,

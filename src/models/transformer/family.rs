@@ -1,7 +1,7 @@
 //! What a Transformer says of itself.
 
 use super::TransformerConfig;
-use crate::models::family::{Family, kind, of_stack};
+use crate::models::family::{Family, of_stack};
 
 impl Family for TransformerConfig {
     fn name(&self) -> &'static str {
@@ -16,7 +16,7 @@ impl Family for TransformerConfig {
             self.d_model,
             mixers(self),
             self.n_heads,
-            kind(&self.positions)
+            self.positions.name()
         )
     }
 

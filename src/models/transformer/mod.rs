@@ -12,7 +12,7 @@ pub use state::{TransformerMemory, TransformerState};
 
 use super::block::{Block, LayerState, normalized};
 use super::readout::{Output, Scores};
-use super::{LengthLimits, Seq2Seq, Vocabularies};
+use super::{LengthLimits, Seq2Seq, Vocabularies, embedding_scale};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::mixer::MixerConfig;
@@ -53,7 +53,7 @@ impl TransformerConfig {
             output,
             randomized_positions: self.randomized_positions,
             depths: [self.n_encoder_layers, self.n_decoder_layers],
-            embedding_scale: if self.scales_embeddings { (self.d_model as f64).sqrt() } else { 1.0 },
+            embedding_scale: embedding_scale(self.scales_embeddings, self.d_model),
             embedding_dropout_rate: self.embedding_dropout_rate(),
             limits: self.limits(),
         })
