@@ -145,7 +145,46 @@ const SEARCH_ROWS: usize = 2;
 /// `x W`, packed into `slot` where there is one.
 pub fn slot_product(x: Matrix, weight: Matrix, slot: Option<&Slot>) -> Vec<f32> {
     match slot {
-        Some(slot) if x.n_rows() >= SEARCH_ROWS => slot.get_or_init(|| Packed::new(weight)).new_product(x),
+        Some(slot) if x.n_rows() >= SEARCH_ROWS => packed(slot, weight).new_product(x),
         _ => new_product(x, weight, Threads::All),
+    }
+}
+
+/// The matrix of a slot, packed if it is not yet.
+///
+/// Not in the slot's `get_or_init`: packing waits for other threads of the pool, and a thread that waits takes up other work, such as
+/// another search that needs this very matrix, which would then wait for itself. That two searches may both pack it costs a moment.
+fn packed<'a>(slot: &'a Slot, weight: Matrix) -> &'a Packed {
+    if slot.get().is_none() {
+        let _ = slot.set(Packed::new(weight));
+    }
+    slot.get().expect("it has just been set")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    /// A search that comes while another packs a matrix of both: a thread that waits for a part of its packing takes it up.
+    #[test]
+    fn searches_that_need_the_same_matrix_all_end() {
+        let (sender, done) = mpsc::channel();
+        std::thread::spawn(move || {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+            let (x, weight) = (vec![1.0; 2 * 512], vec![1.0; 512 * 8192]);
+            for _ in 0..30 {
+                let slot = Slot::default();
+                let search = || slot_product(Matrix::new(&x, 2, 512), Matrix::new(&weight, 512, 8192), Some(&slot));
+                pool.in_place_scope(|scope| {
+                    scope.spawn(|_| assert_eq!(search()[0], 512.0));
+                    std::thread::sleep(Duration::from_micros(300));
+                    (0..8).for_each(|_| scope.spawn(|_| assert_eq!(search()[0], 512.0)));
+                });
+            }
+            sender.send(()).unwrap();
+        });
+        done.recv_timeout(Duration::from_secs(60)).expect("no search waits for itself");
     }
 }
