@@ -87,6 +87,7 @@ pub mod layers;
 mod memory;
 pub mod models;
 pub mod notice;
+mod panics;
 pub mod pool;
 pub mod random;
 pub mod report;
