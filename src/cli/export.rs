@@ -34,14 +34,17 @@ Examples:
   lookback export ctranslate2 --run runs/first --out first-ct2-int8 --int8"
     )]
     CTranslate2(ExportArgs),
-    /// Write a Transformer as Hugging Face's transformers reads it.
+    /// Write a Transformer or a language model as Hugging Face's transformers reads it.
     #[command(
         name = "huggingface",
-        after_help = "The folder is one of MarianMTModel if the norms stand behind the sublayers, and of
-PegasusForConditionalGeneration if they stand before them. It holds config.json, generation_config.json,
-model.safetensors, the tokenizers and a model card (README.md) with the lines of Python that translate. It is
-for Transformers with encoder and decoder whose layers mix by attention, with sinusoidal positions; others are
-refused with the reason.
+        after_help = "A Transformer with encoder and decoder becomes a MarianMTModel if its norms stand behind the
+sublayers, and a PegasusForConditionalGeneration if they stand before them; its positions are sinusoidal.
+A language model becomes a GPT2LMHeadModel (learned, sinusoidal or no positions), a GPTNeoXForCausalLM
+(rotary positions), or a LlamaForCausalLM (rotary positions, norm = \"rms\", activation = \"swiglu\"). All
+layers mix by attention. What has no place there is refused with the reason.
+
+The folder holds config.json, generation_config.json, model.safetensors, the tokenizers and a model card
+(README.md) with the lines of Python that use it.
 
 Examples:
   lookback export huggingface --run runs/first --out first-hf"

@@ -4,6 +4,7 @@ mod bert;
 mod ctranslate2;
 mod gpt2;
 mod hugging_face;
+mod language_model;
 mod marian;
 mod sentence_piece;
 mod shipped;
@@ -11,7 +12,8 @@ mod shipped;
 pub use bert::import_bert;
 pub use ctranslate2::export_ctranslate2;
 pub use gpt2::import_gpt2;
-pub use marian::{export_hugging_face, import_marian};
+pub use hugging_face::export_hugging_face;
+pub use marian::import_marian;
 
 /// The score of a word that is never written: a softmax leaves nothing of it, and no sum with it is infinite.
 const NEVER: f32 = -1e9;

@@ -6,6 +6,7 @@ use crate::data::Tokenizers;
 use crate::data::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::layers::mixer::Mixers;
 use crate::models::weights::Weights;
 use crate::models::{ModelConfig, TransformerConfig};
 use crate::training::{ExportOptions, Run, check_free, model_card};
@@ -72,13 +73,10 @@ impl<'a> Shipped<'a> {
     pub(super) fn transformer(&self) -> Result<&TransformerConfig> {
         match &self.config.model {
             ModelConfig::Transformer(config) => Ok(config),
-            _ => Err(Error::file(
-                self.run.path(),
-                format!(
-                    "is no Transformer with encoder and decoder (model.kind), and no other is written for {}",
-                    self.program
-                ),
-            )),
+            _ => {
+                let message = format!("is a model of a kind (model.kind) that is not written for {}", self.program);
+                Err(Error::file(self.run.path(), message))
+            }
         }
     }
 
@@ -113,7 +111,8 @@ impl<'a> Shipped<'a> {
             let files = [("source.spm", sentence_piece::write(source)), ("target.spm", sentence_piece::write(target))];
             return Texts::Pieces(files.into());
         }
-        match self.tokenizers.for_hugging_face() {
+        let is_text = matches!(self.config.model, ModelConfig::DecoderOnly(_));
+        match self.tokenizers.for_hugging_face(is_text) {
             Ok((source, None)) => Texts::Library(vec![("tokenizer.json", source)]),
             Ok((source, Some(target))) => {
                 Texts::Library(vec![("tokenizer.json", source), ("target_tokenizer.json", target)])
@@ -142,27 +141,23 @@ pub(super) fn tokens(side: &Tokenizer) -> impl Iterator<Item = &str> {
     (0..side.vocab_size() as u32).map(|id| side.token(id))
 }
 
-/// Refuses Transformers that are not built as in the paper: other mixers than attention, grouped heads.
-pub(super) fn check_plain(shipped: &Shipped, config: &TransformerConfig) -> Result<()> {
-    let mixers = [("encoder", config.encoder_mixers()), ("decoder", config.decoder_mixers())];
-    for (side, mixers) in mixers {
-        for mixer in mixers.all() {
-            if !mixer.is_attention() {
-                return Err(shipped.refuse(
-                    &format!("the {side}'s mixer"),
-                    &mixer.kind.name(),
-                    "it has attention alone",
-                ));
-            }
-            if let Some(width) = mixer.convolution {
-                return Err(shipped.refuse(
-                    &format!("the {side}'s mixer.convolution"),
-                    &width.to_string(),
-                    "it has none",
-                ));
-            }
+/// Refuses mixers other than attention; `key` is where they stand.
+pub(super) fn check_mixers(shipped: &Shipped, key: &str, mixers: &Mixers) -> Result<()> {
+    for mixer in mixers.all() {
+        if !mixer.is_attention() {
+            return Err(shipped.refuse(key, &mixer.kind.name(), "it has attention alone"));
+        }
+        if let Some(width) = mixer.convolution {
+            return Err(shipped.refuse(&format!("{key}.convolution"), &width.to_string(), "it has none"));
         }
     }
+    Ok(())
+}
+
+/// Refuses Transformers that are not built as in the paper: other mixers than attention, grouped heads.
+pub(super) fn check_plain(shipped: &Shipped, config: &TransformerConfig) -> Result<()> {
+    check_mixers(shipped, "the encoder's mixer", config.encoder_mixers())?;
+    check_mixers(shipped, "the decoder's mixer", config.decoder_mixers())?;
     if config.n_key_value_heads() != config.n_heads {
         let n = config.n_key_value_heads().to_string();
         return Err(shipped.refuse(

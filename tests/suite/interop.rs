@@ -2,6 +2,7 @@
 
 mod bert;
 mod exports;
+mod language_models;
 mod marian;
 
 use crate::support::{SAME_TOLERANCE, assert_close, host_backends};

@@ -5,14 +5,15 @@ use super::{EOS, SPECIALS, Tokenizers, UNK};
 use serde_json::{Value, json};
 
 impl Tokenizers {
-    /// `tokenizer.json` for the source, and for the target if it has one of its own. Ids are the same; a text gets `</s>` behind it.
+    /// `tokenizer.json` for the source, and for the target if it has one of its own. Ids are the same; a text gets `</s>` behind
+    /// it, or before it if `is_text`: that is how a language model's text begins, but where the end of a line is text as any.
     ///
     /// # Errors
     /// The reason, for kinds that the library cannot tell apart or put together.
-    pub fn for_hugging_face(&self) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
+    pub fn for_hugging_face(&self, is_text: bool) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
         let (source, target) = self.saved.sides();
         let file = |side: &Side, lowercase: bool| -> Result<Vec<u8>, String> {
-            Ok((serde_json::to_string(&tokenizer(side, lowercase)?).expect("plain data") + "\n").into_bytes())
+            Ok((serde_json::to_string(&tokenizer(side, lowercase, is_text)?).expect("plain data") + "\n").into_bytes())
         };
         let source = file(source, self.config().source().is_lowercase())?;
         let target = target.map(|side| file(side, self.config().target().is_lowercase())).transpose()?;
@@ -20,7 +21,7 @@ impl Tokenizers {
     }
 }
 
-fn tokenizer(side: &Side, lowercase: bool) -> Result<Value, String> {
+fn tokenizer(side: &Side, lowercase: bool, is_text: bool) -> Result<Value, String> {
     // Every match is a word; what stands between matches too.
     let cut = |pattern: &str| json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false });
     let marked = || {
@@ -42,7 +43,7 @@ fn tokenizer(side: &Side, lowercase: bool) -> Result<Value, String> {
     let (mut normalizers, cutter, model, decoder) = match side {
         Side::Char { vocabulary } => {
             let tokens: Vec<String> = vocabulary.iter().map(char::to_string).collect();
-            (Vec::new(), cut(r"(?s)."), levels(&tokens), json!({ "type": "Fuse" }))
+            (Vec::new(), cut(r"[\s\S]"), levels(&tokens), json!({ "type": "Fuse" }))
         }
         Side::Word { split_punctuation: false, vocabulary } => {
             let joiner = json!({ "type": "Sequence", "decoders": [
@@ -88,6 +89,13 @@ fn tokenizer(side: &Side, lowercase: bool) -> Result<Value, String> {
         normalizers.insert(0, json!({ "type": "Lowercase" }));
     }
     let end = SPECIALS[EOS as usize];
+    let symbol = json!({ "SpecialToken": { "id": end, "type_id": 0 } });
+    let text = json!({ "Sequence": { "id": "A", "type_id": 0 } });
+    let single = match (is_text, side) {
+        (true, Side::ByteBpe { .. }) => json!([text]),
+        (true, _) => json!([symbol, text]),
+        (false, _) => json!([text, symbol]),
+    };
     Ok(json!({
         "version": "1.0",
         "truncation": null,
@@ -99,7 +107,7 @@ fn tokenizer(side: &Side, lowercase: bool) -> Result<Value, String> {
         "pre_tokenizer": cutter,
         "post_processor": {
             "type": "TemplateProcessing",
-            "single": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "SpecialToken": { "id": end, "type_id": 0 } }],
+            "single": single,
             "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
             "special_tokens": { end: { "id": end, "ids": [EOS], "tokens": [end] } },
         },

@@ -3,7 +3,7 @@
 use super::{Kind, columns, parts};
 use crate::data::tokenizer::{BOS, EOS, PAD, SPECIALS, UNK};
 use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::interop::NEVER;
 use crate::interop::hugging_face::{activation_name, json_file, transposed};
 use crate::interop::shipped::{Files, Shipped, Texts, check_plain, tokens};
@@ -12,38 +12,29 @@ use crate::layers::position::PositionConfig;
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{self, Weight, Weights};
 use crate::models::{TiedEmbeddings, TransformerConfig};
-use crate::training::{ExportOptions, Run};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 /// The longest text that the table of positions there is made for.
 const N_POSITIONS: usize = 1024;
 
-/// Writes the Transformer of `run` as transformers reads it into `out`, which must not exist yet or be empty: as MarianMTModel, or as
-/// PegasusForConditionalGeneration if its norms stand before the sublayers. Returns the bytes written.
+/// The folder of a Transformer: its files, and how they are used.
 ///
 /// # Errors
-/// If the run has no whole checkpoint, the model has a part for which these have no place, or `out` holds something.
-pub fn export_hugging_face(run: &Run, out: &Path, options: &ExportOptions, warn: impl FnOnce(String)) -> Result<u64> {
-    if options.int8 {
-        let message = "--int8: transformers has no such files; it rounds a model when it loads it. Leave it out";
-        return Err(Error::message(message));
-    }
-    let shipped = Shipped::open(run, out, options, "transformers (Marian, Pegasus)", warn)?;
-    let config = shipped.transformer()?;
-    check(&shipped, config)?;
-    let form = Form::of(&shipped, config);
+/// If the model has a part for which these have no place.
+pub(in crate::interop) fn files(shipped: &Shipped, config: &TransformerConfig) -> Result<(Files, String)> {
+    check(shipped, config)?;
+    let form = Form::of(shipped, config);
     let about = HashMap::from([("format".to_string(), "pt".to_string())]);
-    let parameters = weights::to_safetensors(&parameters(&shipped, config, &form), &BTreeMap::new(), about)?;
+    let parameters = weights::to_safetensors(&parameters(shipped, config, &form), &BTreeMap::new(), about)?;
     let mut files = vec![
         ("model.safetensors", parameters),
         ("config.json", json_file(&form.config(config))),
         ("generation_config.json", json_file(&generation(&shipped.config.decoding))),
     ];
-    let (tokenizer_files, loading) = tokenizers(&shipped);
+    let (tokenizer_files, loading) = tokenizers(shipped);
     files.extend(tokenizer_files);
-    shipped.write(files, &usage(&form, &loading, &shipped.config.decoding))
+    Ok((files, usage(&form, &loading, &shipped.config.decoding)))
 }
 
 /// Refuses what neither has a place for.

@@ -4,7 +4,7 @@ mod export;
 mod import;
 mod taker;
 
-pub use export::export_hugging_face;
+pub(super) use export::files;
 pub use import::import_marian;
 
 use crate::interop::shipped::self_attention_parts;
