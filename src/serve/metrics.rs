@@ -67,8 +67,13 @@ impl Metrics {
         family("request_seconds_total", "counter", "Seconds from a request to its answer.", seconds);
         let one = |value: u64| vec![(String::new(), value.to_string())];
         family("queue_size", "gauge", "Requests that wait or are worked on.", one(queue_size as u64));
-        family("batches_total", "counter", "Batches that were translated.", one(counts.batches));
-        family("batch_sentences_total", "counter", "Sentences in these batches.", one(counts.sentences));
+        family(
+            "batches_total",
+            "counter",
+            "Times that waiting sentences were gathered and translated.",
+            one(counts.batches),
+        );
+        family("batch_sentences_total", "counter", "Sentences in them.", one(counts.sentences));
         family("batch_tokens_total", "counter", "Source tokens in them, end symbols included.", one(counts.tokens));
         family("written_tokens_total", "counter", "Tokens that language models wrote.", one(counts.written));
         text

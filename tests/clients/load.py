@@ -36,6 +36,8 @@ class Caller(threading.Thread):
         self.options, self.text, self.expected, self.end = options, text, expected, end
         self.times: list[float] = []
         self.n_lines = self.n_wrong = self.n_left = self.n_refused = 0
+        # When an answer took too long (504).
+        self.late: list[float] = []
         self.fault: Exception | None = None
 
     def run(self) -> None:
@@ -62,6 +64,9 @@ class Caller(threading.Thread):
             self.n_refused += 1
             time.sleep(float(response.headers["Retry-After"]))
             return
+        if response.status == 504:
+            self.late.append(time.monotonic())
+            return
         if response.status != 200:
             raise RuntimeError(f"status {response.status}: {answer[:200]!r}")
         self.times.append(time.monotonic() - begun)
@@ -79,6 +84,23 @@ class Caller(threading.Thread):
             connection.sendall(request)
             time.sleep(self.random.random() * 0.1)
         self.n_left += 1
+
+
+class Watch(threading.Thread):
+    """Notes when this process, and the machine with it, stood still."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.stops: list[tuple[float, float]] = []
+
+    def run(self) -> None:
+        before = time.monotonic()
+        while True:
+            time.sleep(1)
+            now = time.monotonic()
+            if now - before > 11:
+                self.stops.append((now, now - before - 1))
+            before = now
 
 
 def main() -> None:
@@ -101,6 +123,8 @@ def main() -> None:
     begun = time.monotonic()
     end = begun + options.seconds
     callers = [Caller(i, options, text, expected, end) for i in range(options.callers)]
+    watch = Watch()
+    watch.start()
     [caller.start() for caller in callers]
     memory = []
     while (left := end - time.monotonic()) > 0:
@@ -115,11 +139,14 @@ def main() -> None:
     total = lambda of: sum(getattr(caller, of) for caller in callers)
     print(f"{len(times)} answers with {total('n_lines')} lines in {took:.0f} s: {total('n_lines') / took:.1f} lines a second")
     print(f"wrong lines: {total('n_wrong')}; given up: {total('n_left')} requests; refused (503): {total('n_refused')}")
-    print("seconds: " + ", ".join(f"p{p} {times[min(len(times) - 1, len(times) * p // 100)]:.3f}" for p in (50, 95, 99)))
+    late = sorted(time - begun for caller in callers for time in caller.late)
+    print(f"too late (504): {len(late)}" + "".join(f", after {time:.0f} s" for time in late[:20]))
+    print("stood still: " + (", ".join(f"{n:.0f} s until {at - begun:.0f} s" for at, n in watch.stops) or "never longer than 10 s"))
+    print("seconds: " + ", ".join(f"p{p} {times[min(len(times) - 1, len(times) * p // 100)]:.3f}" for p in (50, 95, 99)) + f", slowest {times[-1]:.3f}")
     if memory:
         quarters = [memory[len(memory) * i // 4] for i in range(4)] + [memory[-1]]
         print("memory (MiB) at the quarters: " + ", ".join(f"{value:.0f}" for value in quarters))
-    if total("n_wrong"):
+    if total("n_wrong") or late:
         raise SystemExit(1)
 
 

@@ -61,7 +61,7 @@ fn many_callers_at_once_get_what_each_line_gets_alone() {
 #[test]
 fn a_long_request_is_translated_in_several_batches_and_answered_in_order() {
     let lines: Vec<&str> = (0..60).map(|i| LINES[i % LINES.len()]).collect();
-    let server = Server::start(trained(), &["--run", "run", "--batch-tokens", "20"]);
+    let server = Server::start(trained(), &["--run", "run", "--batch-tokens", "6"]);
     let (status, answer) = server.post("/translate", &json!({ "q": lines }));
     assert_eq!((status, &answer["translatedText"]), (200, &json!(alone(&lines, &[]))));
     assert!(server.metric("lookback_batches_total") > 5);
