@@ -1,14 +1,17 @@
 //! `lookback attend`.
 
 use super::explain::look;
+use super::output::json_line;
 use super::print;
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::layers::attention::ScoreConfig;
 use crate::report::explanation::by_hand::{ByHand, Matrix};
 use crate::report::explanation::terminal::render_step;
+use crate::report::explanation::{AttentionRow, Formula};
 use clap::{Args, ValueEnum};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Vectors are numbers with commas between them, matrices are rows with semicolons between them.
@@ -150,25 +153,53 @@ pub(super) fn run(args: AttendArgs) -> Result<()> {
     // A few numbers; the backend that needs no device.
     let explanation = by_hand.explain(&Backend::Flex.open()?.device)?;
     if args.json {
-        let rows: Vec<_> = explanation
-            .steps
-            .iter()
-            .flat_map(|step| &step.attention)
-            .map(|row| {
-                json!({ "step": row.step, "query": row.query, "scores": row.scores, "weights": row.weights, "context": row.context })
-            })
-            .collect();
-        let memory = explanation.memories.first();
-        let object = json!({
-            "score": args.score.name(),
-            "formulas": explanation.mechanism.formulas,
-            "keys": memory.map(|memory| &memory.keys),
-            "values": memory.map(|memory| &memory.values),
-            "queries": rows,
-        });
-        return print(&format!("{object}\n"));
+        let rows = explanation.steps.iter().flat_map(|step| &step.attention);
+        let attended = Attended {
+            score: args.score.name().to_owned(),
+            keys: explanation.memories.first().map(|memory| memory.keys.clone()),
+            values: explanation.memories.first().map(|memory| memory.values.clone()),
+            queries: rows.map(AttendedQuery::of).collect(),
+            formulas: explanation.mechanism.formulas,
+        };
+        return print(&(json_line(&attended) + "\n"));
     }
     let look = look();
     let pages = explanation.steps.iter().map(|step| render_step(&explanation, step, &look));
     print(pages.collect::<Vec<_>>().concat().trim_start_matches('\n'))
+}
+
+/// What `lookback attend --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "lookback attend --json")]
+pub(super) struct Attended {
+    /// The score function.
+    score: String,
+    /// The lines of the computation.
+    formulas: Vec<Formula>,
+    /// What is compared with the queries, one vector for each position.
+    keys: Option<Vec<Vec<f32>>>,
+    /// What is averaged, one vector for each position.
+    values: Option<Vec<Vec<f32>>>,
+    queries: Vec<AttendedQuery>,
+}
+
+/// One query: its scores, its weights and its context.
+#[derive(Serialize, JsonSchema)]
+struct AttendedQuery {
+    /// Which one, from 1.
+    step: usize,
+    query: Vec<f32>,
+    /// One for each key.
+    scores: Vec<f32>,
+    /// The softmax of the scores.
+    weights: Vec<f32>,
+    /// The weighted sum of the values.
+    context: Vec<f32>,
+}
+
+impl AttendedQuery {
+    fn of(row: &AttentionRow) -> Self {
+        let AttentionRow { step, query, scores, weights, context, .. } = row.clone();
+        Self { step, query, scores, weights, context }
+    }
 }

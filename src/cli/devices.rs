@@ -1,12 +1,14 @@
 //! `lookback devices`.
 
+use super::output::json_line;
 use super::print;
 use crate::backend::{Adapter, Backend};
 use crate::error::{Error, Result};
 use crate::trust::child;
 use crate::trust::work::{self, Depth, Difference};
 use clap::Args;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 #[derive(Args, Debug)]
 #[command(
@@ -42,9 +44,7 @@ pub(super) struct CheckBackendArgs {
 pub(super) fn check_backend(args: CheckBackendArgs) -> Result<()> {
     let adapter = args.backend.open()?;
     let depth = if args.all { Depth::All } else { Depth::Quick };
-    work::compare(&adapter, &Backend::Flex.open()?, depth, |difference| {
-        print(&(serde_json::to_string(difference).expect("plain data") + "\n"))
-    })
+    work::compare(&adapter, &Backend::Flex.open()?, depth, |difference| print(&(json_line(difference) + "\n")))
 }
 
 pub(super) fn run(args: DevicesArgs) -> Result<()> {
@@ -68,10 +68,10 @@ pub(super) fn run(args: DevicesArgs) -> Result<()> {
         }
     }
     let checks = if args.check { check(&backends, args.json)? } else { Vec::new() };
-    let failed = checks.iter().any(|check| check["verdict"] != "agrees");
+    let failed = checks.iter().any(|check| check.verdict != CheckVerdict::Agrees);
     if args.json {
-        let object = json!({ "backends": rows, "auto": auto.ok().map(|adapter| adapter.backend), "checks": checks });
-        print(&format!("{object}\n"))?;
+        let devices = Devices { backends: rows, auto: auto.ok().map(|adapter| adapter.backend), checks };
+        print(&(json_line(&devices) + "\n"))?;
     }
     if failed {
         return Err(Error::message("a backend computes something else than flex, or nothing; do not train on it"));
@@ -79,27 +79,96 @@ pub(super) fn run(args: DevicesArgs) -> Result<()> {
     Ok(())
 }
 
+/// What `lookback devices --json` prints.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "lookback devices --json")]
+pub(super) struct Devices {
+    backends: Vec<BackendRow>,
+    /// The one that `backend = "auto"` takes here.
+    auto: Option<Backend>,
+    /// With `--check`.
+    checks: Vec<Check>,
+}
+
 /// What there is of a backend.
-fn row(backend: Backend) -> Value {
+#[derive(Serialize, JsonSchema)]
+struct BackendRow {
+    backend: Backend,
+    /// Whether it is in this build.
+    compiled: bool,
+    /// The cargo feature that it needs.
+    feature: &'static str,
+    /// What has to be installed to build it.
+    builds_with: &'static str,
+    /// What has to be installed to run it.
+    runs_with: &'static str,
+    /// What it can run on here.
+    adapters: Vec<ShownAdapter>,
+}
+
+/// Something that a backend can run on.
+#[derive(Serialize, JsonSchema)]
+struct ShownAdapter {
+    name: String,
+    /// What it is; empty for the CPU.
+    device: String,
+    /// Its driver; empty for the CPU.
+    driver: String,
+    /// Whether the CPU emulates it.
+    software: bool,
+}
+
+/// What a check found.
+#[derive(Serialize, JsonSchema)]
+struct Check {
+    backend: Backend,
+    /// The model; nothing if the backend failed as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    /// The largest difference from flex, relative to the largest value of the same tensor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<f64>,
+    /// Where it is: the loss, or the gradient or the update of a parameter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<String>,
+    verdict: CheckVerdict,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum CheckVerdict {
+    Agrees,
+    Disagrees,
+    Failed,
+}
+
+fn row(backend: Backend) -> BackendRow {
     let facts = backend.facts();
-    let mut adapters: Vec<Value> = Vec::new();
+    let mut adapters: Vec<ShownAdapter> = Vec::new();
     for adapter in backend.adapters() {
         let Adapter { name, is_software, .. } = &adapter;
         let (device, driver) = if backend.is_host() { Default::default() } else { adapter.driver() };
-        let found = json!({ "name": name, "device": device, "driver": driver, "software": is_software });
         // Some drivers list one adapter several times.
-        let same = |other: &Value| ["device", "driver", "software"].iter().all(|key| other[*key] == found[*key]);
-        if !adapters.iter().any(same) {
-            adapters.push(found);
+        let is_same =
+            |other: &ShownAdapter| (&other.device, &other.driver, other.software) == (&device, &driver, *is_software);
+        if !adapters.iter().any(is_same) {
+            adapters.push(ShownAdapter { name: name.clone(), device, driver, software: *is_software });
         }
     }
-    json!({
-        "backend": backend, "compiled": backend.is_compiled(), "feature": facts.feature, "builds_with": facts.builds_with,
-        "runs_with": facts.runs_with, "adapters": adapters,
-    })
+    BackendRow {
+        backend,
+        compiled: backend.is_compiled(),
+        feature: facts.feature,
+        builds_with: facts.builds_with,
+        runs_with: facts.runs_with,
+        adapters,
+    }
 }
 
-fn lines(backend: Backend, row: &Value) -> String {
+fn lines(backend: Backend, row: &BackendRow) -> String {
     let name = backend.name();
     if !backend.is_compiled() {
         let needs = match backend.facts().builds_with {
@@ -108,29 +177,22 @@ fn lines(backend: Backend, row: &Value) -> String {
         };
         return format!("{name:<8}  not in this build; build with --features {name}{needs}\n");
     }
-    let adapters = row["adapters"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if adapters.is_empty() {
+    if row.adapters.is_empty() {
         return format!("{name:<8}  no adapter on this machine (needs {})\n", backend.facts().runs_with);
     }
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
-    let line = |adapter: &Value| {
-        let parts = [text(&adapter["device"]), text(&adapter["driver"])].map(|part| match part.as_str() {
+    let line = |adapter: &ShownAdapter| {
+        let parts = [&adapter.device, &adapter.driver].map(|part| match part.as_str() {
             "" => String::new(),
             part => format!(": {part}"),
         });
-        let software = if adapter["software"] == true { "  (emulated by the CPU)" } else { "" };
-        format!(
-            "{name:<8}  {}{}{}{software}\n",
-            text(&adapter["name"]),
-            parts[0],
-            parts[1].replacen(": ", ", driver ", 1)
-        )
+        let software = if adapter.software { "  (emulated by the CPU)" } else { "" };
+        format!("{name:<8}  {}{}{}{software}\n", adapter.name, parts[0], parts[1].replacen(": ", ", driver ", 1))
     };
-    adapters.iter().map(line).collect()
+    row.adapters.iter().map(line).collect()
 }
 
 /// Compares every model on every backend with flex, each backend in a process of its own.
-fn check(backends: &[Backend], is_silent: bool) -> Result<Vec<Value>> {
+fn check(backends: &[Backend], is_silent: bool) -> Result<Vec<Check>> {
     let say = |text: String| if is_silent { Ok(()) } else { print(&text) };
     say("\nlargest difference from flex, relative to the largest value of the same tensor:\n".into())?;
     let mut found = Vec::new();
@@ -142,18 +204,27 @@ fn check(backends: &[Backend], is_silent: bool) -> Result<Vec<Value>> {
         match child::run(*backend, Depth::All) {
             Ok(differences) => {
                 for difference in differences {
-                    let verdict = if difference.agrees() { "agrees" } else { "DISAGREES" };
+                    let (verdict, word) = match difference.agrees() {
+                        true => (CheckVerdict::Agrees, "agrees"),
+                        false => (CheckVerdict::Disagrees, "DISAGREES"),
+                    };
                     let Difference { model, difference, at } = difference;
-                    say(format!("{model:<12}  {name:<8}  {difference:.1e} at {at}  {verdict}\n"))?;
-                    let verdict = verdict.to_lowercase();
-                    found.push(json!({
-                        "backend": backend, "model": model, "difference": difference, "at": at, "verdict": verdict,
-                    }));
+                    say(format!("{model:<12}  {name:<8}  {difference:.1e} at {at}  {word}\n"))?;
+                    found.push(Check {
+                        backend: *backend,
+                        model: Some(model),
+                        difference: Some(difference),
+                        at: Some(at),
+                        verdict,
+                        fault: None,
+                    });
                 }
             }
             Err(fault) => {
                 say(format!("{:<12}  {name:<8}  {fault}  FAILED\n", "-"))?;
-                found.push(json!({ "backend": backend, "verdict": "failed", "fault": fault }));
+                let verdict = CheckVerdict::Failed;
+                let fault = Some(fault.to_string());
+                found.push(Check { backend: *backend, model: None, difference: None, at: None, verdict, fault });
             }
         }
     }

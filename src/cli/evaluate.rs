@@ -5,6 +5,7 @@ pub(super) mod series;
 mod text;
 
 use super::decoding::DecodingArgs;
+use super::output::json_line;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, print, progress};
 use crate::backend::Backend;
@@ -17,6 +18,7 @@ use crate::notice;
 use crate::scoring::{Bleu, BleuTokenizer, Chrf, LengthBuckets, LengthUnit, Metric, Scorer, Scores};
 use crate::training::{LoadedModel, Run, dataset, validate};
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -101,7 +103,7 @@ pub(super) fn run(args: EvaluateArgs) -> Result<()> {
         None => (of_files(&args)?, Metric::Bleu),
     };
     if args.json {
-        return print(&(serde_json::to_string(&scores).expect("scores are plain data") + "\n"));
+        return print(&(json_line(&scores) + "\n"));
     }
     print(&table(&scores, &args.metrics, own))
 }
@@ -193,16 +195,23 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
     Ok((scores, config.training.score))
 }
 
+/// The scores of a language model.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct OfRun<S> {
+    #[serde(flatten)]
+    scores: S,
+    /// The run, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
+}
+
 /// The scores of each run as a table or as one JSON object a line; where there are several, with the name of the run.
 fn shown<S: Serialize>(measured: &[(String, S)], json: bool, table: impl Fn(&S) -> String) -> String {
     let is_one = measured.len() == 1;
     let of_one = |(run, scores): &(String, S)| match json {
         true => {
-            let mut line = serde_json::to_value(scores).expect("scores are plain data");
-            if !is_one {
-                line["run"] = run.as_str().into();
-            }
-            line.to_string() + "\n"
+            let run = (!is_one).then(|| run.clone());
+            json_line(&OfRun { scores, run }) + "\n"
         }
         false if is_one => table(scores),
         false => format!("{run}\n{}\n", table(scores)),

@@ -2,6 +2,7 @@
 
 use super::decoding::SamplingArgs;
 use super::load_language_model;
+use super::output::json_line;
 use crate::backend::Backend;
 use crate::data::text::{prompt_ids, text_of};
 use crate::data::{EOS, GrowingText, Tokenizer};
@@ -9,7 +10,8 @@ use crate::decoding::{Continuation, NextToken, SamplingConfig};
 use crate::error::{Error, Result};
 use crate::notice;
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 
@@ -99,7 +101,7 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
             }
         }
         if args.json {
-            output.show(&json_of(&prompt, &written, &unknown, tokenizer).to_string())?;
+            output.show(&json_line(&continued(&prompt, &written, unknown.clone(), tokenizer)))?;
         }
         output.show("\n")?;
         if !args.json && sample + 1 < args.samples {
@@ -109,18 +111,37 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
     Ok(())
 }
 
-fn json_of(prompt: &str, written: &[NextToken], unknown: &[String], tokenizer: &Tokenizer) -> serde_json::Value {
+/// A line of `lookback generate --json`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "A line of lookback generate --json")]
+pub(super) struct Continued {
+    prompt: String,
+    /// Parts of the prompt that the vocabulary lacks.
+    unknown: Vec<String>,
+    /// What follows the prompt.
+    text: String,
+    /// Its tokens as people read them.
+    tokens: Vec<String>,
+    /// Of each token, in nats.
+    token_log_probabilities: Vec<f64>,
+    /// Their sum.
+    log_probability: f64,
+    /// The exponential of the mean negative log-probability of a token.
+    perplexity: f64,
+}
+
+fn continued(prompt: &str, written: &[NextToken], unknown: Vec<String>, tokenizer: &Tokenizer) -> Continued {
     let ids: Vec<u32> = written.iter().map(|next| next.id).collect();
     let log_probability: f64 = written.iter().map(|next| next.log_probability).sum();
-    json!({
-        "prompt": prompt,
-        "unknown": unknown,
-        "text": text_of(&ids, tokenizer),
-        "tokens": ids.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>(),
-        "token_log_probabilities": written.iter().map(|next| next.log_probability).collect::<Vec<_>>(),
-        "log_probability": log_probability,
-        "perplexity": (-log_probability / written.len().max(1) as f64).exp(),
-    })
+    Continued {
+        prompt: prompt.to_owned(),
+        unknown,
+        text: text_of(&ids, tokenizer),
+        tokens: ids.iter().map(|id| tokenizer.label(*id)).collect(),
+        token_log_probabilities: written.iter().map(|next| next.log_probability).collect(),
+        log_probability,
+        perplexity: (-log_probability / written.len().max(1) as f64).exp(),
+    }
 }
 
 /// Text on its way to the reader.

@@ -19,6 +19,7 @@ mod man;
 mod output;
 mod predict;
 mod progress;
+mod schemas;
 mod serve;
 mod train;
 mod translate;
@@ -107,6 +108,8 @@ enum Command {
     Completions(completions::CompletionsArgs),
     /// Write manual pages.
     Man(man::ManArgs),
+    /// Write JSON Schemas of what commands print with --json.
+    Schemas(schemas::SchemasArgs),
 }
 
 /// Whether drivers are checked, as the command line says.
@@ -149,6 +152,7 @@ impl Cli {
             Command::Config(command) => config::run(command),
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
+            Command::Schemas(args) => schemas::run(args),
         }
     }
 }

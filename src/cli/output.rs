@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::notice;
 use crate::report::png::png;
+use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -43,6 +44,11 @@ pub(super) fn extension<'a>(path: &Path, allowed: &[&'a str]) -> Result<&'a str>
 /// If it is too large for the latter.
 pub(super) fn picture(svg: String, ending: &str) -> Result<Vec<u8>> {
     if ending == "svg" { Ok(svg.into_bytes()) } else { png(&svg, PNG_SCALE) }
+}
+
+/// A value as JSON in one line.
+pub(super) fn json_line(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data")
 }
 
 /// Writes a result and says so.

@@ -2,7 +2,10 @@
 
 mod series;
 
+pub(super) use series::PredictedSeries;
+
 use super::lines::LineStream;
+use super::output::json_line;
 use super::unknown::Unknown;
 use super::{check_lengths, load_encoder_only, output};
 use crate::backend::Backend;
@@ -13,7 +16,8 @@ use crate::models::{Answers, EncoderOnlyConfig, Seq2Seq};
 use crate::notice;
 use crate::training::LoadedModel;
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -98,7 +102,7 @@ impl Session<'_> {
             let unknown = self.unknown.note(self.n_lines + i + 1, tokenizer, line.trim(), source);
             let words = self.asked(source, words);
             let written = match self.args.json {
-                true => writeln!(output, "{}", self.json(line, source, &words, &unknown)),
+                true => writeln!(output, "{}", json_line(&self.json(line, source, &words, unknown))),
                 false => writeln!(output, "{}", self.text(line, &words)),
             };
             written.map_err(Error::io(&self.args.output))?;
@@ -127,28 +131,70 @@ impl Session<'_> {
         first.chain(between).zip(parts).map(|(word, part)| word + part).collect()
     }
 
-    fn json(
-        &self,
-        line: &str,
-        source: &[u32],
-        words: &[(usize, &Vec<Choice>)],
-        unknown: &[String],
-    ) -> serde_json::Value {
+    fn json(&self, line: &str, source: &[u32], words: &[(usize, &Vec<Choice>)], unknown: Vec<String>) -> Predicted {
         let (tokens, names) = (self.loaded.tokenizers.source(), self.loaded.tokenizers.target());
         let tokens: Vec<String> = source.iter().map(|id| tokens.label(*id)).collect();
-        let choice = |choice: &Choice| json!({ "answer": names.label(choice.id), "probability": choice.probability });
+        let choice = |choice: &Choice| ShownChoice { answer: names.label(choice.id), probability: choice.probability };
         let choices = |(_, word): &(usize, &Vec<Choice>)| word.iter().map(choice).collect::<Vec<_>>();
-        let mut found = json!({ "source": line, "tokens": tokens, "unknown": unknown });
-        match self.config.output {
-            Answers::Tags => found["tags"] = words.iter().map(choices).collect(),
-            Answers::Class => found["class"] = words.first().map(choices).into(),
+        let answer = match self.config.output {
+            Answers::Tags => Answer::Tags { tags: words.iter().map(choices).collect() },
+            Answers::Class => Answer::Class { class: words.first().map(choices) },
             Answers::MaskedWords => {
-                let word = |word: &(usize, &Vec<Choice>)| json!({ "place": word.0, "choices": choices(word) });
-                found["words"] = words.iter().map(word).collect();
-                found["text"] = self.text(line, words).into();
+                let word = |word: &(usize, &Vec<Choice>)| HiddenWord { place: word.0, choices: choices(word) };
+                Answer::Words { words: words.iter().map(word).collect(), text: self.text(line, words) }
             }
             Answers::Values => unreachable!("numbers have their own answers"),
-        }
-        found
+        };
+        Predicted { source: line.to_owned(), tokens, unknown, answer }
     }
+}
+
+/// A line of `lookback predict --json`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "A line of lookback predict --json, where answers are words")]
+pub(super) struct Predicted {
+    /// The line that was read.
+    source: String,
+    /// Its tokens as people read them.
+    tokens: Vec<String>,
+    /// Parts of it that the vocabulary lacks.
+    unknown: Vec<String>,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// By what the model answers with (`model.output`).
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Answer {
+    Tags {
+        /// For each token the likeliest tags, best first.
+        tags: Vec<Vec<ShownChoice>>,
+    },
+    Class {
+        /// The likeliest classes, best first; nothing for a blank line.
+        class: Option<Vec<ShownChoice>>,
+    },
+    Words {
+        /// The hidden words.
+        words: Vec<HiddenWord>,
+        /// The line with the likeliest of each.
+        text: String,
+    },
+}
+
+/// The answers to a hidden word.
+#[derive(Serialize, JsonSchema)]
+struct HiddenWord {
+    /// Its place among the tokens, from 0.
+    place: usize,
+    /// The likeliest words, best first.
+    choices: Vec<ShownChoice>,
+}
+
+/// An answer.
+#[derive(Serialize, JsonSchema)]
+struct ShownChoice {
+    answer: String,
+    probability: f64,
 }

@@ -3,6 +3,7 @@
 use super::alignments::Alignments;
 use super::decoding::DecodingArgs;
 use super::lines::LineStream;
+use super::output::json_line;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, output, progress};
 use crate::backend::Backend;
@@ -14,7 +15,8 @@ use crate::models::{Ensemble, Model, Seq2Seq};
 use crate::notice;
 use crate::training::LoadedModel;
 use clap::Args;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -190,7 +192,7 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         }
         for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {
             let written = match self.args.json {
-                true => writeln!(self.output, "{}", self.json(line, &unknown[i], hypotheses)),
+                true => writeln!(self.output, "{}", json_line(&self.json(line, &unknown[i], hypotheses))),
                 false => self.write_text(self.n_lines + i, hypotheses),
             };
             written.map_err(Error::io(&self.args.output))?;
@@ -222,22 +224,18 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         Ok(requests)
     }
 
-    fn json(&self, line: &str, unknown: &[String], hypotheses: &[Hypothesis]) -> serde_json::Value {
+    fn json(&self, line: &str, unknown: &[String], hypotheses: &[Hypothesis]) -> Translated {
         let tokenizer = self.loaded.tokenizers.target();
-        let hypotheses: Vec<_> = hypotheses
-            .iter()
-            .map(|h| {
-                json!({
-                    "text": tokenizer.decode(&h.tokens),
-                    "score": h.score,
-                    "log_probability": h.log_probability,
-                    "perplexity": h.perplexity(),
-                    "complete": h.is_complete,
-                    "tokens": h.tokens.iter().map(|id| tokenizer.label(*id)).collect::<Vec<_>>(),
-                })
-            })
-            .collect();
-        json!({ "source": line, "unknown": unknown, "hypotheses": hypotheses })
+        let shown = |h: &Hypothesis| ShownHypothesis {
+            text: tokenizer.decode(&h.tokens),
+            score: h.score,
+            log_probability: h.log_probability,
+            perplexity: h.perplexity(),
+            complete: h.is_complete,
+            tokens: h.tokens.iter().map(|id| tokenizer.label(*id)).collect(),
+        };
+        let hypotheses = hypotheses.iter().map(shown).collect();
+        Translated { source: line.to_owned(), unknown: unknown.to_vec(), hypotheses }
     }
 
     fn write_text(&mut self, i: usize, hypotheses: &[Hypothesis]) -> std::io::Result<()> {
@@ -264,6 +262,49 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
             ));
         }
     }
+}
+
+/// A line of `lookback translate --json`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "A line of lookback translate --json")]
+pub(super) struct Translated {
+    /// The line that was read.
+    source: String,
+    /// Words of it that the vocabulary lacks.
+    unknown: Vec<String>,
+    /// The translations, best first.
+    hypotheses: Vec<ShownHypothesis>,
+}
+
+/// A translation.
+#[derive(Serialize, JsonSchema)]
+struct ShownHypothesis {
+    text: String,
+    /// The log-probability over the length penalty.
+    score: f64,
+    /// In nats.
+    log_probability: f64,
+    /// The exponential of the mean negative log-probability of a token.
+    perplexity: f64,
+    /// Whether it came to its end; false if it was cut at the length cap.
+    complete: bool,
+    /// Its tokens as people read them.
+    tokens: Vec<String>,
+}
+
+/// A line of `lookback translate --targets FILE --json`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "A line of lookback translate --targets FILE --json")]
+pub(super) struct Scored {
+    source: String,
+    /// The given translation.
+    target: String,
+    /// In nats, its end included.
+    log_probability: f64,
+    /// The exponential of the mean negative log-probability of a token.
+    perplexity: f64,
+    /// Of each token, the end symbol last.
+    token_log_probabilities: Vec<f64>,
 }
 
 /// Prints what the model thinks of given targets.
@@ -300,11 +341,14 @@ fn score(
         let sum: f64 = scores.iter().sum();
         let perplexity = (-sum / scores.len().max(1) as f64).exp();
         let written = if args.json {
-            let line = json!({
-                "source": source, "target": target, "log_probability": sum, "perplexity": perplexity,
-                "token_log_probabilities": scores,
-            });
-            writeln!(output, "{line}")
+            let line = Scored {
+                source: source.clone(),
+                target: target.clone(),
+                log_probability: sum,
+                perplexity,
+                token_log_probabilities: scores.clone(),
+            };
+            writeln!(output, "{}", json_line(&line))
         } else {
             writeln!(output, "{sum:.6}\t{perplexity:.4}")
         };

@@ -3,6 +3,7 @@
 use crate::data::Tokenizer;
 use crate::error::{Error, Result};
 use crate::report::attention::AttentionMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -85,7 +86,7 @@ pub fn read(path: &Path) -> Result<Vec<Gold>> {
 ///
 /// # Reference
 /// Och and Ney, A Systematic Comparison of Various Statistical Alignment Models, 2003, section 5.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AlignmentCounts {
     /// `|A|`.
     pub links: usize,

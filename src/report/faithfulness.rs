@@ -19,6 +19,7 @@ use crate::report::attention::collect::Written;
 use crate::report::attribution;
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData, activation};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Tokens in one batch of erased or repeated sentences.
@@ -28,7 +29,7 @@ const BATCH_TOKENS: usize = 4096;
 ///
 /// # Shapes
 /// - values: `[target_len, n_words]`, row-major; the source's end symbol is not among the words
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Attribution {
     /// Source words.
     pub n_words: usize,
@@ -49,7 +50,7 @@ impl Attribution {
 }
 
 /// What happens to a target when source words are erased.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Erasure {
     /// By how much the log-probability of each target word falls when a source word is erased, in nats.
     pub effect: Attribution,
@@ -113,7 +114,7 @@ pub fn gradient_times_input<M: Seq2Seq + Module>(model: &M, pair: &Written) -> A
 }
 
 /// How well one way of telling agrees with erasing, over many target words.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Faithfulness {
     /// Mean fall of the log-probability, in nats, when the word with the largest value is erased.
     pub effect_of_most: f64,

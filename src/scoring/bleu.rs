@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use std::str::FromStr;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ngrams::{Interner, Ngrams};
@@ -81,7 +82,7 @@ impl FromStr for Smoothing {
 }
 
 /// What BLEU needs to know of a sentence, or of many after adding them up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct BleuStatistics {
     /// The length of the hypothesis, in tokens.
     pub sys_len: u64,
@@ -105,7 +106,7 @@ impl AddAssign<&BleuStatistics> for BleuStatistics {
 }
 
 /// A BLEU score and what it was made from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BleuScore {
     /// BLEU, from 0 to 100.
     pub score: f64,

@@ -1,10 +1,11 @@
 //! Groups of sentences by the length of their sources: the view in which attention first showed what it is good for.
 
 use crate::error::{Error, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the length of a source is counted in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LengthUnit {
     /// Words: what stands between white space.

@@ -1,5 +1,6 @@
 //! Errors of numbers: squared and absolute.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::AddAssign;
 
@@ -37,7 +38,7 @@ impl AddAssign for ErrorSums {
 }
 
 /// How far predicted numbers are from the true ones, in the units of the data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct ErrorScores {
     /// Mean squared error.
     pub mse: f64,
@@ -48,7 +49,7 @@ pub struct ErrorScores {
 }
 
 /// Errors of series, in the form in which `evaluate --json` prints them. All are means over steps and channels.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct SeriesScores {
     /// Of the model.
     #[serde(flatten)]
@@ -66,7 +67,7 @@ pub struct SeriesScores {
 }
 
 /// Errors of forecasts without a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct BaselineScores {
     /// Of the source's value at the same step; nothing where source and target have other numbers of channels.
     pub last_value: Option<ErrorScores>,
@@ -75,7 +76,7 @@ pub struct BaselineScores {
 }
 
 /// Errors at some steps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct PlaceScores {
     /// The first step, counted from 1.
     pub from: usize,

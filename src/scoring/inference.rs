@@ -17,6 +17,7 @@
 //! - Bonett and Price, "Adjusted Wald Confidence Interval for a Difference of Binomial Proportions Based on Paired Data", 2012
 //! - Holm, "A Simple Sequentially Rejective Multiple Test Procedure", 1979
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -118,7 +119,7 @@ pub fn interval_of_fraction(fraction: f64, n: usize, parts: &[Part]) -> [f64; 2]
 }
 
 /// A difference between two scores of the same sentences.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contrast {
     /// The one score minus the other.
     pub estimate: f64,
@@ -170,7 +171,7 @@ pub fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
 }
 
 /// What a difference comes to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// There is one.

@@ -1,9 +1,10 @@
 //! How well a model predicts hidden words.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The scores of a text, in the form in which `evaluate --json` prints them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MaskedScores {
     /// The mean of `-log p` over the hidden tokens, in nats.
     pub loss: f64,

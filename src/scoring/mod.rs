@@ -25,6 +25,7 @@ mod tokenize;
 use std::ops::AddAssign;
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use accuracy::{sequence_matches, token_matches};
@@ -52,7 +53,7 @@ const VERSION: &str = concat!("lookback-", env!("CARGO_PKG_VERSION"));
 
 /// The scores of a corpus, in the form in which `evaluate --json` prints them: one object, that of the metrics
 /// included.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scores {
     /// The scores of all sentences.
     #[serde(flatten)]
@@ -74,7 +75,7 @@ pub struct Scores {
 }
 
 /// The scores of the sentences with similar source lengths.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BucketScores {
     /// The least source length, in [`Scores::length_unit`].
     pub from: usize,
@@ -88,7 +89,7 @@ pub struct BucketScores {
 }
 
 /// The scores that depend on nothing but hypotheses and references.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metrics {
     /// Corpus BLEU, from 0 to 100.
     pub bleu: f64,

@@ -5,13 +5,14 @@
 //! [`ChrfStatistics`](super::ChrfStatistics), or [`Ratio`](super::Ratio) for means.
 
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Summable;
 use crate::error::{Error, Result};
 
 /// A score and the interval that holds it with 95 % confidence.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The score of the corpus itself, in the unit of the score.
     pub score: f64,
@@ -22,7 +23,7 @@ pub struct Estimate {
 }
 
 /// Two systems on the same sentences.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The system to compare with.
     pub baseline: Estimate,

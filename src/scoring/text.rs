@@ -1,9 +1,10 @@
 //! How well a language model predicts a text.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The scores of a text, in the form in which `evaluate --json` prints them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TextScores {
     /// The mean of `-log p` over all tokens, ends of lines included, in nats.
     pub loss: f64,
@@ -31,7 +32,7 @@ pub struct TextScores {
 }
 
 /// The loss of tokens by how much of the text before them is in sight.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PositionScores {
     /// The fewest tokens in sight.
     pub from: usize,

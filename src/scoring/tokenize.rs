@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ use crate::error::{Error, Result};
 /// # Reference
 /// Post, "A Call for Clarity in Reporting BLEU Scores", 2018, <https://aclanthology.org/W18-6319>, and its program
 /// sacreBLEU 2.6; as there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 pub enum BleuTokenizer {
     /// NIST's `mteval-v13a`: splits off ASCII punctuation, but not `.` and `,` inside numbers; resolves four XML
     /// entities.

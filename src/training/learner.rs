@@ -184,7 +184,7 @@ impl Trainer {
     ) -> Result<Stop> {
         let mut plan = (self.state.epoch, self.lessons.plan(self.state.epoch));
         let mut bad_updates = 0;
-        let mut record = Record::open(&self.run)?;
+        let mut record = Record::open(&self.run, self.state.update)?;
         let stretch = |update: u64, every: u64| (update / every) as usize + 1;
         let every = self.config.training.validate_every;
         self.open_stretch(events, stretch(self.state.update, every));
@@ -201,7 +201,7 @@ impl Trainer {
                 if bad_updates >= MAX_BAD_UPDATES {
                     self.roll_back(&plan.1)?;
                     // The file has been cut back, and so replaced.
-                    record = Record::open(&self.run)?;
+                    record = Record::open(&self.run, self.state.update)?;
                     bad_updates = 0;
                 }
                 continue;

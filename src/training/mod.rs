@@ -28,6 +28,7 @@ pub mod series;
 pub mod signal;
 pub mod squared_error;
 mod strategy;
+mod tensorboard;
 mod validation;
 
 pub use config::{Criterion, TrainingConfig};
@@ -36,6 +37,7 @@ pub(crate) use export::{check_free, model_card};
 pub use learner::{Outcome, Stop};
 pub use lessons::{sample_of_masked, sample_of_text};
 pub use metrics::Stats;
+pub(crate) use record::MetricsLine;
 pub use renderer::{Dashboard, Progress, duration};
 pub use run::{LoadedModel, Run};
 pub use scheduled_sampling::ScheduledSampling;

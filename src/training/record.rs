@@ -1,36 +1,73 @@
-//! What a run writes down as it goes: `metrics.jsonl` and samples of what the model writes.
+//! What a run writes down as it goes: `metrics.jsonl`, the same for TensorBoard, and samples of what the model writes.
 
 use super::checkpoint::{self, TrainingState};
 use super::metrics::Stats;
 use super::run::Run;
+use super::tensorboard::EventFile;
 use crate::error::{Error, Result};
 use crate::{files, memory};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 
-/// The open `metrics.jsonl` of a run.
+/// What is no curve.
+const COUNTS: [&str; 3] = ["update", "epoch", "seconds"];
+
+/// A line of `metrics.jsonl`.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "A line of metrics.jsonl")]
+pub(crate) struct MetricsLine {
+    /// `train` for an update, `valid` for a validation.
+    split: &'static str,
+    /// Updates made.
+    update: u64,
+    /// Whole passes over the data before it.
+    epoch: u64,
+    #[serde(flatten)]
+    stats: Stats,
+    /// Seconds of training so far.
+    seconds: f64,
+    /// What the process holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_mib: Option<u64>,
+}
+
+/// The open `metrics.jsonl` of a run, and the files of events beside it.
 pub(super) struct Record {
     run: Run,
     file: File,
+    /// The folder of each split, and what is written there.
+    events: [(&'static str, EventFile); 2],
 }
 
 impl Record {
-    /// Opens the file; new lines come after those that are there.
-    pub(super) fn open(run: &Run) -> Result<Self> {
+    /// Opens the file; new lines come after those that are there. Events begin behind those of `update` updates.
+    pub(super) fn open(run: &Run, update: u64) -> Result<Self> {
         let path = run.join("metrics.jsonl");
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(path))?;
-        Ok(Self { run: run.clone(), file })
+        let events = |split: &'static str| -> Result<_> {
+            Ok((split, EventFile::create(&run.join("tensorboard").join(split), update + 1)?))
+        };
+        Ok(Self { run: run.clone(), file, events: [events("train")?, events("valid")?] })
     }
 
     /// Adds the line of an update or a validation.
-    pub(super) fn write(&mut self, split: &str, state: &TrainingState, seconds: f64, stats: &Stats) -> Result<()> {
-        let mut line = serde_json::json!({ "split": split, "update": state.update, "epoch": state.epoch });
-        let numbers = serde_json::to_value(stats).expect("stats are plain data");
-        let object = line.as_object_mut().expect("an object");
-        object.extend(numbers.as_object().expect("an object").clone());
-        object.insert("seconds".into(), seconds.into());
-        if let Some(bytes) = memory::in_use() {
-            object.insert("memory_mib".into(), (bytes >> 20).into());
+    pub(super) fn write(
+        &mut self,
+        split: &'static str,
+        state: &TrainingState,
+        seconds: f64,
+        stats: &Stats,
+    ) -> Result<()> {
+        let memory_mib = memory::in_use().map(|bytes| bytes >> 20);
+        let (update, epoch) = (state.update, state.epoch);
+        let line = MetricsLine { split, update, epoch, stats: stats.clone(), seconds, memory_mib };
+        let line = serde_json::to_value(line).expect("stats are plain data");
+        let numbers = line.as_object().into_iter().flatten().filter(|(name, _)| !COUNTS.contains(&name.as_str()));
+        let numbers = numbers.filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?)));
+        if let Some((_, file)) = self.events.iter_mut().find(|(own, _)| *own == split) {
+            file.add(state.update, numbers)?;
         }
         writeln!(self.file, "{line}").map_err(Error::io(self.run.join("metrics.jsonl")))
     }

@@ -7,6 +7,7 @@
 //!   checkpoints/NNNNNN/   model, optimizer, state; manifest with sha256
 //!   best, last         text files naming a checkpoint
 //!   metrics.jsonl      one line for each update and each validation
+//!   tensorboard/       the same for TensorBoard
 //!   log.txt            samples/ (validation translations)
 //! ```
 

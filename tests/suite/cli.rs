@@ -280,37 +280,74 @@ fn every_command_has_a_manual_page() {
     }
 }
 
-#[test]
-fn every_field_of_json_stands_in_the_document() {
-    fn names(value: &serde_json::Value, found: &mut Vec<String>) {
-        match value {
-            serde_json::Value::Object(object) => object.iter().for_each(|(name, value)| {
-                found.push(name.clone());
-                names(value, found);
-            }),
-            serde_json::Value::Array(values) => values.iter().for_each(|value| names(value, found)),
-            _ => {}
-        }
+/// The names of all fields in a value.
+fn field_names(value: &serde_json::Value, found: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(object) => object.iter().for_each(|(name, value)| {
+            found.push(name.clone());
+            field_names(value, found);
+        }),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| field_names(value, found)),
+        _ => {}
     }
+}
+
+#[test]
+fn every_field_of_json_stands_in_the_documents() {
     let dir = TRAINED.path();
     let scratch = TempDir::new().unwrap();
     std::fs::write(scratch.path().join("in.txt"), "a b\n").unwrap();
     let input = scratch.path().join("in.txt");
     let input = input.to_str().unwrap();
-    let mut texts = vec![
-        read(dir.join("run/metrics.jsonl")),
-        succeed(dir, &["translate", "--run", "run", "--input", input, "--json"]),
-        succeed(dir, &["translate", "--run", "run", "--input", input, "--targets", input, "--json"]),
-        succeed(dir, &["evaluate", "--run", "run", "--json"]),
-    ];
     let text_model = crate::training::language_model();
-    texts.push(succeed(text_model, &["generate", "--run", "run", "a", "--max-tokens", "2", "--json"]));
-    texts.push(read(text_model.join("run/metrics.jsonl")));
-    let document = read(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/files.md"));
-    let mut found = Vec::new();
-    texts.iter().flat_map(|text| text.lines()).for_each(|line| names(&serde_json::from_str(line).unwrap(), &mut found));
-    assert!(found.len() > 50, "{found:?}");
-    for name in found {
-        assert!(document.contains(&format!("`{name}`")), "docs/files.md does not name {name}");
+    let outputs = [
+        ("metrics", read(dir.join("run/metrics.jsonl"))),
+        ("translate", succeed(dir, &["translate", "--run", "run", "--input", input, "--json"])),
+        (
+            "translate-targets",
+            succeed(dir, &["translate", "--run", "run", "--input", input, "--targets", input, "--json"]),
+        ),
+        ("evaluate", succeed(dir, &["evaluate", "--run", "run", "--json"])),
+        ("generate", succeed(text_model, &["generate", "--run", "run", "a", "--max-tokens", "2", "--json"])),
+        ("metrics", read(text_model.join("run/metrics.jsonl"))),
+        ("attend", succeed(dir, &["attend", "--query", "1,0", "--keys", "1,0;0,1", "--json"])),
+        ("devices", succeed(dir, &["devices", "--json"])),
+        ("explain", succeed(dir, &["explain", "--run", "run", "a b", "--json"])),
+        ("inspect-attention", succeed(dir, &["inspect", "attention", "--run", "run", "--input", input, "--json"])),
+    ];
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let document = read(docs.join("files.md"));
+    for (name, text) in outputs {
+        let schema: serde_json::Value =
+            serde_json::from_str(&read(docs.join(format!("schemas/{name}.schema.json")))).unwrap();
+        // Properties are fields of the schema, as are its own words.
+        let (mut known, mut found) = (Vec::new(), Vec::new());
+        field_names(&schema, &mut known);
+        text.lines().for_each(|line| field_names(&serde_json::from_str(line).unwrap(), &mut found));
+        assert!(found.len() >= 5, "{name}: {found:?}");
+        for field in found {
+            assert!(known.contains(&field), "docs/schemas/{name}.schema.json does not name {field}");
+            // Those of a page of their own.
+            if !["explain", "inspect-attention"].contains(&name) {
+                assert!(document.contains(&format!("`{field}`")), "docs/files.md does not name {field}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_schemas_in_the_documents_are_those_of_the_program() {
+    let dir = TempDir::new().unwrap();
+    assert_says(&succeed(dir.path(), &["schemas", "--out", "new"]), &["new: ", " schemas"]);
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schemas");
+    let names = |dir: &Path| -> Vec<_> {
+        let mut names: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&docs), names(&dir.path().join("new")), "write them anew: lookback schemas --out docs/schemas");
+    for name in names(&docs) {
+        let [stored, new] = [docs.join(&name), dir.path().join("new").join(&name)].map(read);
+        assert_eq!(stored, new, "{name:?} differs; write it anew: lookback schemas --out docs/schemas");
     }
 }

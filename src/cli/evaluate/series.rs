@@ -1,6 +1,7 @@
 //! `lookback evaluate` of a model that answers with numbers.
 
 use super::{EvaluateArgs, check_overrides, files_of, moved, split_of};
+use crate::cli::output::json_line;
 use crate::cli::{load_encoder_only, progress};
 use crate::data::{Series, SeriesPair};
 use crate::decoding::predict_series;
@@ -35,7 +36,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, run: &Path) -> Result<String> {
         files::replace(path, text.as_bytes())?;
     }
     let scores = statistics(&loaded, &pairs, &found).scores();
-    Ok(if args.json { serde_json::to_string(&scores).expect("scores are plain data") + "\n" } else { table(&scores) })
+    Ok(if args.json { json_line(&scores) + "\n" } else { table(&scores) })
 }
 
 /// Options that are about words, and more runs than one.

@@ -5,10 +5,11 @@ use crate::models::Model;
 use crate::report::attention::collect::Written;
 use crate::report::attention::{Part, SentenceMaps};
 use crate::report::faithfulness::{Attribution, Erasure, Faithfulness, erase, gradient_times_input};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// How far attention and gradient x input agree with erasing.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Verdict {
     /// What stands in for an erased word.
     erased_by: &'static str,

@@ -8,6 +8,9 @@ mod states;
 mod tables;
 mod text;
 
+pub(super) use states::Report as StatesReport;
+pub(super) use tables::Report as AttentionReport;
+
 use super::output::{extension, picture, write};
 use crate::error::Result;
 use clap::Subcommand;

@@ -19,6 +19,7 @@ use crate::report::states::{
 };
 use crate::training::LoadedModel;
 use clap::Args;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +29,8 @@ const N_NEIGHBOURS: usize = 10;
 /// Unknown words named in a warning.
 const N_EXAMPLES: usize = 3;
 
-#[derive(Serialize)]
-struct Word {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Word {
     word: String,
     tokens: usize,
     neighbours: Vec<Neighbour>,
@@ -37,8 +38,8 @@ struct Word {
     similarity: Vec<f64>,
 }
 
-#[derive(Serialize)]
-struct Report {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Report {
     sentences: usize,
     /// Words of the input, and those that hold something the vocabulary lacks.
     words_read: usize,

@@ -2,17 +2,19 @@
 
 use super::attention::Aligned;
 use super::faithfulness::{self, Verdict};
+use crate::cli::output::json_line;
 use crate::report::alignment::{AlignmentCounts, links};
 use crate::report::attention::measure::HeadSummary;
 use crate::report::attention::memory::{AGES, MemorySummary};
 use crate::report::attention::select::average;
 use crate::report::attention::{AttentionMap, Part, SentenceMaps};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// How far the alignments of one map are from the right ones.
-#[derive(Serialize)]
-pub(super) struct ErrorRate {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct ErrorRate {
     /// The layer, none for all.
     layer: Option<usize>,
     /// The head, none for the mean of all.
@@ -24,8 +26,8 @@ pub(super) struct ErrorRate {
 }
 
 /// Everything that is printed.
-#[derive(Serialize)]
-pub(super) struct Report {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli) struct Report {
     pub(super) sentences: usize,
     /// Sentences whose right alignment is known.
     pub(super) aligned: usize,
@@ -71,7 +73,7 @@ fn with_means(sentence: &SentenceMaps) -> Vec<AttentionMap> {
 }
 
 pub(super) fn json(report: &Report) -> String {
-    serde_json::to_string(report).expect("the report is plain data") + "\n"
+    json_line(report) + "\n"
 }
 
 fn place(layer: Option<usize>, head: Option<usize>) -> [String; 2] {

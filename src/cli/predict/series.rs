@@ -3,13 +3,15 @@
 use super::PredictArgs;
 use crate::cli::lines::LineStream;
 use crate::cli::output;
+use crate::cli::output::json_line;
 use crate::data::{Series, read_lines};
 use crate::decoding::predict_series;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
 use crate::training::LoadedModel;
 use crate::training::series::{scalings, source_of};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::Write;
 
 pub(super) fn run(args: &PredictArgs, loaded: &LoadedModel) -> Result<()> {
@@ -49,8 +51,8 @@ fn answer(
         let predicted = target.rounded(predicted);
         let written = match args.json {
             true => {
-                let values: Vec<&[f64]> = predicted.steps().collect();
-                writeln!(output, "{}", json!({ "source": line.trim(), "values": values }))
+                let values = predicted.steps().map(<[f64]>::to_vec).collect();
+                writeln!(output, "{}", json_line(&PredictedSeries { source: line.trim().to_owned(), values }))
             }
             false => writeln!(output, "{predicted}"),
         };
@@ -58,4 +60,14 @@ fn answer(
     }
     *n_lines += lines.len();
     output.flush().map_err(Error::io(&args.output))
+}
+
+/// A line of `lookback predict --json`, where answers are numbers.
+#[derive(Serialize, JsonSchema)]
+#[schemars(title = "A line of lookback predict --json, where answers are numbers")]
+pub(in crate::cli) struct PredictedSeries {
+    /// The line that was read.
+    source: String,
+    /// The numbers of each step.
+    values: Vec<Vec<f64>>,
 }

@@ -1,12 +1,13 @@
 //! What a head looks at, as numbers.
 
 use super::{AttentionMap, Part, SentenceMaps};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Numbers of one map, or means over many sentences.
 ///
 /// Rows are the positions that look, columns those that are looked at; all means are over rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measures {
     /// Mean entropy of a row in nats: `-sum_j w_j ln w_j`; `exp` of it is the number of positions looked at.
     pub entropy: f64,
@@ -153,7 +154,7 @@ pub fn coverage(map: &AttentionMap) -> Vec<f32> {
 }
 
 /// One head over all sentences.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeadSummary {
     /// Who looks at whom.
     pub part: Part,

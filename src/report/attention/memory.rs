@@ -15,6 +15,7 @@
 use super::{AttentionMap, Part, SentenceMaps};
 use crate::layers::TraceEntry;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -101,7 +102,7 @@ fn of_layer(entry: &TraceEntry, entries: &[TraceEntry]) -> Option<Vec<AttentionM
 pub const AGES: [usize; 4] = [1, 4, 16, 64];
 
 /// One layer's or head's memory over all sentences.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemorySummary {
     /// Of which sequence, in which direction.
     pub part: Part,

@@ -13,11 +13,12 @@ pub mod measure;
 pub mod memory;
 pub mod select;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Who looks at whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// The target at the source.
@@ -67,7 +68,7 @@ impl Part {
 }
 
 /// The weights of one head, or of several averaged.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttentionMap {
     /// Who looks at whom.
     pub part: Part,
@@ -111,7 +112,7 @@ impl AttentionMap {
 }
 
 /// The attention of a model while it wrote one target for one source, or read a text that has no source.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SentenceMaps {
     /// The number of the sentence in its file, counted from 1.
     pub number: usize,

@@ -4,6 +4,7 @@ use super::measured::{
     AlignedSentence, Claim, Cost, Crossing, Curve, Faults, Growth, PositionAccuracy, Quality, Threshold,
 };
 use crate::scoring::LengthUnit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the layout of `results.json`.
@@ -12,7 +13,7 @@ pub const FORMAT: u32 = 2;
 /// Everything that a comparison found out: `results.json`.
 ///
 /// Rows refer to contestants by name and to groups of test sentences by [`Group::id`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// [`FORMAT`].
     pub format: u32,
@@ -69,7 +70,7 @@ pub struct Comparison {
 }
 
 /// The task and its test data.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     /// Its name: of the generated task, or of the test files.
     pub name: String,
@@ -89,7 +90,7 @@ pub struct Task {
 }
 
 /// How the bootstrap was set.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resampling {
     /// Resamples.
     pub n_samples: usize,
@@ -102,7 +103,7 @@ pub struct Resampling {
 }
 
 /// A model that takes part.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contestant {
     /// The name of its config or run.
     pub name: String,
@@ -138,7 +139,7 @@ pub struct Contestant {
 }
 
 /// Something that is the same for all contestants.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fact {
     /// What.
     pub what: String,
@@ -147,7 +148,7 @@ pub struct Fact {
 }
 
 /// Something that differs between contestants.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// What.
     pub what: String,
@@ -156,7 +157,7 @@ pub struct Difference {
 }
 
 /// One trial of the search for a learning rate and dropout.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// Whose.
     pub contestant: String,
@@ -178,7 +179,7 @@ pub struct Trial {
 }
 
 /// What a group of test sentences is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupKind {
     /// The whole test set.
@@ -191,7 +192,7 @@ pub enum GroupKind {
 }
 
 /// Test sentences that are scored together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     /// How rows refer to it: `all`, `11-20`, `length-60`.
     pub id: String,

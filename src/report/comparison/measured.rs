@@ -1,10 +1,11 @@
 //! The rows that measurements are written into.
 
 use crate::scoring::Verdict;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The scores of a contestant in a group of test sentences.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Quality {
     /// Whose.
     pub contestant: String,
@@ -15,7 +16,7 @@ pub struct Quality {
 }
 
 /// A score, how far it depends on the choice of test sentences, and how far on the seed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Score {
     /// `bleu` and `chrf` go from 0 to 100; accuracies and error rates are fractions of 1.
     pub metric: String,
@@ -32,7 +33,7 @@ pub struct Score {
 }
 
 /// What a claim compares.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimKind {
     /// Two models on the same sentences: the second minus the first.
@@ -43,7 +44,7 @@ pub enum ClaimKind {
 }
 
 /// A statement about a difference, with all that it rests on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Claim {
     /// What is compared.
     pub kind: ClaimKind,
@@ -85,7 +86,7 @@ impl Claim {
 }
 
 /// How often a token is right, by the place in the source of what it needs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PositionAccuracy {
     /// Whose.
     pub contestant: String,
@@ -102,7 +103,7 @@ pub struct PositionAccuracy {
 }
 
 /// What goes wrong in a group of sentences; means over the seeds.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Faults {
     /// Whose.
     pub contestant: String,
@@ -124,7 +125,7 @@ pub struct Faults {
 }
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CostKind {
     /// A training update on one pair.
@@ -145,7 +146,7 @@ impl CostKind {
 }
 
 /// What a sentence of one length costs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Whose.
     pub contestant: String,
@@ -174,7 +175,7 @@ pub struct Cost {
 }
 
 /// How a cost grows: the slope of its logarithm over that of the length, on the longer half of the lengths.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Growth {
     /// Whose.
     pub contestant: String,
@@ -191,7 +192,7 @@ pub struct Growth {
 }
 
 /// The length from which one model costs more than another.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Crossing {
     /// Cheaper below, dearer above.
     pub dearer: String,
@@ -206,7 +207,7 @@ pub struct Crossing {
 }
 
 /// One run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Curve {
     /// Whose.
     pub contestant: String,
@@ -219,7 +220,7 @@ pub struct Curve {
 }
 
 /// A point of a learning curve.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
     /// The update.
     pub update: u64,
@@ -232,7 +233,7 @@ pub struct CurvePoint {
 }
 
 /// One source and what every model made of it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlignedSentence {
     /// What it is, such as `the longest seen in training`.
     pub what: String,
@@ -248,7 +249,7 @@ pub struct AlignedSentence {
 }
 
 /// The mean of a model's cross-attention while it wrote its own answer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Map {
     /// Whose.
     pub contestant: String,
@@ -263,7 +264,7 @@ pub struct Map {
 }
 
 /// Up to which length a contestant is good.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Threshold {
     /// Whose.
     pub contestant: String,

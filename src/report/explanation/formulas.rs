@@ -15,10 +15,11 @@ pub(crate) use by_hand::of_attention;
 
 use crate::layers::position::PositionConfig;
 use crate::models::{Answers, ModelConfig};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The part of a step that a formula belongs to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
     /// The model itself.
@@ -31,7 +32,7 @@ pub enum Part {
 }
 
 /// One line of the computation.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Formula {
     /// What it makes: `start`, `input`, `query`, `memory`, `score`, `window`, `weights`, `context`, `residual`, `cell`, `state`,
     /// `attentional`, `readout`, `transform` or `output`.
@@ -45,7 +46,7 @@ pub struct Formula {
 }
 
 /// How a model computes a step.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Mechanism {
     /// The model in words.
     pub title: String,

@@ -29,11 +29,12 @@ pub use selection::Selection;
 pub use text::{TextQuestion, explain_text};
 pub use vectors::{Change, Neighbour, State, StateLayer, WordVector};
 
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
 /// Everything about one decoded sentence.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Explanation {
     /// What the model is, in words.
     pub model: String,
@@ -64,7 +65,7 @@ pub struct Explanation {
 }
 
 /// What the encoder did.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Encoder {
     /// The states of every layer.
     pub layers: Vec<StateLayer>,
@@ -75,7 +76,7 @@ pub struct Encoder {
 }
 
 /// Keys and values of one head.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct AttentionMemory {
     /// Where: `attention`, `decoder.0.cross_attention`.
     pub name: String,
@@ -97,7 +98,7 @@ fn tokens<S: Serializer>(tokens: &Tokens, serializer: S) -> Result<S::Ok, S::Err
 }
 
 /// One query of one head: its scores, its weights and its context.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct AttentionRow {
     /// Where: `attention`, `decoder.0.cross_attention`.
     pub name: String,
@@ -129,7 +130,7 @@ pub struct AttentionRow {
 }
 
 /// A word that may come next.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Choice {
     /// The token.
     pub token: String,
@@ -140,7 +141,7 @@ pub struct Choice {
 }
 
 /// One step of the decoder.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Step {
     /// Which one.
     pub step: usize,

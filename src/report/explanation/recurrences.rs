@@ -1,10 +1,11 @@
 //! What the recurrences of a step have kept, from its trace.
 
 use crate::layers::Trace;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One layer's recurrence at one step.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct RecurrenceStep {
     /// The layer.
     pub layer: usize,

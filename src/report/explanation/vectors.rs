@@ -3,10 +3,11 @@
 use crate::data::tokenizer::{SPECIALS, Tokenizer};
 use crate::models::weights::Weight;
 use rayon::prelude::*;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A word of the vocabulary near another.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Neighbour {
     /// The token.
     pub token: String,
@@ -15,7 +16,7 @@ pub struct Neighbour {
 }
 
 /// The vector of a token.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct WordVector {
     /// The token.
     pub token: String,
@@ -32,7 +33,7 @@ pub struct WordVector {
 }
 
 /// What a state is like beside another one.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Change {
     /// The other one.
     pub from: String,
@@ -43,7 +44,7 @@ pub struct Change {
 }
 
 /// The state of an encoder at one token.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct State {
     /// The token.
     pub token: String,
@@ -60,7 +61,7 @@ pub struct State {
 }
 
 /// The states of one layer.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct StateLayer {
     /// The layer.
     pub layer: usize,

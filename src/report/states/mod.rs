@@ -12,10 +12,11 @@ use crate::data::tokenizer::{EOS, Tokenizer};
 use crate::layers::{Pass, Trace};
 use crate::models::Seq2Seq;
 use pca::{Projection, project};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A sentence to look at.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Labelled {
     /// The number of its line, counted from 1.
     pub number: usize,
@@ -38,7 +39,7 @@ impl Labelled {
 }
 
 /// What the encoder, or a language model, makes of one sentence.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SentenceStates {
     /// The sentence.
     #[serde(flatten)]
@@ -52,7 +53,7 @@ pub struct SentenceStates {
 }
 
 /// What the vector of a sentence is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum VectorKind {
     /// The encoder's last real state, the fixed context of recurrent models.
@@ -135,7 +136,7 @@ fn mean(vectors: &[Vec<f32>]) -> Vec<f32> {
 }
 
 /// A point of the picture.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Point {
     /// The place along the two directions of most variance.
     pub at: [f64; 2],
@@ -146,7 +147,7 @@ pub struct Point {
 }
 
 /// Sentences or tokens in the plane.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Map {
     /// The points.
     pub points: Vec<Point>,
@@ -172,7 +173,7 @@ pub fn token_map(states: &[SentenceStates]) -> Map {
 }
 
 /// Whether sentences of one label lie together, in all dimensions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Grouping {
     /// Mean cosine of two sentences with the same label.
     pub within: f64,

@@ -4,6 +4,7 @@ use crate::data::Tokenizer;
 use crate::data::tokenizer::SPECIALS;
 use crate::models::weights::{Weight, collect};
 use burn::module::Module;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A table of word vectors.
@@ -13,7 +14,7 @@ pub struct WordVectors {
 }
 
 /// A word and how alike it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Neighbour {
     /// The token as people see it.
     pub token: String,

@@ -12,6 +12,7 @@ mod sampling;
 mod series;
 mod stopping;
 mod tags;
+mod tensorboard;
 mod text;
 
 use lookback::config::Config;
