@@ -73,9 +73,13 @@
 #![recursion_limit = "256"]
 // These panic where nobody reads any more; `notice` does not.
 #![deny(clippy::print_stderr, clippy::print_stdout)]
+// What the command line alone needs stands where it belongs all the same.
+#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
 
 pub mod backend;
+#[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "report")]
 pub mod compare;
 pub mod config;
 pub mod data;
@@ -90,8 +94,10 @@ pub mod notice;
 mod panics;
 pub mod pool;
 pub mod random;
+#[cfg(feature = "report")]
 pub mod report;
 pub mod scoring;
+#[cfg(feature = "serve")]
 pub mod serve;
 pub mod training;
 pub mod trust;

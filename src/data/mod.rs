@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod corpus;
+#[cfg(feature = "fetch")]
 pub mod fetch;
 pub mod growing_text;
 pub mod masking;

@@ -8,7 +8,6 @@ use crate::notice;
 use crate::scoring::Metric;
 use burn_train::logger::{EvaluationProgressLogger, TrainingProgressLogger};
 use burn_train::metric::{MetricDefinition, MetricId, NumericEntry};
-use burn_train::renderer::tui::TuiMetricsRendererWrapper;
 use burn_train::renderer::{
     EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation, MetricsRendererTraining,
 };
@@ -90,7 +89,7 @@ impl Progress {
 impl Dashboard {
     /// Whether the terminal dashboard will be shown.
     pub fn is_tui(self) -> bool {
-        self == Self::Tui || self == Self::Auto && has_terminal()
+        cfg!(feature = "tui") && (self == Self::Tui || self == Self::Auto && has_terminal())
     }
 
     /// Refuses the terminal dashboard where there is no terminal.
@@ -98,6 +97,9 @@ impl Dashboard {
     /// # Errors
     /// Says so.
     pub fn check(self) -> Result<()> {
+        if self == Self::Tui && !cfg!(feature = "tui") {
+            return Err(Error::message("--dashboard tui is not in this build; build with the cargo feature tui"));
+        }
         if self == Self::Tui && !has_terminal() {
             let message =
                 "--dashboard tui needs a terminal for standard input and output; there is none, take plain or auto";
@@ -107,13 +109,16 @@ impl Dashboard {
     }
 
     /// Makes the renderer.
+    #[cfg_attr(not(feature = "tui"), allow(unused_variables))]
     pub fn renderer(
         self,
         interrupter: &Interrupter,
         progress: &Arc<Mutex<Progress>>,
         log_every: u64,
     ) -> Box<dyn MetricsRenderer> {
+        #[cfg(feature = "tui")]
         if self.is_tui() {
+            use burn_train::renderer::tui::TuiMetricsRendererWrapper;
             let renderer = Box::new(TuiMetricsRendererWrapper::new(interrupter.clone(), None));
             keep_ctrl_c();
             return renderer;
@@ -137,7 +142,7 @@ fn has_terminal() -> bool {
 
 /// The dashboard puts the terminal into raw mode, in which Ctrl-C is a key like any other and nobody listens to it. Its
 /// signal is switched on again as soon as raw mode is.
-#[cfg(unix)]
+#[cfg(all(unix, feature = "tui"))]
 fn keep_ctrl_c() {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     std::thread::spawn(|| {
@@ -155,7 +160,7 @@ fn keep_ctrl_c() {
     });
 }
 
-#[cfg(not(unix))]
+#[cfg(all(not(unix), feature = "tui"))]
 fn keep_ctrl_c() {
     let _ = signal::requested();
 }

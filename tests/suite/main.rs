@@ -31,6 +31,7 @@ mod dashboard;
 mod data;
 mod decoding;
 mod documents;
+mod examples;
 mod interop;
 mod layers;
 mod learning;
