@@ -69,6 +69,20 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! `examples/` has a layer of attention in somebody's own `#[derive(Module)]` with an optimizer of burn, training and translating,
+//! and a drawing of the attention of a run.
+//!
+//! # Cargo features
+//!
+//! | feature | what it adds |
+//! | --- | --- |
+//! | `flex`, `ndarray`, `wgpu`, `vulkan`, `metal`, `cuda` | a backend; at least one is needed |
+//! | `cli` | the command line, with the four below; on by default |
+//! | `report` | explanations, attention maps, comparisons: texts, pages and pictures |
+//! | `serve` | models over HTTP |
+//! | `fetch` | corpora from the net |
+//! | `tui` | burn-train's dashboard in the terminal |
 // burn's types are deep: autodiff of dispatch of backends.
 #![recursion_limit = "256"]
 // These panic where nobody reads any more; `notice` does not.

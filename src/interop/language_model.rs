@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, HashMap};
 /// Positions that are written out, or promised, where the scheme has no end.
 const N_POSITIONS: usize = 2048;
 /// What a refusal says would do.
-const FITS: &str = "a language model goes out as GPT-2 (learned, sinusoidal or no positions), as GPT-NeoX (rotary), both with layer \
-                    normalization, or as LLaMA (rotary, rms, swiglu)";
+const FITS: &str = "a language model goes out as GPT-2 (learned, sinusoidal or no positions) or GPT-NeoX (rotary), both with layer \
+                    normalization and without gates, or as LLaMA (rotary, rms, swiglu)";
 
 /// The architectures that there are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,6 @@ fn architecture(shipped: &Shipped, config: &DecoderOnlyConfig) -> Result<Archite
     if config.norm_position == NormPosition::Post {
         return Err(shipped.refuse("model.norm_position", "post", "norms have to stand before the sublayers"));
     }
-    let is_rotary = matches!(config.positions, PositionConfig::Rotary { .. });
     let architecture = match (&config.positions, config.norm) {
         (PositionConfig::Rotary { .. }, NormKind::Rms) => Architecture::Llama,
         (PositionConfig::Rotary { .. }, NormKind::Layer) => Architecture::GptNeoX,
@@ -103,9 +102,7 @@ fn architecture(shipped: &Shipped, config: &DecoderOnlyConfig) -> Result<Archite
     };
     let is_gated = config.activation == Activation::Swiglu;
     if is_gated != (architecture == Architecture::Llama) {
-        let activation = activation_name(config.activation).unwrap_or("swiglu");
-        let scheme = if is_rotary { "rotary positions and this norm" } else { "these positions" };
-        return Err(shipped.refuse("model.activation", activation, &format!("beside {scheme}; {FITS}")));
+        return Err(shipped.refuse("model.activation", activation_name(config.activation).unwrap_or("swiglu"), FITS));
     }
     if config.n_key_value_heads() != config.n_heads && architecture != Architecture::Llama {
         return Err(shipped.refuse("model.n_key_value_heads", &config.n_key_value_heads().to_string(), FITS));

@@ -10,13 +10,13 @@ on the lines below. bert.json has token ids of awkward texts, the logits of a te
 ones.
 """
 
-import json
-import sys
 from pathlib import Path
 
 import torch
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+
+from stored import write_or_check
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "bert"
@@ -97,14 +97,4 @@ def values() -> dict:
 
 
 if __name__ == "__main__":
-    path = HERE / "bert.json"
-    if "--check" in sys.argv:
-        stored, found = json.loads(path.read_text()), values()
-        gap = max(abs(a - b) for a, b in zip(stored.pop("logits"), found.pop("logits")))
-        assert gap < 1e-8, f"logits differ by {gap}"
-        assert stored == found, "something but the logits differs"
-        print("bert.json is what the libraries say")
-    else:
-        make()
-        path.write_text(json.dumps(values()) + "\n")
-        print(f"bert.json: {path.stat().st_size} bytes")
+    write_or_check("bert.json", make, values)

@@ -9,13 +9,13 @@ gpt2/ is a folder of `save_pretrained`: config.json, model.safetensors and token
 lines below. gpt2.json has token ids of awkward texts, the logits of a text in 64 bits, and greedy continuations of prompts.
 """
 
-import json
-import sys
 from pathlib import Path
 
 import torch
 from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
+
+from stored import write_or_check
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "gpt2"
@@ -88,14 +88,4 @@ def values() -> dict:
 
 
 if __name__ == "__main__":
-    path = HERE / "gpt2.json"
-    if "--check" in sys.argv:
-        stored, found = json.loads(path.read_text()), values()
-        gap = max(abs(a - b) for a, b in zip(stored.pop("logits"), found.pop("logits")))
-        assert gap < 1e-8, f"logits differ by {gap}"
-        assert stored == found, "something but the logits differs"
-        print("gpt2.json is what the libraries say")
-    else:
-        make()
-        path.write_text(json.dumps(values()) + "\n")
-        print(f"gpt2.json: {path.stat().st_size} bytes")
+    write_or_check("gpt2.json", make, values)

@@ -13,13 +13,14 @@ marian.json has token ids of awkward texts on both sides, the logits of a pair i
 
 import json
 import os
-import sys
 import tempfile
 from pathlib import Path
 
 import sentencepiece
 import torch
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+from stored import write_or_check
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "marian"
@@ -165,14 +166,4 @@ def values() -> dict:
 
 
 if __name__ == "__main__":
-    path = HERE / "marian.json"
-    if "--check" in sys.argv:
-        stored, found = json.loads(path.read_text()), values()
-        gap = max(abs(a - b) for a, b in zip(stored.pop("logits"), found.pop("logits")))
-        assert gap < 1e-8, f"logits differ by {gap}"
-        assert stored == found, "something but the logits differs"
-        print("marian.json is what the libraries say")
-    else:
-        make()
-        path.write_text(json.dumps(values(), ensure_ascii=False) + "\n")
-        print(f"marian.json: {path.stat().st_size} bytes")
+    write_or_check("marian.json", make, values)

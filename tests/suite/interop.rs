@@ -7,6 +7,7 @@ mod marian;
 
 use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
 use crate::training::{assert_says, fail, succeed};
+use burn::tensor::Tensor;
 use lookback::data::batch::Padded;
 use lookback::data::text::prompt_ids;
 use lookback::data::{EOS, TokenStream};
@@ -60,6 +61,16 @@ impl Golden {
     fn all_ours(&self, ids: &[u32]) -> Vec<u32> {
         ids.iter().map(|id| self.ours(*id)).collect()
     }
+}
+
+/// Compares the logits of our words with those of theirs; `ours` gives our number of one of the `n` words there.
+fn assert_logits(what: &str, logits: Tensor<3>, n: usize, ours: impl Fn(u32) -> u32, golden: &[f64]) -> Vec<f32> {
+    let vocab_size = logits.dims()[2];
+    let found = to_vec(logits);
+    let in_their_order = |row: &[f32]| (0..n as u32).map(|id| row[ours(id) as usize]).collect::<Vec<f32>>();
+    let theirs: Vec<f32> = found.chunks(vocab_size).flat_map(in_their_order).collect();
+    assert_close(what, &theirs, golden, SAME_TOLERANCE);
+    found
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -134,13 +145,8 @@ fn an_imported_gpt2_has_the_logits_of_the_original() {
         let empty = Padded::new(&[Vec::new()], 0, &adapter.device);
         for is_fused in [false, true] {
             let logits = loaded.model.forward(&empty, &input, &mut Pass::inference().fused(is_fused));
-            let [_, len, vocab_size] = logits.dims();
-            let ours = to_vec(logits);
-            let in_their_order: Vec<f32> = (0..len)
-                .flat_map(|row| (0..golden.shape[1] as u32).map(move |id| (row, id)))
-                .map(|(row, id)| ours[row * vocab_size + golden.ours(id) as usize])
-                .collect();
-            assert_close(&format!("{}", adapter.backend), &in_their_order, &golden.logits, SAME_TOLERANCE);
+            let (what, vocab_size) = (adapter.backend.to_string(), logits.dims()[2]);
+            let ours = assert_logits(&what, logits, golden.shape[1], |id| golden.ours(id), &golden.logits);
             for row in ours.chunks(vocab_size) {
                 assert!([0, 1, 3].iter().all(|special| row[*special] < -1e8), "what GPT-2 does not have is possible");
             }

@@ -1,14 +1,13 @@
 //! MarianMT.
 
-use super::{fine_tune, folder, refused, with_set};
-use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
+use super::{assert_logits, fine_tune, folder, refused, with_set};
+use crate::support::host_backends;
 use crate::training::{assert_says, copy_folder, fail, succeed};
 use lookback::data::batch::Padded;
 use lookback::data::{BOS, EOS};
 use lookback::interop::import_marian;
 use lookback::layers::Pass;
 use lookback::models::Seq2Seq;
-use lookback::models::weights::to_vec;
 use lookback::training::Run;
 use serde::Deserialize;
 use std::fs;
@@ -97,14 +96,9 @@ fn an_imported_marian_has_the_logits_of_the_original() {
         let given = Padded::new(&[given], 0, &adapter.device);
         for is_fused in [false, true] {
             let logits = loaded.model.forward(&source, &given, &mut Pass::inference().fused(is_fused));
-            let [_, len, vocab_size] = logits.dims();
+            let (what, [_, len, vocab_size]) = (adapter.backend.to_string(), logits.dims());
             assert_eq!([len, vocab_size - 1], golden.shape);
-            let ours = to_vec(logits);
-            let in_their_order: Vec<f32> = (0..len)
-                .flat_map(|row| (0..golden.shape[1] as u32).map(move |id| (row, id)))
-                .map(|(row, id)| ours[row * vocab_size + golden.ours(id) as usize])
-                .collect();
-            assert_close(&format!("{}", adapter.backend), &in_their_order, &golden.logits, SAME_TOLERANCE);
+            let ours = assert_logits(&what, logits, golden.shape[1], |id| golden.ours(id), &golden.logits);
             assert!(ours.chunks(vocab_size).all(|row| row[BOS as usize] < -1e8), "the start follows nothing");
         }
     }
