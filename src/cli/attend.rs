@@ -17,11 +17,11 @@ use serde::Serialize;
 #[command(after_help = "Vectors are numbers with commas between them, matrices are rows with semicolons between them.
 
 Examples:
-  lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1'                    a decoder's state looks at four encoder states
-  lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1' --score cosine     the angle instead of the dot product
+  lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1'            a decoder's look
+  lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1' --score cosine
   lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1' --score scaled-dot
-  lookback attend --query 1,0 --keys '1,0;0,1' --values '3;7'                         values of their own
-  lookback attend --sequence '1,0;0,1;1,1'                                            a sequence looks at itself: X X^T
+  lookback attend --query 1,0 --keys '1,0;0,1' --values '3;7'                 values of their own
+  lookback attend --sequence '1,0;0,1;1,1'                                    X X^T
   lookback attend --sequence '1,0;0,1;1,1' --causal --score scaled-dot --query-matrix '0,1;1,0'")]
 pub(super) struct AttendArgs {
     /// One query, or several, each a step.

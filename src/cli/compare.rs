@@ -25,17 +25,16 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 const SHORTEST_COST: usize = 16;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Without CONFIG and --run the built-in comparison runs: one fixed context, attention and a Transformer learn to copy
-letters, with three seeds each, in about four minutes on two cores. What is finished is kept: the same command goes on after an interruption.
+#[command(after_help = "Without CONFIG and --run the built-in comparison runs: one fixed context, attention and a
+Transformer learn to copy letters, with three seeds each, in about four minutes on two cores.
+What is finished is kept: the same command goes on after an interruption.
 
 Examples:
   lookback compare
   lookback compare config/reverse-rnn.toml config/reverse-bahdanau.toml --seeds 3 --out runs/reverse
   lookback compare --run runs/first --run runs/second
   lookback compare config/reverse-rnn.toml --sweep model.d_hidden=64,128,256 --out runs/widths
-  lookback compare a.toml b.toml --tune 6 --match-parameters --budget updates=2000"
-)]
+  lookback compare a.toml b.toml --tune 6 --match-parameters --budget updates=2000")]
 pub(super) struct CompareArgs {
     /// Experiments to train and compare.
     configs: Vec<PathBuf>,

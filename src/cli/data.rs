@@ -13,7 +13,7 @@ pub(super) enum DataCommand {
     List,
     /// Generate a task's pairs into train.tsv, valid.tsv and test.tsv.
     #[command(after_help = "Example:
-  lookback data generate numbers --out datasets/numbers --pairs 20000 --min-len 1 --max-len 4 --seed 7")]
+  lookback data generate numbers --out datasets/numbers --pairs 20000 --max-len 4 --seed 7")]
     Generate(GenerateArgs),
     /// Fetch a public corpus; continues where it was cut off, and verifies checksums.
     #[command(after_help = "Example:\n  lookback data fetch multi30k --out datasets/multi30k")]

@@ -11,14 +11,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Each backend is checked in a process of its own, so that a driver that ends it is a row of the table.
+#[command(after_help = "Each backend is checked in a process of its own, so that a driver that ends it is a row of the
+table.
 
 Examples:
   lookback devices
   lookback devices --check
-  lookback devices --check --backend wgpu --json"
-)]
+  lookback devices --check --backend wgpu --json")]
 pub(super) struct DevicesArgs {
     /// Run forward, backward and one update of every model on every backend and print the largest difference from flex.
     #[arg(long)]

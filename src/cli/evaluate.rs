@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   lookback evaluate --run runs/first --beam 5
-  lookback evaluate --run runs/seed1 --run runs/seed2                            an ensemble
-  lookback evaluate --run runs/gpt --run runs/min-gru --chart loss.svg           two language models
+  lookback evaluate --run runs/seed1 --run runs/seed2                       an ensemble
+  lookback evaluate --run runs/gpt --run runs/min-gru --chart loss.svg      two language models
   lookback evaluate --run runs/g2p --metric per --metric sequence-error
   lookback evaluate --hypotheses out.en --references test.en --sources test.de --json
-  lookback evaluate --hypotheses out.en --references a.en --references b.en      several references")]
+  lookback evaluate --hypotheses out.en --references a.en --references b.en")]
 pub(super) struct EvaluateArgs {
     /// The run folder; given more than once, the models write together (an ensemble), or, if they are language models, are
     /// measured one after the other.

@@ -23,14 +23,15 @@ const MAX_WIDTH: usize = 120;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Without --step every step is shown as long as that stays readable. Steps, layers and heads count from 1.
+    after_help = "Without --step every step is shown as long as that stays readable. Steps, layers and heads count
+from 1.
 
 Examples:
   lookback explain --run runs/first 'ein Hund läuft'
   lookback explain --run runs/first 'ein Hund läuft' --step 2 --layer 3 --head 1
-  lookback explain --run runs/first 'ein Hund läuft' --target 'a cat runs'      what the model would rather have said
-  lookback explain --run runs/first 'ein Hund läuft' --html dog.html            a page to step through
-  lookback explain --run runs/captions-decoder-only 'A man in a' --max-tokens 6   a language model goes on with a text
+  lookback explain --run runs/first 'ein Hund läuft' --target 'a cat runs'
+  lookback explain --run runs/first 'ein Hund läuft' --html dog.html
+  lookback explain --run runs/captions-decoder-only 'A man in a' --max-tokens 6
   lookback explain --run runs/captions-decoder-only 'A man' --target ' sleeps'"
 )]
 pub(super) struct ExplainArgs {

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 pub(super) enum ExportCommand {
     /// Write the smallest folder that translate, evaluate, explain, inspect and train --init-from take.
     #[command(
-        after_help = "The folder holds config.toml, tokenizer.json, model.safetensors, a model card (README.md) and manifest.json
-with the SHA-256 of each file. It has no optimizer, so training cannot go on in it.
+        after_help = "The folder holds config.toml, tokenizer.json, model.safetensors, a model card (README.md) and
+manifest.json with the SHA-256 of each file. It has no optimizer, so training cannot go on in
+it.
 
 Examples:
   lookback export run --run runs/first --out first
@@ -24,10 +25,10 @@ Examples:
     /// Write a Transformer as CTranslate2 reads it.
     #[command(
         name = "ctranslate2",
-        after_help = "The folder holds model.bin, config.json, the vocabularies, a model card (README.md) with the lines of Python
-that translate, and tokenizer.json, as the library `tokenizers` reads it. It is for Transformers with
-encoder and decoder whose layers mix by attention, with sinusoidal, learned, rotary or no positions; others
-are refused with the reason.
+        after_help = "The folder holds model.bin, config.json, the vocabularies, a model card (README.md) with the
+lines of Python that translate, and tokenizer.json, as the library `tokenizers` reads it. It is
+for Transformers with encoder and decoder whose layers mix by attention, with sinusoidal,
+learned, rotary or no positions; others are refused with the reason.
 
 Examples:
   lookback export ctranslate2 --run runs/first --out first-ct2
@@ -38,13 +39,14 @@ Examples:
     #[command(
         name = "huggingface",
         after_help = "A Transformer with encoder and decoder becomes a MarianMTModel if its norms stand behind the
-sublayers, and a PegasusForConditionalGeneration if they stand before them; its positions are sinusoidal.
-A language model becomes a GPT2LMHeadModel (learned, sinusoidal or no positions), a GPTNeoXForCausalLM
-(rotary positions), or a LlamaForCausalLM (rotary positions, norm = \"rms\", activation = \"swiglu\"). All
-layers mix by attention. What has no place there is refused with the reason.
+sublayers, and a PegasusForConditionalGeneration if they stand before them; its positions are
+sinusoidal. A language model becomes a GPT2LMHeadModel (learned, sinusoidal or no positions), a
+GPTNeoXForCausalLM (rotary positions), or a LlamaForCausalLM (rotary positions, norm = \"rms\",
+activation = \"swiglu\"). All layers mix by attention. What has no place there is refused with
+the reason.
 
-The folder holds config.json, generation_config.json, model.safetensors, the tokenizers and a model card
-(README.md) with the lines of Python that use it.
+The folder holds config.json, generation_config.json, model.safetensors, the tokenizers and a
+model card (README.md) with the lines of Python that use it.
 
 Examples:
   lookback export huggingface --run runs/first --out first-hf"

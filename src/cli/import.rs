@@ -10,35 +10,32 @@ use std::path::PathBuf;
 #[derive(Subcommand, Debug)]
 pub(super) enum ImportCommand {
     /// Read GPT-2, or a model of the same architecture, as Hugging Face's transformers saves it.
-    #[command(
-        after_help = "DIR holds config.json, model.safetensors (or pytorch_model.bin) and tokenizer.json (or vocab.json and merges.txt), as
-save_pretrained of GPT2LMHeadModel and of its tokenizer write them. The model folder is one that
-generate, evaluate, export and train --init-from take.
+    #[command(after_help = "DIR holds config.json, model.safetensors (or pytorch_model.bin) and tokenizer.json (or
+vocab.json and merges.txt), as save_pretrained of GPT2LMHeadModel and of its tokenizer write
+them. The model folder is one that generate, evaluate, export and train --init-from take.
 
 Examples:
   lookback import gpt2 gpt2-small --run runs/gpt2
   lookback generate --run runs/gpt2 'The dog' --sample --top-k 40
-  lookback evaluate --run runs/gpt2 --set 'data.text.test=[\"my.txt\"]'"
-    )]
+  lookback evaluate --run runs/gpt2 --set 'data.text.test=[\"my.txt\"]'")]
     Gpt2(ImportArgs),
     /// Read BERT for masked words, or a model of the same architecture, as Hugging Face's transformers saves it.
-    #[command(
-        after_help = "DIR holds config.json, model.safetensors (or pytorch_model.bin) and tokenizer.json (or vocab.txt), as save_pretrained of
-BertForMaskedLM and of its tokenizer write them. The model folder is one that predict, evaluate, explain,
-inspect, export and train --init-from take.
+    #[command(after_help = "DIR holds config.json, model.safetensors (or pytorch_model.bin) and tokenizer.json (or
+vocab.txt), as save_pretrained of BertForMaskedLM and of its tokenizer write them. The model
+folder is one that predict, evaluate, explain, inspect, export and train --init-from take.
 
 Examples:
   lookback import bert bert-base --run runs/bert
   echo 'The dog looks <mask>.' | lookback predict --run runs/bert --json --n-best 5
-  lookback evaluate --run runs/bert --set 'data.text.test=[\"my.txt\"]'"
-    )]
+  lookback evaluate --run runs/bert --set 'data.text.test=[\"my.txt\"]'")]
     Bert(ImportArgs),
     /// Read a translator of MarianMT or OPUS-MT, as Hugging Face's transformers saves it.
     #[command(
-        after_help = "DIR holds config.json, model.safetensors (or pytorch_model.bin), source.spm, target.spm and vocab.json,
-as the folders of OPUS-MT and save_pretrained of MarianMTModel and MarianTokenizer have them. The model
-folder is one that translate, evaluate, explain, inspect, serve, export and train --init-from take. Beam
-and length penalty are those of generation_config.json; words and tokens are those of transformers.
+        after_help = "DIR holds config.json, model.safetensors (or pytorch_model.bin), source.spm, target.spm and
+vocab.json, as the folders of OPUS-MT and save_pretrained of MarianMTModel and MarianTokenizer
+have them. The model folder is one that translate, evaluate, explain, inspect, serve, export and
+train --init-from take. Beam and length penalty are those of generation_config.json; words and
+tokens are those of transformers.
 
 Examples:
   lookback import marian opus-mt-de-en --run runs/opus-de-en

@@ -41,7 +41,7 @@ use std::sync::OnceLock;
 #[derive(Parser, Debug)]
 #[command(name = "lookback", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Examples:
-  lookback train                                       the quick start: learn to reverse, in a few minutes
+  lookback train                                       the quick start, a few minutes
   lookback train config/numbers-transformer.toml       English number words into French
   echo 'one hundred' | lookback translate --run runs/numbers-transformer
   lookback evaluate --run runs/numbers-transformer --json

@@ -22,17 +22,16 @@ use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Tags are written one for each token, separated by spaces; of a class the class alone; a text with
-hidden words, written <mask>, comes back with words in their places, each told without the others. Numbers are read as
-steps separated by spaces, channels by commas, and written in the same way. A blank line stays blank.
+#[command(after_help = "Tags are written one for each token, separated by spaces; of a class the class alone; a text
+with hidden words, written <mask>, comes back with words in their places, each told without the
+others. Numbers are read as steps separated by spaces, channels by commas, and written in the
+same way. A blank line stays blank.
 
 Examples:
   echo 'c d a h' | lookback predict --run runs/rises-encoder-only
   echo 'a man in a <mask> hat' | lookback predict --run runs/captions-masked-words
   echo '0.5 1.2 0.9' | lookback predict --run runs/next-value-encoder-only
-  lookback predict --run runs/parity --input sequences.txt --json --n-best 2"
-)]
+  lookback predict --run runs/parity --input sequences.txt --json --n-best 2")]
 pub(super) struct PredictArgs {
     /// The run folder of an encoder-only model.
     #[arg(long)]

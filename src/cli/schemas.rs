@@ -14,9 +14,9 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "There is a file for each command with --json, for metrics.jsonl and for results.json of compare; files of that
-name are replaced. `lookback config schema` prints the schema of configs, `lookback serve` has that of its
-answers at /openapi.json.
+    after_help = "There is a file for each command with --json, for metrics.jsonl and for results.json of compare;
+files of that name are replaced. `lookback config schema` prints the schema of configs,
+`lookback serve` has that of its answers at /openapi.json.
 
 Examples:
   lookback schemas --out schemas"

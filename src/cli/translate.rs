@@ -27,9 +27,9 @@ Lines from standard input are answered as they come, so another program can ask 
 Examples:
   lookback translate --run runs/first --input test.de --output test.en --beam 5
   echo 'ein Hund' | lookback translate --run runs/first --beam 5 --n-best 3
-  lookback translate --run runs/first --run runs/second --beam 5       two models together
+  lookback translate --run runs/first --run runs/second --beam 5     two models together
   lookback translate --run runs/first --input a.de --output a.en --alignments a.pharaoh
-  lookback translate --run runs/first --input a.de --targets a.en      log-probabilities of given targets")]
+  lookback translate --run runs/first --input a.de --targets a.en    log-probabilities")]
 pub(super) struct TranslateArgs {
     /// The run folder; given more than once, the models write together (an ensemble).
     #[arg(long, required = true)]

@@ -351,3 +351,17 @@ fn the_schemas_in_the_documents_are_those_of_the_program() {
         assert_eq!(stored, new, "{name:?} differs; write it anew: lookback schemas --out docs/schemas");
     }
 }
+
+#[test]
+fn what_stands_behind_the_options_fits_into_the_columns_of_help() {
+    fn check(command: &clap::Command, path: &str) -> usize {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in text.lines() {
+            assert!(line.chars().count() <= 100, "{path}: {line}");
+        }
+        let each = command.get_subcommands().map(|inner| check(inner, &format!("{path} {}", inner.get_name())));
+        usize::from(!text.is_empty()) + each.sum::<usize>()
+    }
+    let n = check(&<lookback::cli::Cli as clap::CommandFactory>::command(), "lookback");
+    assert!(n > 20, "only {n} commands say more");
+}

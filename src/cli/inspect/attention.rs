@@ -20,22 +20,20 @@ use std::path::{Path, PathBuf};
 const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "The numbers of every head are printed; --out adds the maps. A page (.html) has every sentence, layer and head;
-a picture (.svg, .png) has one sentence: one map with its labels, or all heads in a grid.
-Of a language model each line of --input is a text: a row is a token that was read and predicts the
-next, a column a token that it looks at.
-The parts memory, encoder-memory and encoder-memory-backward are of recurrences (min-gru, min-lstm, ssru,
-rg-lru, gated-linear): the share of what a token (column) wrote that is left in the state after another (row).
+#[command(after_help = "The numbers of every head are printed; --out adds the maps. A page (.html) has every sentence,
+layer and head; a picture (.svg, .png) has one sentence: one map with its labels, or all heads
+in a grid. Of a language model each line of --input is a text: a row is a token that was read
+and predicts the next, a column a token that it looks at. The parts memory, encoder-memory and
+encoder-memory-backward are of recurrences (min-gru, min-lstm, ssru, rg-lru, gated-linear): the
+share of what a token (column) wrote that is left in the state after another (row).
 
 Examples:
   lookback inspect attention --run runs/first --input test.de --out maps.html
-  echo 'ein Hund' | lookback inspect attention --run runs/first --input - --layer average --head average --out dog.png
+  lookback inspect attention --run runs/first --layer average --head average --out dog.png
   lookback inspect attention --run runs/first --layer 2 --head 1 --out head.csv
   lookback inspect attention --run runs/first --input a.de --target a.en --alignments a.gold --json
   lookback inspect attention --run runs/first --input a.de --faithfulness
-  echo 'A man in a red shirt' | lookback inspect attention --run runs/captions-decoder-only --input - --out man.html"
-)]
+  lookback inspect attention --run runs/captions-decoder-only --input a.txt --out a.html")]
 pub(in crate::cli) struct InspectAttentionArgs {
     /// The run folder.
     #[arg(long)]

@@ -52,12 +52,13 @@ pub(in crate::cli) struct Report {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "A line of the input is a sentence, or label TAB sentence; labels colour the points.
-Of a language model a line is a text, and the state of a token is what the next one is predicted from.
+#[command(after_help = "A line of the input is a sentence, or label TAB sentence; labels colour the points. Of a
+language model a line is a text, and the state of a token is what the next one is predicted
+from.
 
 Examples:
   lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --out states.html
-  lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --tokens --out tokens.svg
+  lookback inspect states --run runs/meaning-rnn --tokens --out tokens.svg
   lookback inspect states --run runs/meaning-rnn --word dog --word cat")]
 pub(in crate::cli) struct InspectStatesArgs {
     /// The run folder.
