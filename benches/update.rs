@@ -133,7 +133,7 @@ fn model(config: &ModelConfig, device: &Device) -> Model {
     config.init(vocabularies, 1, &device.clone().inner()).expect("the config is right").train()
 }
 
-fn part(device: &Device) -> UpdatePart {
+fn part(device: &Device) -> UpdatePart<Batch> {
     let ids = |k: usize| (0..LEN - 1).map(|i| 4 + ((i + 31 * k) * 7919 % (VOCAB_SIZE - 4)) as u32).collect();
     let examples: Vec<Example> = (0..BATCH).map(|k| Example { source: ids(k), target: ids(k + BATCH) }).collect();
     let batch = Batch::new(&examples.iter().collect::<Vec<_>>(), device);

@@ -3,9 +3,9 @@
 //! cargo run --release --example draw_attention -- runs/first 'a sentence'
 
 use lookback::backend::Backend;
+use lookback::experiment::Run;
 use lookback::report::attention::Part;
 use lookback::report::attention::collect::{collect, write};
-use lookback::training::Run;
 
 /// From no weight to all of it.
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];

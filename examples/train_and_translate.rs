@@ -3,9 +3,8 @@
 //! cargo run --release --example train_and_translate
 
 use lookback::backend::Backend;
-use lookback::config::Config;
 use lookback::decoding::{Request, decode};
-use lookback::training::{Dashboard, Run, TrainOptions, train};
+use lookback::experiment::{Config, Run, TrainOptions, train};
 
 const CONFIG: &str = r#"
 backend = "flex"
@@ -43,12 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     config.validate()?;
     let adapter = config.backend.open()?;
     let folder = tempfile::tempdir()?;
-    let options = TrainOptions {
-        run: folder.path().join("run"),
-        dashboard: Dashboard::None,
-        init_from: None,
-        command: "an example".into(),
-    };
+    let options = TrainOptions::new(folder.path().join("run"));
     let outcome = train(&config, &adapter, &options)?;
     println!("trained for {} updates", outcome.state.update);
 

@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory, FromArgMatches};
 use lookback::cli::Cli;
 use lookback::error::Error;
 use lookback::notice;
-use lookback::training::signal;
+use lookback::signal;
 use std::process::ExitCode;
 
 #[global_allocator]

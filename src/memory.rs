@@ -1,9 +1,6 @@
 //! What the machine has, so that a request that it can never fulfil is refused before it begins.
 
-use crate::backend::Adapter;
 use crate::error::{Error, Result};
-use crate::models::{ModelConfig, Vocabularies};
-use burn::module::Module;
 
 /// Training keeps four numbers of 4 bytes for each parameter: itself, its gradient, and Adam's two moments.
 const BYTES_OF_TRAINING: u64 = 16;
@@ -68,17 +65,15 @@ fn check(bytes: u64, limit: Option<u64>) -> Result<(), String> {
     }
 }
 
-/// Refuses a model that can never be trained here.
+/// Refuses a model of `n_parameters` that can never be trained here, in this process's memory or on a GPU.
 ///
 /// # Errors
-/// Also if the config makes no model.
-pub fn check_training(model: &ModelConfig, vocabularies: Vocabularies, adapter: &Adapter) -> Result<()> {
-    // Nothing is allocated for a blank model until it is used.
-    let n = model.blank(vocabularies, &adapter.device)?.num_params() as u64;
+/// Says how much it takes.
+pub fn check_training(n_parameters: u64, is_host: bool) -> Result<()> {
     // A GPU has memory of its own, but initial weights are drawn here.
-    let bytes = if adapter.backend.is_host() { BYTES_OF_TRAINING } else { BYTES_OF_TRAINING / 4 };
-    check(n.saturating_mul(bytes), limit()).map_err(|need| {
-        Error::config("model", format!("has {n} parameters, whose training takes {need}; make it smaller"))
+    let bytes = if is_host { BYTES_OF_TRAINING } else { BYTES_OF_TRAINING / 4 };
+    check(n_parameters.saturating_mul(bytes), limit()).map_err(|need| {
+        Error::config("model", format!("has {n_parameters} parameters, whose training takes {need}; make it smaller"))
     })
 }
 

@@ -1,11 +1,10 @@
 //! `lookback config`.
 
 use super::print;
-use crate::config::{Config, DataConfig};
-use crate::data::{Split, Tokenizers};
+use crate::data::{DataConfig, Split, Tokenizers};
 use crate::error::Result;
-use crate::training::dataset;
-use crate::training::series::series_of;
+use crate::experiment::series::series_of;
+use crate::experiment::{Config, dataset};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 

@@ -3,8 +3,8 @@
 use crate::backend::is_host;
 use crate::decoding::{DecodingConfig, EarlyStopping, SamplingConfig};
 use crate::error::Result;
+use crate::experiment::LoadedModel;
 use crate::models::{Ensemble, Int8Model, Seq2Seq};
-use crate::training::LoadedModel;
 use clap::Args;
 
 /// Decoding options; what is not given comes from the run's config.

@@ -2,9 +2,9 @@
 
 use super::print;
 use crate::error::Result;
+use crate::experiment::{ExportOptions, Run, export};
 use crate::interop::{export_ctranslate2, export_hugging_face};
 use crate::notice;
-use crate::training::{ExportOptions, Run, export};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,8 @@
 
 use super::print;
 use crate::error::Result;
+use crate::experiment::Run;
 use crate::interop::{import_bert, import_gpt2, import_marian};
-use crate::training::Run;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 

@@ -5,7 +5,7 @@ use super::{load_any, print};
 use crate::backend::Backend;
 use crate::error::{Error, Result};
 use crate::serve::{Pair, Served, ServerConfig, serve};
-use crate::training::signal;
+use crate::signal;
 use clap::Args;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

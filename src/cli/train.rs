@@ -4,16 +4,17 @@ mod series;
 
 use super::{evaluate, open, print};
 use crate::backend::Backend;
-use crate::config::{Config, QUICK_START};
 use crate::data::Split;
 use crate::error::{Error, Result};
-use crate::notice;
-use crate::training::{
-    Dashboard, LoadedModel, Outcome, Run, Stop, TrainOptions, dataset, duration, sample_of_masked, sample_of_text,
-    train,
+use crate::experiment::{
+    Config, LoadedModel, QUICK_START, Run, TrainOptions, dataset, sample_of_masked, sample_of_text, train,
 };
+use crate::notice;
+use crate::signal;
+use crate::training::{Dashboard, Observer, Outcome, Stop, duration};
 use clap::Args;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Examples that are shown at the end.
 const N_SHOWN: usize = 5;
@@ -46,6 +47,20 @@ pub(super) struct TrainArgs {
     init_from: Option<PathBuf>,
 }
 
+/// The user, who reads standard error and presses Ctrl-C.
+#[derive(Debug)]
+struct Terminal;
+
+impl Observer for Terminal {
+    fn say(&self, line: &str) {
+        notice::say(line);
+    }
+
+    fn should_stop(&self) -> bool {
+        signal::requested()
+    }
+}
+
 pub(super) fn run(args: TrainArgs) -> Result<()> {
     let mut config = Config::load(args.config.as_deref(), &args.set)?;
     config.backend = args.backend.unwrap_or(config.backend);
@@ -56,12 +71,16 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
         dashboard: args.dashboard,
         init_from: args.init_from,
         command: command_line(std::env::args().skip(1)),
+        observer: Arc::new(Terminal),
     };
     if args.config.is_none() {
         let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
         about.for_each(|line| notice::say(format_args!("{}", line.trim_start_matches(['#', ' ']))));
     }
-    let outcome = train(&config, &adapter, &options)?;
+    let outcome = {
+        let _listening = signal::listen();
+        train(&config, &adapter, &options)?
+    };
     let unit = if config.model.answers_with_numbers() { "steps" } else { "target tokens" };
     notice::say(format_args!("{}", summary(&outcome, unit)));
     if outcome.stop == Stop::Interrupted {

@@ -14,15 +14,14 @@ use super::progress::Progress;
 use super::store::Store;
 use super::training::{Finished, finished};
 use super::{Prepared, fairness};
-use crate::config::Config;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
+use crate::experiment::{Config, LoadedModel, Run, run};
 use crate::models::{Vocabularies, costs};
 use crate::notice;
 use crate::report::comparison::{Comparison, Contestant, Cost, CostKind, Curve, FORMAT, Resampling, Task};
 use crate::scoring::Bootstrap;
 use crate::scoring::{CONFIDENCE, LEVEL};
-use crate::training::{LoadedModel, Run, run};
 use burn::module::Module;
 
 /// Work of measuring time and memory, as a part of measuring quality.
@@ -229,7 +228,7 @@ fn measure(
 
 /// What translations depend on: the parameters, the test data and the search.
 fn key_of(run: &Run, loaded: &LoadedModel, decoding: &DecodingConfig, test: &str) -> Result<String> {
-    let manifest = run.checkpoint(&loaded.checkpoint).join("manifest.json");
+    let manifest = run.folder().checkpoint(&loaded.checkpoint).join("manifest.json");
     let manifest = std::fs::read_to_string(&manifest).map_err(Error::io(&manifest))?;
     let decoding = serde_json::to_string(decoding).expect("plain data");
     Ok(format!("{test} {} {decoding} {}", loaded.checkpoint, crate::data::random::hash(manifest.as_bytes())))

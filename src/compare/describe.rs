@@ -1,6 +1,6 @@
 //! Tasks and searches in a few words.
 
-use crate::config::DataConfig;
+use crate::data::DataConfig;
 use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
 
 /// What is learnt.

@@ -2,9 +2,8 @@
 
 use super::plan::Entrant;
 use super::training::Finished;
-use crate::config::Config;
+use crate::experiment::{Config, Run};
 use crate::report::comparison::{Contestant, Difference, Fact};
-use crate::training::Run;
 
 /// What a comparison of equals holds equal: a name for readers, and the keys of the config.
 const EQUAL: [(&str, &[&str]); 9] = [

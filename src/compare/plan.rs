@@ -3,9 +3,8 @@
 use super::options::{Budget, Options};
 use super::store::file_name;
 use super::sweep::combinations;
-use crate::config::{Config, differences};
 use crate::error::{Error, Result};
-use crate::training::Run;
+use crate::experiment::{Config, Run, differences};
 use std::path::{Path, PathBuf};
 
 /// The built-in comparison: names and configs.

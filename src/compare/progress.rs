@@ -1,7 +1,9 @@
 //! How far a comparison is, over all its runs and measurements.
 
 use crate::error::{Error, Result};
-use crate::training::{Progress as TrainingProgress, signal};
+use crate::notice;
+use crate::signal;
+use crate::training::{Observer, Progress as TrainingProgress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -73,22 +75,17 @@ impl<'a> Progress<'a> {
         self.finish(work, true);
     }
 
-    /// Runs `train` and shows how far it is; it is handed what to tell of its progress.
-    pub fn watch<T>(
-        &mut self,
-        what: &str,
-        work: f64,
-        train: impl FnOnce(&dyn Fn(Arc<Mutex<TrainingProgress>>)) -> T,
-    ) -> T {
+    /// Runs `train` and shows how far it is; it is handed who is to hear of its progress.
+    pub fn watch<T>(&mut self, what: &str, work: f64, train: impl FnOnce(Arc<dyn Observer>) -> T) -> T {
         let is_over = AtomicBool::new(false);
-        let shared: Mutex<Option<Arc<Mutex<TrainingProgress>>>> = Mutex::new(None);
+        let watcher = Arc::new(Watcher::default());
         let this = &*self;
         let mut resumed = 0.0;
         let result = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut is_new = true;
                 while !is_over.load(Ordering::Relaxed) {
-                    let progress = shared.lock().expect("nobody panics with the lock").clone();
+                    let progress = watcher.0.lock().expect("nobody panics with the lock").clone();
                     if let Some(progress) = progress {
                         let part = work * progress.lock().expect("no thread panics with the lock").part();
                         // A run that goes on does so where it was left.
@@ -100,13 +97,31 @@ impl<'a> Progress<'a> {
                     std::thread::sleep(Duration::from_millis(200));
                 }
             });
-            let result = train(&|progress| *shared.lock().expect("nobody panics with the lock") = Some(progress));
+            let result = train(watcher.clone() as Arc<dyn Observer>);
             is_over.store(true, Ordering::Relaxed);
             result
         });
         self.done += work;
         self.resumed += resumed;
         result
+    }
+}
+
+/// Hears how far a training is.
+#[derive(Debug, Default)]
+struct Watcher(Mutex<Option<Arc<Mutex<TrainingProgress>>>>);
+
+impl Observer for Watcher {
+    fn warn(&self, line: &str) {
+        notice::warn(line);
+    }
+
+    fn begin(&self, progress: &Arc<Mutex<TrainingProgress>>) {
+        *self.0.lock().expect("nobody panics with the lock") = Some(progress.clone());
+    }
+
+    fn should_stop(&self) -> bool {
+        signal::requested()
     }
 }
 

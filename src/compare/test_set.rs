@@ -2,12 +2,11 @@
 
 use super::options::Options;
 use super::plan::Entrant;
-use crate::config::{Config, differences};
 use crate::data::{Pair, Sentence, Split, TaskConfig, TokenizerConfig};
 use crate::error::{Error, Result};
+use crate::experiment::{Config, dataset, differences};
 use crate::report::comparison::{Group, GroupKind};
 use crate::scoring::LengthUnit;
-use crate::training::dataset;
 use std::collections::HashSet;
 
 /// Buckets that the lengths of a generated task, or of words in letters, are cut into.

@@ -2,11 +2,11 @@
 
 use super::progress::{Progress, check_signal};
 use crate::backend::Adapter;
-use crate::config::{Config, differences};
 use crate::error::{Error, Result};
+use crate::experiment::{Config, Run, TrainOptions, differences, train};
 use crate::files;
+use crate::training::Stop;
 use crate::training::checkpoint::TrainingState;
-use crate::training::{Dashboard, Run, Stop, TrainOptions, train_watched};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -43,13 +43,9 @@ pub fn run_to_end(
             return Ok(());
         }
     }
-    let options = TrainOptions {
-        run: folder.to_path_buf(),
-        dashboard: Dashboard::None,
-        init_from: None,
-        command: command.into(),
-    };
-    let outcome = progress.watch(what, work, |watch| train_watched(config, adapter, &options, watch))?;
+    let options = TrainOptions { command: command.into(), ..TrainOptions::new(folder) };
+    let outcome =
+        progress.watch(what, work, |observer| train(config, adapter, &TrainOptions { observer, ..options }))?;
     if outcome.stop == Stop::Interrupted {
         return Err(Error::Interrupted("interrupted and saved; the same command goes on from there".into()));
     }

@@ -8,12 +8,11 @@ use super::progress::{Progress, check_signal};
 use super::store::file_name;
 use super::training::{finished, run_to_end};
 use crate::backend::Adapter;
-use crate::config::Config;
 use crate::data::{Split, random};
 use crate::error::Result;
+use crate::experiment::{Config, Run, dataset, validate};
 use crate::notice;
 use crate::report::comparison::Trial;
-use crate::training::{Run, dataset, validate};
 use std::path::PathBuf;
 
 /// Learning rates are drawn evenly on a logarithmic scale between these.

@@ -2,11 +2,10 @@
 
 use super::plan::Entrant;
 use crate::backend::Adapter;
-use crate::config::Config;
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
+use crate::experiment::{Config, dataset, run};
 use crate::models::{ModelConfig, Vocabularies};
-use crate::training::{dataset, run};
 use burn::module::Module;
 
 /// How far the numbers of parameters may be apart, as a part.

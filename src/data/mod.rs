@@ -4,6 +4,7 @@
 //! [`batch`] pads ids into what a model reads.
 
 pub mod batch;
+mod config;
 pub mod corpus;
 #[cfg(feature = "fetch")]
 pub mod fetch;
@@ -15,6 +16,7 @@ pub mod tasks;
 pub mod text;
 pub mod tokenizer;
 
+pub use config::DataConfig;
 pub use corpus::{LengthFilter, SplitFiles, add_references, for_each_line, read_lines, read_pairs, sha256_of_file};
 pub use growing_text::GrowingText;
 pub use random::{Rng, stream};

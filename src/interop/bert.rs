@@ -1,15 +1,14 @@
 //! BERT for masked words, and models of the same architecture, from Hugging Face's transformers.
 
 use super::hugging_face::{Folder, activation, in_our_order, take, transposed, yes};
-use crate::config::Config;
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
 use crate::error::{Error, Result};
+use crate::experiment::{Config, export_parts};
 use crate::layers::position::PositionConfig;
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{Weight, Weights};
 use crate::models::{Answers, EncoderOnlyConfig, ModelConfig};
-use crate::training::export_parts;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::Path;

@@ -2,15 +2,14 @@
 
 use super::NEVER;
 use super::hugging_face::{BytePairs, Folder, activation, take, transposed, yes};
-use crate::config::Config;
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
 use crate::error::{Error, Result};
+use crate::experiment::{Config, export_parts};
 use crate::layers::norm::EPSILON;
 use crate::layers::position::PositionConfig;
 use crate::models::weights::{Weight, Weights};
 use crate::models::{DecoderOnlyConfig, ModelConfig, TiedEmbeddings};
-use crate::training::export_parts;
 use serde::Deserialize;
 use std::path::Path;
 

@@ -1,15 +1,14 @@
 //! A trained model on its way into the format of another program.
 
 use super::{NEVER, sentence_piece};
-use crate::config::Config;
 use crate::data::Tokenizers;
 use crate::data::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
+use crate::experiment::{Config, ExportOptions, Run, check_free, model_card};
 use crate::files;
 use crate::layers::mixer::Mixers;
 use crate::models::weights::Weights;
 use crate::models::{ModelConfig, TransformerConfig};
-use crate::training::{ExportOptions, Run, check_free, model_card};
 use std::path::{Path, PathBuf};
 
 /// Files by name.

@@ -3,7 +3,7 @@
 use super::catalogue::Entry;
 use super::fault::Fault;
 use super::fields::Fields;
-use super::worker::Models;
+use super::models::Models;
 use crate::data::text::{continuation_ids, prompt_ids, text_of};
 use crate::data::tokenizer::{BOS, EOS, PAD, Tokenizer, UNK};
 use crate::decoding::{Continuation, Request, decode};

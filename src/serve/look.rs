@@ -4,7 +4,7 @@ use super::attention::heads;
 use super::catalogue::Entry;
 use super::fault::Fault;
 use super::fields::{Fields, Texts};
-use super::worker::Models;
+use super::models::Models;
 use crate::data::batch::Example;
 use crate::data::tokenizer::EOS;
 use crate::decoding::score_targets;

@@ -11,6 +11,7 @@
 //! sentence alone. Language models write a few tokens of each text in turn. `docs/serve.md` describes every endpoint.
 
 mod attention;
+mod body;
 mod catalogue;
 mod completions;
 mod fault;
@@ -20,6 +21,7 @@ mod http;
 mod look;
 mod manual;
 mod metrics;
+mod models;
 mod page;
 mod prepare;
 mod queue;
@@ -31,20 +33,21 @@ pub use catalogue::Pair;
 
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
+use crate::experiment::LoadedModel;
 use crate::models::{Ensemble, Int8Model, Seq2Seq};
 use crate::report::attention::ablation::heads;
 use crate::report::explanation::Mechanism;
-use crate::training::LoadedModel;
 use burn::module::Module;
 use catalogue::{Catalogue, Entry};
 use guard::Guard;
 use metrics::Metrics;
+use models::Models;
 use queue::Queue;
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
-use worker::{Models, Worker};
+use worker::Worker;
 
 /// The stack of the thread that has the models: as large as that of a main thread.
 const STACK_BYTES: usize = 8 << 20;

@@ -1,7 +1,7 @@
 //! Requests on their way from the connections to the one thread that has the models.
 
 use super::fault::Fault;
-use super::worker::Models;
+use super::models::Models;
 use crate::decoding::{Hypothesis, NextToken, Request, SamplingConfig};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,6 @@
 //! The endpoints, and what happens to every request before it reaches one.
 
+use super::body::{Body, aside};
 use super::catalogue::{Use, Wish};
 use super::fault::{Fault, OpenAiFault, answer};
 use super::fields::Fields;
@@ -46,10 +47,6 @@ const PUBLIC: [&str; 4] = [HEALTH, "/openapi.json", "/docs", "/"];
 
 /// What paths begin with whose faults are written for OpenAI's clients.
 const OPENAI: &str = "/v1/";
-
-/// The fields of a body, or what is wrong with it.
-#[derive(Clone)]
-pub(super) struct Body(pub(super) Result<Fields, Fault>);
 
 type Answer = Result<Response, Fault>;
 
@@ -159,13 +156,6 @@ async fn wrong_method(request: Request) -> Fault {
 async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     ([(CONTENT_TYPE, kind)], shared.metrics.text(shared.queue.len())).into_response()
-}
-
-/// Runs what takes the processor for a while beside the thread of the connections.
-pub(super) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(Fault::internal()))
 }
 
 fn ok(body: &Value) -> Answer {

@@ -3,10 +3,11 @@
 use super::catalogue::Catalogue;
 use super::fault::Fault;
 use super::metrics::Metrics;
+use super::models::Models;
 use super::queue::{Job, Translation};
 use super::text::Text;
-use crate::decoding::{DecodingConfig, Hypothesis, Request, decode};
-use crate::models::{Ensemble, Int8Model, Model, Seq2Seq};
+use crate::decoding::{DecodingConfig, Request};
+use crate::models::Seq2Seq;
 use crate::pool::width;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,21 +24,6 @@ const N_BATCHES: usize = 3;
 
 /// Fewer sentences than these are not a batch of their own.
 const MIN_BATCH: usize = 8;
-
-/// The model of a run, and the one that decodes where that multiplies in 8 bits.
-pub(super) struct Models {
-    pub(super) model: Model,
-    pub(super) int8: Option<Ensemble<Int8Model>>,
-}
-
-impl Models {
-    fn decode(&self, requests: &[Request], config: &DecodingConfig, seed: u64) -> Vec<Vec<Hypothesis>> {
-        match &self.int8 {
-            Some(model) => decode(model, requests, config, seed, |_| ()),
-            None => decode(&self.model, requests, config, seed, |_| ()),
-        }
-    }
-}
 
 /// The models and the requests that wait for them, the oldest first.
 pub(super) struct Worker<'m> {

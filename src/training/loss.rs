@@ -1,11 +1,7 @@
 //! The loss of a batch: label-smoothed cross-entropy in closed form, or the squared error of numbers.
 
-use super::squared_error::squared_error;
-use crate::data::batch::Batch;
-use crate::data::tokenizer::PAD;
-use crate::layers::Pass;
+use crate::data::PAD;
 use crate::layers::fused::{self, RowLoss};
-use crate::models::{Model, Seq2Seq};
 use crate::scoring::ErrorSums;
 use burn::tensor::{Int, Tensor, TensorData, activation};
 
@@ -64,21 +60,8 @@ pub fn smoothed_cross_entropy(logits: Tensor<3>, targets: &[u32], smoothing: f64
     }
 }
 
-/// The loss of what `model` makes of a batch: [`squared_error`] of numbers; else [`smoothed_cross_entropy`], fused with the
-/// product that makes the logits where `pass` fuses layers.
-pub fn batch_loss(model: &Model, batch: &Batch, smoothing: f64, n_total: usize, pass: &mut Pass) -> Loss {
-    if let Some(targets) = &batch.target_values {
-        return squared_error(model.forward_batch(batch, pass), targets, n_total);
-    }
-    if !pass.fuses(&model.device()) || pass.replaces_inputs() {
-        let logits = model.forward_batch(batch, pass);
-        return smoothed_cross_entropy(logits, &batch.target_ids, smoothing, n_total);
-    }
-    let scores = model.scores(batch, pass);
-    from_rows(scores.cross_entropy(real(&batch.target_ids), smoothing, 1.0 / n_total as f64))
-}
-
-fn real(targets: &[u32]) -> Vec<Option<u32>> {
+/// Targets, with nothing in place of [`PAD`].
+pub(crate) fn real(targets: &[u32]) -> Vec<Option<u32>> {
     targets.iter().map(|target| (*target != PAD).then_some(*target)).collect()
 }
 
@@ -86,7 +69,8 @@ fn on_host(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -
     from_rows(fused::cross_entropy(logits, real(targets), smoothing, 1.0 / n_total as f64))
 }
 
-fn from_rows((mean, rows): (Tensor<1>, Vec<Option<RowLoss>>)) -> Loss {
+/// The loss of the rows of a batch that are not padding.
+pub(crate) fn from_rows((mean, rows): (Tensor<1>, Vec<Option<RowLoss>>)) -> Loss {
     let mut sums = LossSums::default();
     for row in rows.into_iter().flatten() {
         sums += LossSums {

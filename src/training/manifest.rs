@@ -74,6 +74,6 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// The SHA-256 of some bytes, in hexadecimal.
-pub(super) fn hash(bytes: &[u8]) -> String {
+pub(crate) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,8 +1,8 @@
 //! What a run writes down as it goes: `metrics.jsonl`, the same for TensorBoard, and samples of what the model writes.
 
 use super::checkpoint::{self, TrainingState};
+use super::folder::RunFolder;
 use super::metrics::Stats;
-use super::run::Run;
 use super::tensorboard::EventFile;
 use crate::error::{Error, Result};
 use crate::{files, memory};
@@ -35,7 +35,7 @@ pub(crate) struct MetricsLine {
 
 /// The open `metrics.jsonl` of a run, and the files of events beside it.
 pub(super) struct Record {
-    run: Run,
+    run: RunFolder,
     file: File,
     /// The folder of each split, and what is written there.
     events: [(&'static str, EventFile); 2],
@@ -43,7 +43,7 @@ pub(super) struct Record {
 
 impl Record {
     /// Opens the file; new lines come after those that are there. Events begin behind those of `update` updates.
-    pub(super) fn open(run: &Run, update: u64) -> Result<Self> {
+    pub(super) fn open(run: &RunFolder, update: u64) -> Result<Self> {
         let path = run.join("metrics.jsonl");
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(path))?;
         let events = |split: &'static str| -> Result<_> {
@@ -80,7 +80,7 @@ impl Record {
 }
 
 /// Removes the lines of updates after `update`, which will be made again.
-pub(super) fn cut(run: &Run, update: u64) -> Result<()> {
+pub(super) fn cut(run: &RunFolder, update: u64) -> Result<()> {
     let path = run.join("metrics.jsonl");
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
     let is_kept = |line: &&str| {

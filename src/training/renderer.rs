@@ -2,7 +2,6 @@
 //!
 //! burn-train's own plain renderer shows no metrics and writes to standard output, which belongs to results.
 
-use super::signal;
 use crate::error::{Error, Result};
 use crate::notice;
 use crate::scoring::Metric;
@@ -120,7 +119,7 @@ impl Dashboard {
         if self.is_tui() {
             use burn_train::renderer::tui::TuiMetricsRendererWrapper;
             let renderer = Box::new(TuiMetricsRendererWrapper::new(interrupter.clone(), None));
-            keep_ctrl_c();
+            keep_ctrl_c(progress);
             return renderer;
         }
         Box::new(PlainRenderer {
@@ -143,11 +142,13 @@ fn has_terminal() -> bool {
 /// The dashboard puts the terminal into raw mode, in which Ctrl-C is a key like any other and nobody listens to it. Its
 /// signal is switched on again as soon as raw mode is.
 #[cfg(all(unix, feature = "tui"))]
-fn keep_ctrl_c() {
+fn keep_ctrl_c(progress: &Arc<Mutex<Progress>>) {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
-    std::thread::spawn(|| {
+    let progress = Arc::downgrade(progress);
+    std::thread::spawn(move || {
         let stdin = std::io::stdin();
-        while !signal::requested() {
+        // As long as somebody trains.
+        while progress.strong_count() > 0 {
             if let Ok(mut modes) = tcgetattr(&stdin)
                 && !modes.local_modes.contains(LocalModes::ICANON)
                 && !modes.local_modes.contains(LocalModes::ISIG)
@@ -161,9 +162,7 @@ fn keep_ctrl_c() {
 }
 
 #[cfg(all(not(unix), feature = "tui"))]
-fn keep_ctrl_c() {
-    let _ = signal::requested();
-}
+fn keep_ctrl_c(_progress: &Arc<Mutex<Progress>>) {}
 
 /// Lines on standard error.
 struct PlainRenderer {

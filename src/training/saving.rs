@@ -1,48 +1,46 @@
 //! Which checkpoints are written, kept, averaged and gone back to.
 
 use super::checkpoint::{self, TrainingState};
-use super::learner::{MAX_BAD_UPDATES, Trainer};
+use super::lessons::Trainable;
 use super::optimizer::Adam;
-use super::run::Run;
-use super::{pointer, record, resume};
+use super::trainer::{MAX_BAD_UPDATES, Trainer};
+use super::{pointer, record};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights;
-use crate::notice;
-use burn::module::Module;
 
 /// Rollbacks after which training gives up.
 const MAX_ROLLBACKS: u32 = 3;
 
-impl Trainer {
+impl<M: Trainable> Trainer<M> {
     /// Writes a checkpoint, moves the pointers, and removes what is no longer kept.
     pub(super) fn save(&mut self, is_validated: bool) -> Result<()> {
         let name = checkpoint::name_of(self.state.update);
-        let folder = self.run.checkpoint(&name);
+        let folder = self.folder.checkpoint(&name);
         self.state.seconds = self.seconds();
         if self.saved == Some(self.state.update) && !is_validated {
             return Ok(());
         }
         if is_validated {
             self.state.validated.push(name.clone());
-            let n_averaged = self.config.training.average_checkpoints;
+            let n_averaged = self.training.average_checkpoints;
             let excess = self.state.validated.len().saturating_sub(n_averaged.max(1));
             self.state.validated.drain(..excess);
         }
         checkpoint::save(&folder, &weights::collect(&self.model().valid()), Some(&self.adam), &self.state)?;
         self.saved = Some(self.state.update);
-        write_pointers(&self.run, &self.state)?;
+        self.folder.write_pointers(&self.state)?;
         self.remove_old();
         Ok(())
     }
 
     fn remove_old(&self) {
-        let all = checkpoint::list(&self.run.join("checkpoints"));
-        let n_old = all.len().saturating_sub(self.config.training.keep_checkpoints);
+        let all = checkpoint::list(&self.folder.join("checkpoints"));
+        let n_old = all.len().saturating_sub(self.training.keep_checkpoints);
         for (update, folder) in &all[..n_old] {
             let name = checkpoint::name_of(*update);
             let is_best = self.state.best_checkpoint.as_deref() == Some(&name);
-            let is_averaged = self.config.training.average_checkpoints > 1 && self.state.validated.contains(&name);
+            let is_averaged = self.training.average_checkpoints > 1 && self.state.validated.contains(&name);
             if !is_best && !is_averaged {
                 // A folder that cannot be removed costs space, nothing else.
                 let _ = std::fs::remove_dir_all(folder);
@@ -50,17 +48,17 @@ impl Trainer {
         }
     }
 
-    /// Tries the mean of the last validated checkpoints, and marks it as the best if it is.
-    pub(super) fn average(&mut self) -> Result<()> {
-        let n = self.config.training.average_checkpoints;
+    /// Tries the mean of the last validated checkpoints in the place of the parameters of `model`, and marks it as the best if it is.
+    pub(super) fn average(&mut self, model: M) -> Result<()> {
+        let n = self.training.average_checkpoints;
         if n < 2 || self.state.validated.len() < 2 {
             return Ok(());
         }
         let mut sets = Vec::new();
         for name in &self.state.validated {
-            match checkpoint::load(&self.run.checkpoint(name)) {
+            match checkpoint::load(&self.folder.checkpoint(name)) {
                 Ok(checkpoint) => sets.push(checkpoint.model),
-                Err(error) => notice::warn(format_args!("{error}; averaging without it")),
+                Err(error) => self.observer.warn(&format!("{error}; averaging without it")),
             }
         }
         if sets.len() < 2 {
@@ -68,9 +66,9 @@ impl Trainer {
         }
         let mean = weights::average(&sets);
         let name = format!("averaged-{}", checkpoint::name_of(self.state.update));
-        let folder = self.run.checkpoint(&name);
-        let model = weights::apply(self.model().valid(), &mean, &folder)?;
-        let stats = self.lessons.measure(&model)?.stats;
+        let folder = self.folder.checkpoint(&name);
+        let model = weights::apply(model, &mean, &folder)?;
+        let stats = self.lessons.measure(&model).stats;
         let is_better = self.is_better(&stats);
         let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
         let line = format!(
@@ -79,34 +77,34 @@ impl Trainer {
             stats.loss,
             stats.score.map(|score| format!(", score {score:.2}")).unwrap_or_default()
         );
-        resume::log(&self.run, &line)?;
-        notice::say(line);
+        self.folder.log(&line)?;
+        self.observer.say(&line);
         if is_better {
             checkpoint::save(&folder, &mean, None, &self.state)?;
-            pointer::write(&self.run.join("best"), &folder)?;
+            pointer::write(&self.folder.join("best"), &folder)?;
         }
         Ok(())
     }
 
     /// Goes back to the newest whole checkpoint with half the learning rate; to the one before it where that has been tried, since
     /// what makes training diverge may be in it.
-    pub(super) fn roll_back(&mut self, plan: &[Vec<usize>]) -> Result<()> {
+    pub(super) fn roll_back(&mut self) -> Result<()> {
         let rollbacks = self.state.rollbacks + 1;
         // What is newer than the last that was saved belongs to a course that has been left.
         let checkpoint = self.saved.and_then(|saved| {
-            let newest = || self.run.newest_checkpoint(saved + 1, |_| ());
+            let newest = || self.folder.newest_checkpoint(saved + 1, |_| ());
             let is_tried = self.went_back_to == Some(saved);
-            let earlier = is_tried.then(|| self.run.newest_checkpoint(saved, |_| ())).flatten();
+            let earlier = is_tried.then(|| self.folder.newest_checkpoint(saved, |_| ())).flatten();
             earlier.or_else(newest)
         });
         let Some((folder, checkpoint)) = checkpoint.filter(|_| rollbacks <= MAX_ROLLBACKS) else {
-            // At position 0 the epoch that `plan` is of has just ended.
-            let (epoch, last) = match self.state.position.checked_sub(1) {
-                Some(last) => (self.state.epoch, plan.get(last)),
-                None => (self.state.epoch.saturating_sub(1), plan.last()),
-            };
+            // At position 0 an epoch has just ended.
+            let position = self.state.position.checked_sub(1);
+            let epoch = if position.is_some() { self.state.epoch } else { self.state.epoch.saturating_sub(1) };
+            let plan = self.lessons.plan(epoch);
+            let last = position.map_or_else(|| plan.last(), |last| plan.get(last));
             let text = last.map(|numbers| self.lessons.text(epoch, numbers)).unwrap_or_default();
-            let path = self.run.join("diverged-batch.tsv");
+            let path = self.folder.join("diverged-batch.tsv");
             files::replace(&path, text.as_bytes())?;
             return Err(Error::message(format!(
                 "training diverged: {MAX_BAD_UPDATES} gradients in a row were not finite after update {} and {} rollbacks; \
@@ -120,27 +118,18 @@ impl Trainer {
             "{MAX_BAD_UPDATES} gradients in a row were not finite: back to update {} with half the learning rate",
             checkpoint.state.update
         );
-        resume::log(&self.run, &message)?;
+        self.folder.log(&message)?;
         let model = self.model().valid();
         let model = weights::apply(model, &checkpoint.model, &folder.join(checkpoint::MODEL))?;
         self.set_model(model.train());
         // What came from another run has no optimizer's state yet.
-        self.adam = Adam::new(self.config.training.optimizer.clone());
+        self.adam = Adam::new(self.training.optimizer.clone());
         checkpoint.restore(&mut self.adam, &folder, &self.device)?;
         // The checkpoint knows nothing of what has happened since: a second rollback to it halves the rate once more.
         let TrainingState { skipped, rate_factor, .. } = self.state;
         self.state = TrainingState { skipped, rate_factor: 0.5 * rate_factor, rollbacks, ..checkpoint.state };
         self.went_back_to = Some(self.state.update);
         self.saved = self.went_back_to;
-        record::cut(&self.run, self.state.update)
-    }
-}
-
-/// Lets `last` and `best` name what `state` says.
-pub(super) fn write_pointers(run: &Run, state: &TrainingState) -> Result<()> {
-    pointer::write(&run.join("last"), &run.checkpoint(&checkpoint::name_of(state.update)))?;
-    match &state.best_checkpoint {
-        Some(best) => pointer::write(&run.join("best"), &run.checkpoint(best)),
-        None => Ok(()),
+        record::cut(&self.folder, self.state.update)
     }
 }

@@ -1,13 +1,13 @@
-//! The loop as a strategy of burn-train, whose dashboard and metrics it uses.
+//! The loop as a strategy of burn-train, whose dashboard, metrics, loaders and interrupter it uses.
 
-use super::learner::{Outcome, Stop, Trainer};
+use super::folder::RunFolder;
+use super::lessons::{HeldOut, Trainable};
+use super::loader::OneItem;
+use super::optimizer::AdamConfig;
 use super::renderer::Dashboard;
-use super::run::Run;
+use super::trainer::{Outcome, Stop, Trainer};
 use crate::error::{Error, Result};
-use crate::models::Model;
-use burn::data::dataloader::{DataLoader, DataLoaderIterator};
-use burn::optim::ModuleOptimizer;
-use burn::tensor::Device;
+use burn::optim::{AdamWConfig, ModuleOptimizer};
 use burn_train::logger::MetricLogger;
 use burn_train::metric::store::{EpochSummary, MetricsUpdate, Split};
 use burn_train::metric::{MetricDefinition, NumericEntry};
@@ -18,68 +18,35 @@ use burn_train::{
 use std::sync::{Arc, Mutex};
 
 /// The strategy that burn-train runs.
-struct Strategy {
-    trainer: Mutex<Trainer>,
-    outcome: Arc<Mutex<Option<Result<Stop>>>>,
+struct Strategy<M: Trainable> {
+    trainer: Mutex<Trainer<M>>,
+    outcome: Mutex<Option<Result<Stop>>>,
 }
 
-impl SupervisedLearningStrategy<Model> for Strategy {
+impl<M: Trainable> SupervisedLearningStrategy<M> for Strategy<M> {
     fn fit(
         &self,
-        mut components: TrainingComponents<Model>,
-        learner: Learner<Model>,
-        _train: TrainLoader<Model>,
-        _valid: ValidLoader<Model>,
+        mut components: TrainingComponents<M>,
+        learner: Learner<M>,
+        train: TrainLoader<M>,
+        valid: ValidLoader<M>,
         _starting_epoch: usize,
-    ) -> (Model, SupervisedTrainingEventProcessor<Model>) {
+    ) -> (M, SupervisedTrainingEventProcessor<M>) {
         let mut trainer = self.trainer.lock().expect("the strategy runs once");
-        let result = trainer.run(&mut components.event_processor, &components.interrupter);
+        // The learner lends its model as a copy only, and an update moves parameters in place only where nobody else holds them.
+        trainer.set_model(learner.model());
+        drop(learner);
+        let result = trainer.run(&train, &valid, &mut components.event_processor, &components.interrupter);
         *self.outcome.lock().expect("the strategy runs once") = Some(result);
-        (learner.model(), components.event_processor)
+        (trainer.take_model(), components.event_processor)
     }
 }
 
-/// The strategy brings its own data; burn-train wants loaders all the same.
-struct NoLoader;
+/// `metrics.jsonl` is written by the loop, not by a logger of burn-train: that one is called on another thread, some time after the
+/// update, so that a checkpoint could be saved before the line that belongs to it; and it cannot say that the disk is full.
+struct NoLogger;
 
-struct Nothing;
-
-impl<T> Iterator for EmptyIterator<T> {
-    type Item = Result<T, burn::data::dataset::DatasetError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        None
-    }
-}
-
-struct EmptyIterator<T>(std::marker::PhantomData<T>);
-
-impl<T> DataLoaderIterator<T> for EmptyIterator<T> {
-    fn progress(&self) -> burn::data::dataloader::Progress {
-        burn::data::dataloader::Progress::new(0, 0, None)
-    }
-}
-
-impl<T: Send + 'static> DataLoader<T> for NoLoader {
-    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<T> + 'a> {
-        Box::new(EmptyIterator(std::marker::PhantomData))
-    }
-
-    fn num_items(&self) -> usize {
-        0
-    }
-
-    fn to_device(&self, _device: &Device) -> Arc<dyn DataLoader<T>> {
-        Arc::new(Self)
-    }
-
-    fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<T>> {
-        Arc::new(Self)
-    }
-}
-
-/// `metrics.jsonl` is written by the loop, which knows how far to cut it back; burn-train's store keeps nothing on disk.
-impl MetricLogger for Nothing {
+impl MetricLogger for NoLogger {
     fn log(&mut self, _update: MetricsUpdate, _epoch: usize, _split: &Split) {}
 
     fn read_numeric(&mut self, _name: &str, _epoch: usize, _split: &Split) -> Result<Vec<NumericEntry>, String> {
@@ -100,7 +67,7 @@ struct StandardError {
 
 impl StandardError {
     #[cfg(unix)]
-    fn into_log(run: &Run) -> Self {
+    fn into_log(run: &RunFolder) -> Self {
         let redirect = || -> std::io::Result<_> {
             let log = std::fs::OpenOptions::new().create(true).append(true).open(run.join("log.txt"))?;
             let before = rustix::io::dup(std::io::stderr())?;
@@ -111,7 +78,7 @@ impl StandardError {
     }
 
     #[cfg(not(unix))]
-    fn into_log(_run: &Run) -> Self {
+    fn into_log(_run: &RunFolder) -> Self {
         Self {}
     }
 }
@@ -125,22 +92,42 @@ impl Drop for StandardError {
     }
 }
 
-/// Runs the loop under burn-train's dashboard.
-pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> {
+/// The rule of [`Adam`](super::optimizer::Adam) as burn has it. The loop steps its own, for the reasons that stand there; this is what
+/// a learner has to be handed.
+fn optimizer_of(config: &AdamConfig) -> ModuleOptimizer {
+    AdamWConfig::new()
+        .with_beta_1(config.beta_1 as f32)
+        .with_beta_2(config.beta_2 as f32)
+        .with_epsilon(config.epsilon as f32)
+        .with_weight_decay(config.weight_decay as f32)
+        .init()
+}
+
+/// Runs the loop under burn-train's dashboard. `adapt` may add to what burn-train shows and does: metrics, a progress logger.
+///
+/// # Errors
+/// If training diverges, the disk refuses, or burn-train stops with an error; what was learnt until then is saved.
+pub fn fit<M: Trainable>(
+    mut trainer: Trainer<M>,
+    dashboard: Dashboard,
+    adapt: impl FnOnce(SupervisedTraining<M>) -> SupervisedTraining<M>,
+) -> Result<Outcome> {
+    trainer.observer.begin(&trainer.progress);
     let interrupter = Interrupter::new();
-    let training = &trainer.config.training;
+    let training = trainer.training.clone();
     let renderer = dashboard.renderer(&interrupter, &trainer.progress, training.log_every);
     let (shown_metrics, metric) = (trainer.lessons.shown(), trainer.lessons.metric());
     let n_stretches = training.max_updates.div_ceil(training.validate_every) as usize;
-    let model = trainer.model().clone();
-    let label = trainer.run.path().display().to_string();
-    let outcome = Arc::new(Mutex::new(None));
-    let run = trainer.run.clone();
-    let strategy = Arc::new(Strategy { trainer: Mutex::new(trainer), outcome: outcome.clone() });
-    let mut supervised = SupervisedTraining::new(run.path(), Arc::new(NoLoader), Arc::new(NoLoader))
+    let label = trainer.folder.path().display().to_string();
+    let folder = trainer.folder.clone();
+    let train = Arc::new(trainer.loader());
+    let valid = Arc::new(OneItem(HeldOut::new(trainer.lessons.clone())));
+    let learner = Learner::new(trainer.take_model(), optimizer_of(&training.optimizer), training.learning_rate);
+    let strategy = Arc::new(Strategy { trainer: Mutex::new(trainer), outcome: Mutex::default() });
+    let mut supervised = SupervisedTraining::new(folder.path(), train, valid)
         .with_training_strategy(TrainingStrategy::Custom(strategy.clone()))
         .with_application_logger(None)
-        .with_metric_logger(Nothing)
+        .with_metric_logger(NoLogger)
         .with_interrupter(interrupter)
         .renderer(renderer)
         .num_epochs(n_stretches)
@@ -154,32 +141,28 @@ pub(super) fn launch(trainer: Trainer, dashboard: Dashboard) -> Result<Outcome> 
     if let Some(metric) = metric {
         supervised = supervised.metric_valid_numeric(metric);
     }
-    // burn's learner wants an optimizer of burn's; this one is never used.
-    let idle: ModuleOptimizer = burn::optim::SgdConfig::new().init();
-    let shown = dashboard.is_tui().then(|| StandardError::into_log(&run));
+    let supervised = adapt(supervised);
+    let shown = dashboard.is_tui().then(|| StandardError::into_log(&folder));
     // A user who kills training from the dashboard makes its threads panic, and this one with them.
-    let launch = std::panic::AssertUnwindSafe(|| drop(supervised.launch(Learner::new(model, idle, 0.0))));
-    let ended = match shown.is_some() {
-        true => std::panic::catch_unwind(launch).is_ok(),
-        false => {
-            launch();
-            true
-        }
+    let launch = std::panic::AssertUnwindSafe(|| supervised.launch(learner));
+    let result = match shown.is_some() {
+        true => std::panic::catch_unwind(launch).ok(),
+        false => Some(launch()),
     };
     drop(shown);
-    if !ended {
+    let Some(result) = result else {
         let message = "training was killed from the dashboard, or its dashboard failed: log.txt says which; the same command goes \
                        on from the last checkpoint";
-        return Err(Error::file(run.path(), message));
+        return Err(Error::file(folder.path(), message));
+    };
+    let outcome = strategy.outcome.lock().expect("the strategy is done").take();
+    let stop = outcome.unwrap_or_else(|| Err(Error::message("training did not run")))?;
+    if let Some(error) = result.error {
+        return Err(Error::message(format!("{error}; what was learnt is saved, the same command goes on")));
     }
-    let stop = outcome
-        .lock()
-        .expect("the strategy is done")
-        .take()
-        .unwrap_or_else(|| Err(Error::message("training did not run")))?;
     let mut trainer = strategy.trainer.lock().expect("the strategy is done");
     if stop != Stop::Interrupted {
-        trainer.average()?;
+        trainer.average(result.model)?;
     }
     Ok(Outcome {
         stop,

@@ -8,8 +8,8 @@ use crate::training::{
     BAHDANAU, TRANSFORMER, assert_says, fail, finish, succeed, tiny, tiny_text, train_in, write_tiny,
 };
 use lookback::backend::Backend;
-use lookback::config::{Config, QUICK_START};
 use lookback::data::{Split, SplitFiles, TaskConfig};
+use lookback::experiment::{Config, QUICK_START};
 use lookback::layers::position::PositionConfig;
 use lookback::models::ModelConfig;
 use std::fs;

@@ -210,7 +210,7 @@ fn every_line_of_config_in_the_table_is_accepted() {
             ];
             let is_accepted = attempts.into_iter().any(|base| {
                 let settings = base.into_iter().map(String::from).chain([format!("{key}={value}")]);
-                lookback::config::Config::load(None, &settings.collect::<Vec<_>>()).is_ok()
+                lookback::experiment::Config::load(None, &settings.collect::<Vec<_>>()).is_ok()
             });
             assert!(is_accepted, "no model takes {setting}");
             n_checked += 1;

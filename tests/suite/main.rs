@@ -2,6 +2,7 @@
 //!
 //! | module | what belongs there |
 //! | --- | --- |
+//! | `architecture` | the tree has no circle |
 //! | `backends` | backends against each other, a GPU included where there is one |
 //! | `cli` | the program: results, exit codes, bad input |
 //! | `compare` | comparisons: arithmetic, report, command |
@@ -23,6 +24,7 @@
 //! | `trust` | drivers are checked before they are trusted |
 #![recursion_limit = "256"]
 
+mod architecture;
 mod backends;
 mod cli;
 mod compare;

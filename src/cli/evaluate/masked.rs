@@ -7,10 +7,10 @@ use crate::data::TokenStream;
 use crate::data::masking::Masking;
 use crate::decoding::score_masked;
 use crate::error::{Error, Result};
+use crate::experiment::{Run, dataset};
 use crate::models::Seq2Seq;
 use crate::notice;
 use crate::scoring::MaskedScores;
-use crate::training::{Run, dataset};
 use std::path::Path;
 
 /// What comes of the models of all runs: a table, or one JSON object a line.

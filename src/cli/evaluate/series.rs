@@ -6,11 +6,11 @@ use crate::cli::{load_encoder_only, progress};
 use crate::data::{Series, SeriesPair};
 use crate::decoding::predict_series;
 use crate::error::{Error, Result};
+use crate::experiment::series::{length_fault, scalings, series_of};
+use crate::experiment::{LoadedModel, Run, dataset};
 use crate::files;
 use crate::models::Seq2Seq;
 use crate::scoring::{ErrorScores, SeriesScores, SeriesStatistics};
-use crate::training::series::{length_fault, scalings, series_of};
-use crate::training::{LoadedModel, Run, dataset};
 use std::path::Path;
 
 /// What comes of a run: a table, or one JSON object.

@@ -3,16 +3,15 @@
 use super::{EvaluateArgs, check_overrides, moved, shown, split_of};
 use crate::cli::output::{extension, picture};
 use crate::cli::{load_language_model, progress};
-use crate::config::Config;
 use crate::data::TokenStream;
 use crate::decoding::score_text;
 use crate::error::{Error, Result};
+use crate::experiment::{Config, Run, dataset};
 use crate::files;
 use crate::models::Seq2Seq;
 use crate::notice;
 use crate::report::by_position;
 use crate::scoring::TextScores;
-use crate::training::{Run, dataset};
 use std::path::Path;
 
 /// Options that are about translations.

@@ -2,9 +2,9 @@
 
 use super::{Bars, ExplainArgs, detail};
 use crate::error::{Error, Result};
+use crate::experiment::LoadedModel;
 use crate::models::Seq2Seq;
 use crate::report::explanation::{Explanation, TextQuestion, explain_text, note_of_unknown, unknown_words};
-use crate::training::LoadedModel;
 
 /// Tokens that are written where nothing else is asked for: as many boards as can still be read.
 const MAX_TOKENS: usize = 20;

@@ -1,5 +1,6 @@
 //! `lookback inspect`: attention maps and the meaning of states.
 
+mod arguments;
 mod attention;
 mod faithfulness;
 mod picture;
@@ -18,7 +19,7 @@ use clap::Subcommand;
 #[derive(Subcommand, Debug)]
 pub(super) enum InspectCommand {
     /// Attention maps: which words each word was made of, for every layer and head.
-    Attention(attention::InspectAttentionArgs),
+    Attention(arguments::InspectAttentionArgs),
     /// Sentence vectors, token states and word vectors: which sentences and words the model holds to be alike.
     States(states::InspectStatesArgs),
 }

@@ -1,16 +1,16 @@
 //! `lookback inspect attention` of a model that answers with numbers: what each step looks at.
 
-use super::attention::{InspectAttentionArgs, sources};
+use super::arguments::{InspectAttentionArgs, sources};
 use super::tables;
 use crate::cli::load_encoder_only;
 use crate::data::Series;
 use crate::error::{Error, Result};
+use crate::experiment::LoadedModel;
+use crate::experiment::series::{scalings, source_of};
 use crate::models::Seq2Seq;
 use crate::report::attention::collect::collect_series;
 use crate::report::attention::measure::summarize;
 use crate::report::attention::{SentenceMaps, memory};
-use crate::training::LoadedModel;
-use crate::training::series::{scalings, source_of};
 
 /// The maps of every series that is looked at, and what is printed of them.
 ///

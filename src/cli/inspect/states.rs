@@ -7,6 +7,7 @@ use crate::data::read_lines;
 use crate::data::text::line_ids;
 use crate::data::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
+use crate::experiment::LoadedModel;
 use crate::models::Seq2Seq;
 use crate::notice;
 use crate::report::attention::files::quoted;
@@ -17,7 +18,6 @@ use crate::report::states::{
     Grouping, Labelled, Map, SentenceStates, VectorKind, collect, collect_texts, grouping, html, sentence_map,
     token_map,
 };
-use crate::training::LoadedModel;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,9 +1,8 @@
 //! The numbers of `inspect attention`, as text, JSON and HTML.
 
-use super::attention::Aligned;
 use super::faithfulness::{self, Verdict};
 use crate::cli::output::json_line;
-use crate::report::alignment::{AlignmentCounts, links};
+use crate::report::alignment::{AlignmentCounts, Gold, links};
 use crate::report::attention::measure::HeadSummary;
 use crate::report::attention::memory::{AGES, MemorySummary};
 use crate::report::attention::select::average;
@@ -11,6 +10,13 @@ use crate::report::attention::{AttentionMap, Part, SentenceMaps};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// The right alignment of a sentence and the words that its tokens belong to.
+pub(super) struct Aligned {
+    pub(super) gold: Gold,
+    pub(super) source_words: Vec<usize>,
+    pub(super) target_words: Vec<usize>,
+}
 
 /// How far the alignments of one map are from the right ones.
 #[derive(Serialize, JsonSchema)]

@@ -1,12 +1,12 @@
 //! `lookback inspect` of language models: what is looked at is a text that has no source.
 
-use super::attention::{InspectAttentionArgs, numbered};
-use crate::data::{Split, Tokenizer};
+use super::arguments::{InspectAttentionArgs, numbered, own_lines};
+use crate::data::Tokenizer;
 use crate::error::{Error, Result};
+use crate::experiment::LoadedModel;
 use crate::models::Seq2Seq;
 use crate::notice;
 use crate::report::attention::collect::Written;
-use crate::training::{LoadedModel, dataset};
 use std::path::Path;
 
 /// The texts whose attention is looked at.
@@ -38,20 +38,6 @@ fn refuse_options(args: &InspectAttentionArgs) -> Result<()> {
     };
     let message = format!("{option} has no effect here: a language model has no source, and {why}; leave it out");
     Err(Error::message(message))
-}
-
-/// The run's own test text, or that of validation where there is none.
-pub(super) fn own_lines(loaded: &LoadedModel) -> Result<Vec<String>> {
-    let data = &loaded.config.data;
-    let has_text = data.text.as_ref().is_some_and(|text| Split::ALL.iter().any(|split| !text.files(*split).is_empty()));
-    if !has_text {
-        let message =
-            "this model comes without a text of its own, such as an imported one; give lines of text with --input FILE";
-        return Err(Error::message(message));
-    }
-    let test = dataset::lines_of(data, Split::Test);
-    test.or_else(|error| dataset::lines_of(data, Split::Valid).map_err(|_| error))
-        .map_err(|error| Error::message(format!("{error}; or give lines of text with --input FILE")))
 }
 
 /// Refuses texts longer than the model can number, and warns of those longer than it has ever seen; `texts` has the number of

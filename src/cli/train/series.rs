@@ -3,11 +3,10 @@
 use super::{N_SHOWN, show_use};
 use crate::cli::evaluate::series::{digits, predictions, statistics};
 use crate::cli::print;
-use crate::config::Config;
 use crate::data::{SeriesPair, Split};
 use crate::error::Result;
-use crate::training::series::{scalings, series_of};
-use crate::training::{LoadedModel, dataset};
+use crate::experiment::series::{scalings, series_of};
+use crate::experiment::{Config, LoadedModel, dataset};
 use std::path::Path;
 
 /// Steps of a series that are shown.

@@ -3,10 +3,10 @@
 use crate::compare::progress::check_signal;
 use crate::compare::test_set::TestSet;
 use crate::error::Result;
+use crate::experiment::LoadedModel;
 use crate::report::attention::Part;
 use crate::report::attention::collect::{Written, collect_attention};
 use crate::report::comparison::{AlignedSentence, GroupKind, Map};
-use crate::training::LoadedModel;
 use serde::{Deserialize, Serialize};
 
 /// A source word that got less weight than this, from all words together, is left out.

@@ -1,10 +1,10 @@
 //! One cell of the table of costs: a process of its own that makes one update, or writes one sentence, of one length.
 
 use crate::backend::Adapter;
-use crate::config::Config;
 use crate::data::batch::{Batch, Example, Padded};
 use crate::data::tokenizer::{BOS, SPECIALS};
 use crate::error::Result;
+use crate::experiment::Config;
 use crate::layers::Pass;
 use crate::memory::of_this_process;
 use crate::models::{Model, Seq2Seq, Vocabularies};

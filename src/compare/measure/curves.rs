@@ -1,7 +1,7 @@
 //! Learning curves, from what training wrote down.
 
+use crate::experiment::Run;
 use crate::report::comparison::CurvePoint;
-use crate::training::Run;
 
 /// Points of the training curve: each is the mean of a stretch of updates.
 const MOST_POINTS: usize = 60;

@@ -5,9 +5,9 @@ use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::{EOS, Pair, UNK};
 use crate::decoding::{DecodingConfig, Request, decode};
 use crate::error::{Error, Result};
+use crate::experiment::{LoadedModel, dataset};
 use crate::layers::Pass;
 use crate::models::Seq2Seq;
-use crate::training::{LoadedModel, dataset};
 use burn::tensor::Int;
 use serde::{Deserialize, Serialize};
 

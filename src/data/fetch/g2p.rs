@@ -1,6 +1,6 @@
 //! Data sets of words and their pronunciations.
 
-use super::datasets::{Dataset, Derived, RemoteFile, file};
+use super::described::{Dataset, Derived, RemoteFile, file};
 
 pub(super) const CMUDICT: Dataset = Dataset {
     name: "cmudict",

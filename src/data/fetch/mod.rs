@@ -5,6 +5,7 @@
 
 mod address;
 mod datasets;
+mod described;
 mod g2p;
 mod unpack;
 
@@ -13,7 +14,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use datasets::{DATASETS, Dataset, RemoteFile};
+pub use datasets::DATASETS;
+pub use described::{Dataset, RemoteFile};
 
 use super::corpus::{sha256_hex, sha256_of_file};
 use crate::error::{Error, Result};

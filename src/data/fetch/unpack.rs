@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::DeflateDecoder;
 
-use super::datasets::{Dataset, Derived};
+use super::described::{Dataset, Derived};
 use crate::data::{Pair, Split, SplitFiles, read_lines, read_pairs};
 use crate::error::{Error, Result};
 use crate::files;

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::numbers::LARGEST;
+/// The largest number that can be spelt.
+pub(super) const LARGEST: u64 = 999_999_999_999;
 
 /// The two French ways to write compound numbers.
 ///

@@ -4,13 +4,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::french::{self, Spelling};
+use super::french::{self, LARGEST, Spelling};
 use super::validate_lengths;
 use crate::data::{Pair, Rng};
 use crate::error::{Error, Result};
 
-/// The largest number that can be spelt.
-pub(super) const LARGEST: u64 = 999_999_999_999;
 /// The longest list that may be asked for.
 const LONGEST: usize = 10_000;
 /// Stands between the numbers of a list, in both languages.

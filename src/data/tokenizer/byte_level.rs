@@ -11,7 +11,7 @@ use tokenizers::{Decoder, Model as _, OffsetReferential, OffsetType, PreTokenize
 
 use super::config::SubwordConfig;
 use super::subword::{merges_of, tokens_of, training_failed};
-use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
+use super::{HIDDEN, Model, SPECIALS, by_count, side::Side};
 use crate::error::{Error, Result};
 
 /// The bytes.

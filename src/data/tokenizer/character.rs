@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Model, by_count, file::Side};
+use super::{Model, by_count, side::Side};
 
 /// Every character of the text, the most frequent first.
 pub(super) fn train(texts: &[&str]) -> Side {

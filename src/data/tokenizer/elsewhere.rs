@@ -1,6 +1,7 @@
 //! Tokenizers that were trained elsewhere, of imported models.
 
-use super::file::{Saved, Side};
+use super::file::Saved;
+use super::side::Side;
 use super::{BERT_MASK, Cutter, HIDDEN, SubwordConfig, TokenizerConfig, Tokenizers, TokenizersConfig};
 
 impl Tokenizers {

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::sentence_piece::{Cutter, SentencePieces};
+use super::sentence_piece::SentencePieces;
+use super::side::Side;
 use super::{
     HIDDEN, Model, Scaling, Tokenizer, Tokenizers, TokenizersConfig, byte_level, character, subword, word, word_piece,
 };
@@ -24,20 +25,6 @@ pub(super) struct Saved {
     /// Whether the source has a token for hidden words.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     has_mask: bool,
-}
-
-/// The trained vocabulary of one side, in the order of ids, without the special tokens.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub(super) enum Side {
-    Char { vocabulary: Vec<char> },
-    Word { split_punctuation: bool, vocabulary: Vec<String> },
-    Bpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
-    Unigram { pieces: Vec<(String, f64)> },
-    ByteBpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
-    WordPiece { vocabulary: Vec<String> },
-    SentencePiece { vocabulary: Vec<String>, cutter: Cutter },
-    Numbers { mean: Vec<f64>, deviation: Vec<f64> },
 }
 
 impl Saved {
@@ -101,32 +88,6 @@ impl Side {
             Self::Unigram { pieces } => pieces.push((subword::mask(), SCORE_OF_MASK)),
             Self::ByteBpe { vocabulary, .. } => vocabulary.push(byte_level::mask()),
             Self::Numbers { .. } => {}
-        }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Self::Char { vocabulary } => vocabulary.is_empty(),
-            Self::Word { vocabulary, .. }
-            | Self::Bpe { vocabulary, .. }
-            | Self::ByteBpe { vocabulary, .. }
-            | Self::WordPiece { vocabulary }
-            | Self::SentencePiece { vocabulary, .. } => vocabulary.is_empty(),
-            Self::Unigram { pieces } => pieces.is_empty(),
-            Self::Numbers { mean, .. } => mean.is_empty(),
-        }
-    }
-
-    fn tokens(&self) -> Vec<String> {
-        match self {
-            Self::Char { vocabulary } => vocabulary.iter().map(char::to_string).collect(),
-            Self::Word { vocabulary, .. }
-            | Self::Bpe { vocabulary, .. }
-            | Self::ByteBpe { vocabulary, .. }
-            | Self::WordPiece { vocabulary }
-            | Self::SentencePiece { vocabulary, .. } => vocabulary.clone(),
-            Self::Unigram { pieces } => pieces.iter().map(|(piece, _)| piece.clone()).collect(),
-            Self::Numbers { .. } => Vec::new(),
         }
     }
 

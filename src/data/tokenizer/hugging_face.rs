@@ -1,6 +1,6 @@
 //! Tokenizers as the library `tokenizers` reads them: its `tokenizer.json`.
 
-use super::file::Side;
+use super::side::Side;
 use super::{EOS, SPECIALS, Tokenizers, UNK};
 use serde_json::{Value, json};
 

@@ -15,6 +15,7 @@ mod file;
 mod hugging_face;
 mod numbers;
 mod sentence_piece;
+mod side;
 mod subword;
 mod word;
 mod word_piece;
@@ -329,7 +330,7 @@ pub(super) fn chunks_of<S: AsRef<str>>(lines: &[S]) -> Vec<String> {
 }
 
 /// Trains one side; `side` and `key`, the section of its settings, are for messages.
-fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str, key: &str) -> Result<file::Side> {
+fn train_side(texts: &[&str], config: &TokenizerConfig, side: &str, key: &str) -> Result<side::Side> {
     let lowered: Vec<String>;
     let texts = if config.is_lowercase() {
         lowered = texts.iter().map(|text| text.to_lowercase()).collect();

@@ -3,7 +3,7 @@
 //! A model of numbers works on channels of mean 0 and standard deviation 1, whatever the units of the data are.
 
 use super::Model;
-use super::file::Side;
+use super::side::Side;
 use crate::data::series::Series;
 use crate::error::{Error, Result};
 

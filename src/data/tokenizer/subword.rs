@@ -13,7 +13,7 @@ use tokenizers::models::bpe::{BPE, BpeTrainer, Vocab};
 use tokenizers::models::unigram::{Unigram, UnigramTrainer};
 
 use super::config::SubwordConfig;
-use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
+use super::{HIDDEN, Model, SPECIALS, by_count, side::Side};
 use crate::error::{Error, Result};
 use crate::panics::caught;
 

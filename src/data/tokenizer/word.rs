@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::config::WordConfig;
-use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
+use super::{HIDDEN, Model, SPECIALS, by_count, side::Side};
 
 /// U+FFED, the mark of a token that is written without a space on that side.
 const JOINER: char = '￭';

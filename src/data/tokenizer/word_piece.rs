@@ -17,7 +17,7 @@ use tokenizers::{
 
 use super::config::SubwordConfig;
 use super::subword::{tokens_of, training_failed};
-use super::{HIDDEN, Model, SPECIALS, by_count, file::Side};
+use super::{HIDDEN, Model, SPECIALS, by_count, side::Side};
 use crate::error::{Error, Result};
 
 /// Stands before a piece that does not begin its word.

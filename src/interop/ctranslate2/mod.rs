@@ -6,13 +6,13 @@ use super::hugging_face::{json_file, transposed};
 use super::shipped::{Shipped, Texts, check_plain, self_attention_parts, tokens};
 use crate::data::tokenizer::{BOS, EOS, PAD, SPECIALS, UNK};
 use crate::error::Result;
+use crate::experiment::ExportOptions;
 use crate::layers::feed_forward::Activation;
 use crate::layers::norm::EPSILON;
 use crate::layers::position::{PositionConfig, sinusoids};
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{Weight, Weights};
 use crate::models::{TransformerConfig, embedding_scale};
-use crate::training::ExportOptions;
 use binary::{Values, Variables};
 use serde_json::json;
 use std::path::Path;
@@ -28,7 +28,7 @@ const N_POSITIONS: usize = 2048;
 /// # Errors
 /// If the run has no whole checkpoint, the model has a part for which CTranslate2 has no place, or `out` holds something.
 pub fn export_ctranslate2(
-    run: &crate::training::Run,
+    run: &crate::experiment::Run,
     out: &Path,
     options: &ExportOptions,
     warn: impl FnOnce(String),

@@ -2,18 +2,17 @@
 
 use super::taker::Taker;
 use super::{Kind, columns, parts};
-use crate::config::Config;
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, TokenizerConfig, Tokenizers};
 use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
 use crate::error::{Error, Result};
+use crate::experiment::{Config, export_parts};
 use crate::interop::NEVER;
 use crate::interop::hugging_face::{Folder, activation, in_our_order, transposed, yes};
 use crate::interop::sentence_piece;
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{Weight, Weights};
 use crate::models::{ModelConfig, TiedEmbeddings, TransformerConfig};
-use crate::training::export_parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;

@@ -1,6 +1,7 @@
 //! Non-linearities of feed-forward networks on slices, with their gradients.
 
-use super::simd::{Dropout, exp, for_pieces, sigmoid, tanh, update};
+use super::pieces::for_pieces;
+use super::simd::{Dropout, exp, sigmoid, tanh, update};
 use crate::layers::activation::{Activation, CUBIC};
 
 /// The probability that a standard normal number is less than `x`, and its density there.

@@ -1,7 +1,8 @@
 //! One step of a recurrent decoder's attention for one sentence, forward and backward.
 
 use super::matrix::{Matrix, MatrixMut};
-use super::product::{Threads, product};
+use super::pieces::Threads;
+use super::product::product;
 use super::simd::{exponentials, max, sum, tanh, update};
 
 /// How queries and keys are compared.

@@ -1,9 +1,10 @@
 //! Scaled dot-product attention in blocks, forward and backward: memory grows with the length, not with its square.
 
-use super::cache::{Positions, attend_one};
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::matrix::{Matrix, MatrixMut};
-use super::product::{Start, Threads, add_product, new_pieces, product, zeros};
+use super::one_query::{Positions, attend_one};
+use super::pieces::{Start, Threads, new_pieces, zeros};
+use super::product::{add_product, product};
 use super::simd::{self, Dropout, exp, exponentials, vectorized};
 use burn::tensor::Tensor;
 use rayon::prelude::*;

@@ -3,8 +3,9 @@
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::linear::{add_to_rows, gradients_of_product, rows};
 use super::matrix::Matrix;
-use super::product::{Start, Threads, new_pieces, new_product};
-use super::simd::{exponentials, max, sum, sum_of_rows, task_rows, vectorized};
+use super::pieces::{Start, Threads, new_pieces, sum_of_rows, task_rows};
+use super::product::new_product;
+use super::simd::{exponentials, max, sum, vectorized};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 use std::borrow::Cow;

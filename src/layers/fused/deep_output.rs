@@ -3,8 +3,9 @@
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
 use super::linear::rows;
 use super::matrix::{Matrix, MatrixMut};
-use super::product::{Start, Threads, add_product, new_pieces, new_product, product, zeros};
-use super::simd::{Dropout, mapped, sum_of_rows, task_rows};
+use super::pieces::{Start, Threads, mapped, new_pieces, sum_of_rows, task_rows, zeros};
+use super::product::{add_product, new_product, product};
+use super::simd::Dropout;
 use burn::nn;
 use burn::tensor::Tensor;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Embeddings as one operation.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::product::{Start, new_pieces, zeros};
-use super::simd::{task_rows, update, vectorized};
+use super::pieces::{Start, new_pieces, task_rows, zeros};
+use super::simd::{update, vectorized};
 use crate::layers::Pass;
 use burn::nn;
 use burn::tensor::{Int, Tensor};

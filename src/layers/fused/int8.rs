@@ -5,10 +5,12 @@
 //! the time of one of floats (`integer.rs`).
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::integer::{ByteRow, EXCESS, Int8Rows, Layout, QUAD, Sums};
+use super::integer::{EXCESS, Int8Rows, Layout};
 use super::matrix::Matrix;
 use super::panel::{WIDTH, columns_of_task};
-use super::product::{Threads, new_columns, new_product};
+use super::pieces::{Threads, new_columns};
+use super::product::new_product;
+use super::quads::{ByteRow, QUAD, Sums};
 use super::simd::vectorized;
 use burn::module::ParamId;
 use burn::tensor::Tensor;
@@ -189,7 +191,7 @@ impl Function for Int8Linear {
         let weights = Matrix::new(&weights, n_outputs, self.matrix.n_inputs);
         let mut gradients = vec![Gradient::when(of.wanted[0], || new_product(gradient, weights, Threads::All))];
         if let Some(wanted) = of.wanted.get(1) {
-            gradients.push(Gradient::when(*wanted, || super::simd::sum_of_rows(of.gradient, n_outputs)));
+            gradients.push(Gradient::when(*wanted, || super::pieces::sum_of_rows(of.gradient, n_outputs)));
         }
         gradients
     }

@@ -1,7 +1,7 @@
 //! Recurrences without a product at each step, over batch and channels at once.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::product::{Start, new_pieces};
+use super::pieces::{Start, new_pieces};
 use super::sequence::Reading;
 use super::simd::{exp, flushed, sigmoid, tanh, update};
 use crate::layers::mixer::{Gating, RG_LRU_FLOOR, RG_LRU_SPEED};

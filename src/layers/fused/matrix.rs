@@ -1,7 +1,6 @@
 //! Matrices inside slices.
 
-use super::product::{Start, new_pieces};
-use super::simd::task_rows;
+use super::pieces::{Start, new_pieces, task_rows};
 use std::ops::Range;
 
 /// A matrix inside a slice.

@@ -4,7 +4,7 @@
 //! that on one core. From two rows on other ways are faster (`product.rs`).
 
 use super::matrix::{Matrix, MatrixMut};
-use super::product::Threads;
+use super::pieces::Threads;
 use super::simd::{sum, vectorized};
 use rayon::prelude::*;
 

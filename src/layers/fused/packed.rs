@@ -2,7 +2,8 @@
 
 use super::matrix::{Matrix, MatrixMut};
 use super::panel::{DEPTH, PanelRow, WIDTH, add_rows, in_panels};
-use super::product::{Start, Threads, new_pieces, new_product};
+use super::pieces::{Start, Threads, new_pieces};
+use super::product::new_product;
 use burn::module::ParamId;
 use pulp::{Arch, Simd, WithSimd};
 use std::collections::HashMap;

@@ -6,7 +6,7 @@
 //! matrix is stored as ([`product`]).
 
 use super::matrix::Matrix;
-use super::product::new_columns;
+use super::pieces::new_columns;
 use pulp::{Arch, Simd, WithSimd};
 
 /// Columns of a panel.

@@ -1,27 +1,14 @@
-//! Matrix products on slices, and vectors that are filled by all cores.
+//! Matrix products on slices.
 //!
-//! The only file with `unsafe`, for three reasons. The `gemm` crate, which burn's flex uses too, takes pointers: every pointer
-//! here comes from a slice whose length has just been checked against the sizes and strides, and outputs are borrowed mutably.
-//! New memory is written once, by the core that goes on to use it, instead of being cleared by one core first. And a function for
-//! instructions that not every processor has may be called only after the processor has been asked.
+//! One of three files with `unsafe`, besides `pieces.rs` and `quads.rs`: the `gemm` crate, which burn's flex uses too, takes
+//! pointers. Every pointer here comes from a slice whose length has just been checked against the sizes and strides, and outputs
+//! are borrowed mutably.
 #![allow(unsafe_code)]
 
-use super::integer::{self, ByteRow, QUAD, Sums};
 use super::matrix::{Matrix, MatrixMut};
 use super::one_row;
 use super::panel::{self, WIDTH};
-use super::simd::{TASK, vectorized};
-use rayon::prelude::*;
-use std::mem::MaybeUninit;
-
-/// Who computes a product.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Threads {
-    /// The calling thread.
-    One,
-    /// All cores, where the product is large enough to be worth it.
-    All,
-}
+use super::pieces::{Threads, new_columns};
 
 /// Multiplications from which on a product is spread over all cores.
 const PARALLEL_FROM: usize = 1 << 20;
@@ -117,112 +104,6 @@ fn by_columns(a: Matrix, b: Matrix, threads: Threads) -> Vec<f32> {
             out.iter_mut().zip(column).for_each(|(row, value)| row[j] = *value);
         }
     })
-}
-
-/// What a new vector begins as.
-#[derive(Clone, Copy, Debug)]
-pub enum Start<'a> {
-    /// So many zeros.
-    Zeros(usize),
-    /// A copy.
-    Copy(&'a [f32]),
-}
-
-/// A new vector made over all cores in pieces of `piece_len` elements, and what `work` says of each. `work` gets the place at
-/// which a piece begins, and the piece as it starts, still in the cache of its core.
-pub fn new_pieces<T: Send>(
-    start: Start,
-    piece_len: usize,
-    work: impl Fn(usize, &mut [f32]) -> T + Sync,
-) -> (Vec<f32>, Vec<T>) {
-    let len = match start {
-        Start::Zeros(len) => len,
-        Start::Copy(values) => values.len(),
-    };
-    let mut values = Vec::with_capacity(len);
-    let make = |(i, piece): (usize, &mut [MaybeUninit<f32>])| {
-        let place = i * piece_len;
-        let piece = match start {
-            Start::Zeros(_) => {
-                piece.iter_mut().for_each(|value| _ = value.write(0.0));
-                // SAFETY: every element has just been written.
-                unsafe { piece.assume_init_mut() }
-            }
-            Start::Copy(values) => piece.write_copy_of_slice(&values[place..place + piece.len()]),
-        };
-        vectorized(
-            #[inline(always)]
-            || work(place, piece),
-        )
-    };
-    let pieces = &mut values.spare_capacity_mut()[..len];
-    let results = if len <= piece_len {
-        pieces.chunks_mut(piece_len.max(1)).enumerate().map(make).collect()
-    } else {
-        pieces.par_chunks_mut(piece_len).enumerate().map(make).collect()
-    };
-    // SAFETY: the pieces are all of the first `len` elements, and each has been written.
-    unsafe { values.set_len(len) };
-    (values, results)
-}
-
-/// Zeros, written by all cores.
-pub fn zeros(len: usize) -> Vec<f32> {
-    new_pieces(Start::Zeros(len), TASK, |_, _| ()).0
-}
-
-/// A new matrix, row after row, made over all cores in blocks of `block` columns. `work` gets the first column of a block and, of every
-/// row, the piece inside the block, cleared.
-pub fn new_columns(
-    n_rows: usize,
-    n_columns: usize,
-    block: usize,
-    work: impl Fn(usize, &mut [&mut [f32]]) + Sync,
-) -> Vec<f32> {
-    let len = n_rows * n_columns;
-    let mut values: Vec<f32> = Vec::with_capacity(len);
-    let n_blocks = if len == 0 { 0 } else { n_columns.div_ceil(block) };
-    let mut blocks: Vec<Vec<&mut [MaybeUninit<f32>]>> = (0..n_blocks).map(|_| Vec::with_capacity(n_rows)).collect();
-    for row in values.spare_capacity_mut()[..len].chunks_mut(n_columns.max(1)) {
-        row.chunks_mut(block).zip(&mut blocks).for_each(|(piece, block)| block.push(piece));
-    }
-    let make = |(i, pieces): (usize, Vec<&mut [MaybeUninit<f32>]>)| {
-        let clear = |piece: &mut [MaybeUninit<f32>]| piece.iter_mut().for_each(|value| _ = value.write(0.0));
-        let mut pieces: Vec<&mut [f32]> = pieces
-            .into_iter()
-            .map(|piece| {
-                clear(piece);
-                // SAFETY: every element has just been written.
-                unsafe { piece.assume_init_mut() }
-            })
-            .collect();
-        work(i * block, &mut pieces);
-    };
-    if n_blocks <= 1 {
-        blocks.into_iter().enumerate().for_each(make);
-    } else {
-        blocks.into_par_iter().enumerate().for_each(make);
-    }
-    // SAFETY: the pieces are all of the first `len` elements, and each has been written.
-    unsafe { values.set_len(len) };
-    values
-}
-
-/// Adds the products of rows of bytes with a panel of quads.
-///
-/// # Shapes
-/// - x: as many quads for each row as the panel has
-/// - sums: as many as there are rows
-///
-/// # Panics
-/// On a processor that cannot.
-pub fn add_quads(panel: &[[ByteRow; QUAD]], x: &[[u8; QUAD]], sums: &mut [Sums]) {
-    assert!(integer::has_vnni() && x.len() == panel.len() * sums.len());
-    // SAFETY: the processor has the instructions.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        integer::vnni::add_quads(panel, x, sums)
-    }
 }
 
 fn check_sizes([n_rows, n_columns]: [usize; 2], a: Matrix, b: Matrix) {
@@ -342,21 +223,6 @@ mod tests {
                     }
                 }
             }
-        }
-    }
-
-    #[test]
-    fn pieces_cover_a_new_vector_once_in_order() {
-        for len in [0, 1, 10, 31, 100] {
-            let (values, starts) = new_pieces(Start::Zeros(len), 10, |start, piece| {
-                piece.iter_mut().for_each(|value| *value += 1.0);
-                (start, piece.len())
-            });
-            assert_eq!(values, vec![1.0; len]);
-            assert_eq!(starts, (0..len).step_by(10).map(|i| (i, 10.min(len - i))).collect::<Vec<_>>());
-            let from = numbers(len, 5);
-            let (doubled, _) = new_pieces(Start::Copy(&from), 10, |_, piece| piece.iter_mut().for_each(|v| *v *= 2.0));
-            assert_eq!(doubled, from.iter().map(|value| 2.0 * value).collect::<Vec<_>>());
         }
     }
 }

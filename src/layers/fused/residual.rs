@@ -1,8 +1,8 @@
 //! Dropout, sums and norms of vectors.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::product::{Start, new_pieces};
-use super::simd::{Dropout, mapped, sum, sum_of_rows, task_rows};
+use super::pieces::{Start, mapped, new_pieces, sum_of_rows, task_rows};
+use super::simd::{Dropout, sum};
 use burn::tensor::Tensor;
 
 /// `x` with elements dropped.

@@ -1,7 +1,7 @@
 //! Rotary positions on packed projections.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::simd::mapped;
+use super::pieces::mapped;
 use burn::tensor::Tensor;
 
 /// Turns the first heads of each position.

@@ -1,63 +1,11 @@
 //! Loops that the compiler turns into the widest instructions of the machine at hand.
 
-use super::product::{Start, new_pieces};
 use crate::random::Stream;
-use rayon::prelude::*;
 
 /// Runs `work`, compiled for the instructions that this machine has. What it calls has to be inlined into it.
 #[inline(always)]
 pub fn vectorized<T>(work: impl FnOnce() -> T) -> T {
     pulp::Arch::new().dispatch(work)
-}
-
-/// Elements that one task works on: enough to outweigh starting it, and little enough for the cache.
-pub const TASK: usize = 1 << 14;
-
-/// Rows of `width` elements that make a task.
-pub fn task_rows(width: usize) -> usize {
-    (TASK / width.max(1)).max(1)
-}
-
-/// Calls `work` on pieces of `out` over all cores, with the place at which each begins. Pieces have whole rows of `width`.
-pub fn for_pieces(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
-    let len = task_rows(width) * width;
-    if out.len() <= len {
-        return vectorized(
-            #[inline(always)]
-            || work(0, out),
-        );
-    }
-    out.par_chunks_mut(len).enumerate().for_each(|(i, piece)| {
-        vectorized(
-            #[inline(always)]
-            || work(i * len, piece),
-        )
-    });
-}
-
-/// A copy of `values` on which `work` has been called as by [`for_pieces`].
-pub fn mapped(values: &[f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
-    new_pieces(Start::Copy(values), task_rows(width) * width, work).0
-}
-
-/// The sum of the rows of `values`, each `width` long, always in the same order.
-pub fn sum_of_rows(values: &[f32], width: usize) -> Vec<f32> {
-    let add = |sum: &mut [f32], row: &[f32]| sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-    // Pieces of fixed size, added in order: the sum does not depend on the number of threads.
-    let partial = |rows: &[f32]| {
-        vectorized(
-            #[inline(always)]
-            || {
-                let mut sum = vec![0.0; width];
-                rows.chunks_exact(width).for_each(|row| add(&mut sum, row));
-                sum
-            },
-        )
-    };
-    let partials: Vec<Vec<f32>> = values.par_chunks(64 * width).map(partial).collect();
-    let mut sum = vec![0.0; width];
-    partials.iter().for_each(|row| add(&mut sum, row));
-    sum
 }
 
 /// Elements that the compiler may keep side by side.

@@ -1,8 +1,8 @@
 //! The inverse of many small triangular matrices.
 
 use super::function::{Backprop, Function, Gradient, Input, Output, apply};
-use super::product::{Start, new_pieces};
-use super::simd::{sum, task_rows, update};
+use super::pieces::{Start, new_pieces, task_rows};
+use super::simd::{sum, update};
 use burn::tensor::Tensor;
 
 /// `(I + A)^-1` for `A` with numbers below its diagonal only; what stands elsewhere is not looked at.

@@ -1,15 +1,13 @@
 //! Line charts: axes with units, intervals, markers that differ in shape and colour, values on hovering, a shaded region.
 //! Knows numbers and labels, and nothing of what they mean.
 
-use super::marker::marker;
+use super::marker::{COLOURS, marker};
 use super::scale::{Division, Scale, short};
 use crate::report::page::escape;
 use crate::report::svg::{Anchor, LINE, MUTED, Svg, TextStyle, number, text_width};
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Colours that people with any colour vision tell apart (Okabe and Ito 2008), darkest first.
-pub const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#e69f00", "#56b4e9", "#555555"];
 /// The ground of the shaded region.
 pub const SHADE: &str = "#eceff3";
 

@@ -1,8 +1,9 @@
 //! The report as one self-contained page.
 
-use super::chart::{COLOURS, Chart, SHADE};
+use super::chart::{Chart, SHADE};
 use super::charts::charts;
 use super::data::{Comparison, GroupKind};
+use super::marker::COLOURS;
 use super::measured::{AlignedSentence, Map};
 use super::tables::{Cell, Table, tables};
 use super::words::findings;

@@ -1,9 +1,11 @@
 //! The marks of points.
 
-use super::chart::COLOURS;
 use crate::report::page::escape;
 use crate::report::svg::number;
 use std::fmt::Write;
+
+/// Colours that people with any colour vision tell apart (Okabe and Ito 2008), darkest first.
+pub const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#aa4499", "#e69f00", "#56b4e9", "#555555"];
 
 /// A marker whose shape tells its series too, for those who see no colours.
 pub(super) fn marker(place: usize, [x, y]: [f64; 2], tip: &str) -> String {

@@ -9,6 +9,7 @@ mod decoder_only;
 mod encoder_only;
 mod mixers;
 mod recurrent;
+mod sublayer;
 mod transformer;
 
 pub(crate) use by_hand::of_attention;

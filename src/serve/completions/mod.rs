@@ -5,10 +5,10 @@ mod request;
 mod stream;
 
 use super::Shared;
+use super::body::{Body, aside};
 use super::catalogue::{Use, Wish};
 use super::fault::{Fault, OpenAiFault, answer};
 use super::queue::WritingJob;
-use super::routes::{Body, aside};
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;

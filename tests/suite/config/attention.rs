@@ -2,7 +2,7 @@
 
 use crate::models::fields;
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, write_tiny};
-use lookback::config::Config;
+use lookback::experiment::Config;
 use tempfile::TempDir;
 
 /// What a model with this `[model]` is told apart by.

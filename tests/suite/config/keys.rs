@@ -3,7 +3,7 @@
 use super::{complete, shipped};
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, succeed, tiny};
 use lookback::backend::Backend;
-use lookback::config::{Config, differences};
+use lookback::experiment::{Config, differences};
 use lookback::models::ModelConfig;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

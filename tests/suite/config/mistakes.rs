@@ -1,7 +1,7 @@
 //! Mistakes in configs: what is said of them.
 
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, succeed, write_tiny};
-use lookback::config::Config;
+use lookback::experiment::Config;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;

@@ -1,8 +1,8 @@
 //! What is held out of training files, and what is one sentence.
 
-use lookback::config::{Config, DataConfig};
-use lookback::data::{Pair, Sentence, Split, SplitFiles};
-use lookback::training::dataset::{load, pairs_of, sentences_of};
+use lookback::data::{DataConfig, Pair, Sentence, Split, SplitFiles};
+use lookback::experiment::Config;
+use lookback::experiment::dataset::{load, pairs_of, sentences_of};
 use std::fs;
 use tempfile::TempDir;
 

@@ -3,9 +3,9 @@
 use super::folder;
 use crate::training::{BAHDANAU, assert_says, fail, succeed, write_tiny};
 use lookback::data::{Pair, Tokenizers};
+use lookback::experiment::Run;
 use lookback::interop::import_marian;
 use lookback::models::weights::{Weight, Weights, from_safetensors};
-use lookback::training::Run;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;

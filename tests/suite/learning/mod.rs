@@ -17,15 +17,14 @@ mod schemes;
 mod states;
 
 use crate::training::train_in;
-use lookback::config::Config;
 use lookback::data::{Split, TaskConfig};
 use lookback::decoding::{DecodingConfig, Request, decode};
+use lookback::experiment::{Config, LoadedModel, Run};
 use lookback::report::alignment::{AlignmentCounts, Gold, links, words_of_tokens};
 use lookback::report::attention::Part;
 use lookback::report::attention::collect::{Written, collect};
 use lookback::report::attention::measure::Measures;
 use lookback::scoring::sequence_matches;
-use lookback::training::{LoadedModel, Run};
 use tempfile::TempDir;
 
 /// Everything but the task, the model and the number of updates.

@@ -5,8 +5,8 @@
 //! it by a convolution, so that a key and its value are one vector, and sequences with fewer pairs come beside those with eight.
 
 use super::{accuracy_on, learn};
-use lookback::config::Config;
 use lookback::data::TaskConfig;
+use lookback::experiment::Config;
 
 const RECALLING: &str = r#"
 seed = 1

@@ -16,8 +16,8 @@
 //! ```
 
 use super::{LEARNING, accuracy_on, learn};
-use lookback::config::Config;
 use lookback::data::TaskConfig;
+use lookback::experiment::Config;
 use lookback::layers::mixer::MixerKind;
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -5,8 +5,8 @@
 //! chance) and for the delta rule without (0.017).
 
 use super::{accuracy_on, learn};
-use lookback::config::Config;
 use lookback::data::TaskConfig;
+use lookback::experiment::Config;
 
 const FOLLOWING: &str = r#"
 seed = 1

@@ -4,10 +4,9 @@ use super::campaign;
 use crate::training::{
     BAHDANAU, TRANSFORMER, assert_same_end, copy_folder, named, succeed, tiny, train_in, write_tiny,
 };
-use lookback::config::Config;
 use lookback::decoding::{Request, decode};
+use lookback::experiment::{Config, ExportOptions, Run, export};
 use lookback::random::{Purpose, Stream};
-use lookback::training::{ExportOptions, Run, export};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

@@ -5,6 +5,7 @@ use burn::tensor::Tensor;
 use lookback::data::batch::{Example, Padded};
 use lookback::data::{BOS, EOS, Pair, TokenizerConfig, Tokenizers};
 use lookback::decoding::{DecodingConfig, score_targets};
+use lookback::experiment::run::vocabularies;
 use lookback::layers::attention::{Alignment, AttentionConfig, ScoreConfig, WindowConfig};
 use lookback::layers::mixer::{MixerConfig, MixerKind, Mixers, SideConfig};
 use lookback::layers::position::PositionConfig;
@@ -17,7 +18,6 @@ use lookback::models::weights::{apply, collect, to_vec};
 use lookback::models::{DecoderOnlyConfig, Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig};
 use lookback::report::explanation::terminal::{Look, render_step};
 use lookback::report::explanation::{AttentionRow, Detail, Explanation, Mechanism, Question, explain, explain_trace};
-use lookback::training::run::vocabularies;
 use std::path::Path;
 
 /// Rounding of a few sums in 32 bits.

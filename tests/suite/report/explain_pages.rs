@@ -3,10 +3,10 @@
 use super::explain::{configs, example, tokenizers};
 use crate::support::{assert_close, flex};
 use lookback::decoding::DecodingConfig;
+use lookback::experiment::run::vocabularies;
 use lookback::models::weights::{apply, collect};
 use lookback::report::explanation::terminal::{Look, render};
 use lookback::report::explanation::{Detail, Explanation, Formula, Question, Selection, Stage, Step, explain, html};
-use lookback::training::run::vocabularies;
 use std::path::Path;
 
 /// Rounding of a few sums in 32 bits.

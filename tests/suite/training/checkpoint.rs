@@ -1,9 +1,10 @@
 //! Checkpoints: damage is noticed and survived, pointers and numbers of checkpoints are right, averages are averages.
 
 use super::*;
+use lookback::experiment::Run;
 use lookback::models::weights::{from_safetensors, to_safetensors};
+use lookback::training::Stop;
 use lookback::training::checkpoint::{TrainingState, load, save};
-use lookback::training::{Run, Stop};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -257,8 +258,8 @@ fn the_average_of_checkpoints_is_their_mean_and_becomes_the_best_where_it_is_bet
     let loaded = Run::open(&run).unwrap().load_model(&adapter, None, |warning| panic!("{warning}")).unwrap();
     assert_eq!(loaded.checkpoint, "averaged-000040");
     let pairs = config.data.task.as_ref().unwrap().generate(lookback::data::Split::Valid, 7, config.seed).unwrap();
-    let examples = lookback::training::dataset::encode(&pairs, &loaded.tokenizers);
-    let sums = lookback::training::validate(&loaded.model, &examples, 40);
+    let examples = lookback::experiment::dataset::encode(&pairs, &loaded.tokenizers);
+    let sums = lookback::experiment::validate(&loaded.model, &examples, 40);
     let loss = sums.cross_entropy / sums.n_tokens as f64;
     assert!(losses.iter().all(|other| loss < *other), "{loss} is not below {losses:?}");
 }

@@ -6,6 +6,7 @@ mod horizon;
 mod inside;
 mod masked;
 mod old_run;
+mod own_model;
 mod resume;
 mod run;
 mod sampling;
@@ -15,9 +16,9 @@ mod tags;
 mod tensorboard;
 mod text;
 
-use lookback::config::Config;
 use lookback::error::Result;
-use lookback::training::{Dashboard, Outcome, TrainOptions, train};
+use lookback::experiment::{Config, TrainOptions, train};
+use lookback::training::{Dashboard, Outcome};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
@@ -103,12 +104,8 @@ pub fn train_in(run: &Path, config: &Config) -> Result<Outcome> {
 
 /// Trains in this process, from the parameters of another run.
 pub fn train_from(run: &Path, config: &Config, init_from: Option<&Path>) -> Result<Outcome> {
-    let options = TrainOptions {
-        run: run.to_path_buf(),
-        dashboard: Dashboard::None,
-        init_from: init_from.map(Path::to_path_buf),
-        command: "test".into(),
-    };
+    let options =
+        TrainOptions { init_from: init_from.map(Path::to_path_buf), command: "test".into(), ..TrainOptions::new(run) };
     train(config, &config.backend.open()?, &options)
 }
 

@@ -1,8 +1,9 @@
 //! Stored run folders of format 1, a Transformer and a recurrent model with attention: what was trained once can be used and continued by every later version.
 
 use super::*;
+use lookback::experiment::Run;
+use lookback::training::Stop;
 use lookback::training::format::FORMAT_VERSION;
-use lookback::training::{Run, Stop};
 use std::fs;
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! Run folders: locked, continued only as the same experiment, moved, and taken as the start of another.
 
 use super::*;
-use lookback::training::Run;
+use lookback::experiment::Run;
 use lookback::training::checkpoint::load;
 use std::fs;
 use tempfile::TempDir;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 fn a_run_folder_in_use_is_refused() {
     let dir = TempDir::new().unwrap();
     write_tiny(dir.path(), BAHDANAU);
-    let held = Run::create(&dir.path().join("run")).unwrap().lock().unwrap();
+    let held = Run::create(&dir.path().join("run")).unwrap().folder().lock().unwrap();
     let message = fail(dir.path(), &["train", "tiny.toml", "--run", "run"]);
     assert_says(&message, &["run: is in use by another `lookback train`", "--run"]);
     drop(held);

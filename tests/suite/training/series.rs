@@ -4,7 +4,7 @@ use super::{
     assert_same_end, assert_says, checkpoints, copy_folder, fail, finish, metrics, named, read, succeed, train_in,
 };
 use crate::support::assert_close;
-use lookback::config::Config;
+use lookback::experiment::Config;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;

@@ -2,14 +2,13 @@
 
 use super::{assert_same_end, assert_says, fail, metrics, named, read, succeed, train_in};
 use crate::support::{SAME_TOLERANCE, assert_close, flex};
-use lookback::config::Config;
 use lookback::data::batch::Padded;
 use lookback::data::{EOS, TokenStream};
 use lookback::decoding::{Continuation, SamplingConfig, score_text};
+use lookback::experiment::{Config, LoadedModel, Run};
 use lookback::layers::Pass;
 use lookback::models::weights::to_vec;
 use lookback::models::{ModelConfig, Seq2Seq, Vocabularies};
-use lookback::training::{LoadedModel, Run};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
 //! The formulas of mixers that are no attention.
 
-use super::transformer::{added, after, before};
+use super::sublayer::{added, after, before};
 use super::{Formula, line};
 use crate::layers::mixer::{MixerConfig, MixerKind};
 use crate::models::TransformerConfig;

@@ -1,11 +1,12 @@
 //! The formulas of a Transformer.
 
+use super::sublayer::{added, after, before};
 use super::{Formula, Mechanism, Part, line, n, score_term, softmax};
 use crate::layers::feed_forward::Activation;
 use crate::layers::mixer::{MixerConfig, Mixers};
 use crate::layers::position::PositionConfig;
 use crate::models::TransformerConfig;
-use crate::models::transformer::{NormPosition, TiedEmbeddings};
+use crate::models::transformer::TiedEmbeddings;
 
 pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
     let (heads, n_layers) = (config.n_heads, config.n_decoder_layers);
@@ -66,22 +67,6 @@ fn title_of_mixers(config: &TransformerConfig) -> String {
     }
     let (encoder, decoder) = (config.encoder_mixers().names(), config.decoder_mixers().names());
     format!("{shared}, encoder of {encoder}, decoder of {decoder}")
-}
-
-/// `norm(x)` where a sublayer's input is normalized.
-pub(super) fn before(config: &TransformerConfig, x: &str) -> String {
-    match config.norm_position {
-        NormPosition::Pre => format!("norm({x})"),
-        NormPosition::Post => x.to_owned(),
-    }
-}
-
-/// `x + f`, normalized where a sublayer's output is.
-pub(super) fn after(config: &TransformerConfig, x: &str, f: &str) -> String {
-    match config.norm_position {
-        NormPosition::Pre => format!("{x} + {f}"),
-        NormPosition::Post => format!("norm({x} + {f})"),
-    }
 }
 
 /// The vector of position `at` below the first layer; the word's vector is multiplied by the root of `scale`, if there is one.
@@ -221,13 +206,6 @@ fn context(positions: &PositionConfig) -> Formula {
             "the weighted sum of the values and of a learned vector for each distance (Shaw)",
         ),
         _ => line("context", "z_t = sum_i a_ti v_i", "the weighted sum of the values"),
-    }
-}
-
-pub(super) fn added(config: &TransformerConfig, what: &str) -> String {
-    match config.norm_position {
-        NormPosition::Pre => format!("{what}, projected and added to the layer's vector"),
-        NormPosition::Post => format!("{what}, projected, added to the layer's vector, then normalized"),
     }
 }
 

@@ -1,93 +1,37 @@
-//! A run folder: everything that `translate`, `evaluate` and a resumed `train` need, and nothing else.
-//!
-//! ```text
-//! run/
-//!   config.toml        resolved, every field; its SHA-256 in the first line
-//!   tokenizer.json     environment.json
-//!   checkpoints/NNNNNN/   model, optimizer, state; manifest with sha256
-//!   best, last         text files naming a checkpoint
-//!   metrics.jsonl      one line for each update and each validation
-//!   tensorboard/       the same for TensorBoard
-//!   log.txt            samples/ (validation translations)
-//! ```
+//! The folder that training writes into: checkpoints, pointers to them, a log, and a lock.
 
-use super::checkpoint::{self, Checkpoint, Parameters};
-use super::{format, pointer};
-use crate::backend::Adapter;
-use crate::config::Config;
-use crate::data::{Scaling, Tokenizer, Tokenizers};
+use super::checkpoint::{self, Checkpoint, Parameters, TrainingState};
+use super::pointer;
 use crate::error::{Error, Result};
-use crate::models::{Model, Vocabularies, weights};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// How often a checkpoint is looked for in a run that changes.
 const MAX_ATTEMPTS: usize = 100;
 
-/// A run folder that exists.
+/// A folder that training writes into, or has written.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct RunFolder {
     path: PathBuf,
 }
 
-/// What made a run, in `environment.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Environment {
-    /// The version of the run folder's format.
-    pub format_version: u32,
-    /// The version of this program.
-    pub version: String,
-    /// The backend.
-    pub backend: String,
-    /// Its device.
-    pub device: String,
-    /// Operating system and processor.
-    pub platform: String,
-    /// The command line.
-    pub command: String,
-    /// The SHA-256 of every data file, or of the generated pairs, by split.
-    pub data_sha256: std::collections::BTreeMap<String, String>,
-    /// The number of parameters.
-    pub n_parameters: usize,
-    /// The run whose parameters were the start of this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub init_from: Option<String>,
-}
-
-impl Run {
-    /// The run in `path`.
-    ///
-    /// # Errors
-    /// If it is not a run folder.
-    pub fn open(path: &Path) -> Result<Self> {
-        let run = Self { path: path.to_path_buf() };
-        if !path.is_dir() {
-            return Err(Error::file(path, "is no folder; give the run folder that `lookback train` wrote"));
-        }
-        for file in ["config.toml", "tokenizer.json"] {
-            if !path.join(file).is_file() {
-                return Err(Error::file(
-                    path,
-                    format!("has no {file}, so it is no run folder that `lookback train` wrote"),
-                ));
-            }
-        }
-        Ok(run)
+impl RunFolder {
+    /// The folder `path`, which need not be there.
+    pub fn at(path: &Path) -> Self {
+        Self { path: path.to_path_buf() }
     }
 
     /// The folder `path`, made if need be.
+    ///
+    /// # Errors
+    /// If the disk refuses.
     pub fn create(path: &Path) -> Result<Self> {
         let checkpoints = path.join("checkpoints");
         fs::create_dir_all(&checkpoints).map_err(Error::io(&checkpoints))?;
         let samples = path.join("samples");
         fs::create_dir_all(&samples).map_err(Error::io(&samples))?;
         Ok(Self { path: path.to_path_buf() })
-    }
-
-    /// Whether training has begun in `path`.
-    pub fn has_begun(path: &Path) -> bool {
-        path.join("config.toml").is_file()
     }
 
     /// The folder.
@@ -111,51 +55,6 @@ impl Run {
     /// If another process is training there.
     pub fn lock(&self) -> Result<Lock> {
         Lock::of(&self.path, "is in use by another `lookback train`; wait for it or give another --run")
-    }
-
-    /// The resolved config.
-    ///
-    /// # Errors
-    /// If it is not what was written.
-    pub fn config(&self) -> Result<Config> {
-        self.read_config(&[])
-    }
-
-    /// The resolved config with `key.path=value` overrides, its values checked.
-    ///
-    /// # Errors
-    /// As [`Config::load`].
-    pub fn config_with(&self, overrides: &[String]) -> Result<Config> {
-        let config = self.read_config(overrides)?;
-        config.validate_for_use()?;
-        Ok(config)
-    }
-
-    fn read_config(&self, overrides: &[String]) -> Result<Config> {
-        let path = self.join("config.toml");
-        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
-        let is_sealed = format::check_seal(&text).map_err(|fault| Error::file(&path, fault))?;
-        if !is_sealed && self.environment().is_ok_and(|environment| environment.format_version >= format::SEALED) {
-            let message = "has lost its first line, which says what the others are; put the file back";
-            return Err(Error::file(&path, message));
-        }
-        let (config, missing) = Config::read(&path, &text, overrides, format::upgrade_config)?;
-        if !is_sealed {
-            format::check_whole(&missing).map_err(|fault| Error::file(&path, fault))?;
-        }
-        Ok(config)
-    }
-
-    /// The tokenizers.
-    pub fn tokenizers(&self) -> Result<Tokenizers> {
-        Tokenizers::load(self.join("tokenizer.json"))
-    }
-
-    /// What made the run, if it is written down.
-    pub fn environment(&self) -> Result<Environment> {
-        let path = self.join("environment.json");
-        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
-        serde_json::from_str(&text).map_err(|error| Error::file(&path, format!("is damaged: {error}")))
     }
 
     /// The checkpoint that a pointer file names: `best` or `last`.
@@ -264,18 +163,20 @@ impl Run {
         Error::message(format!("{error}; --checkpoint NAME takes the one that you name: {}", self.what_there_is()))
     }
 
-    /// The model for use, with its tokenizers and config.
-    ///
-    /// # Errors
-    /// As [`Self::parameters`]; also if parameters, tokenizers and config do not belong together.
-    pub fn load_model(&self, adapter: &Adapter, asked: Option<&str>, warn: impl FnOnce(String)) -> Result<LoadedModel> {
-        let config = self.config()?;
-        let tokenizers = self.tokenizers()?;
-        let (checkpoint, parameters) = self.parameters(asked, warn)?;
-        let model = config.model.blank(vocabularies(&tokenizers), &adapter.device)?;
-        let model = weights::apply(model, &parameters.weights, &parameters.file)?;
-        let Parameters { updates, is_int8, .. } = parameters;
-        Ok(LoadedModel { model, tokenizers, config, checkpoint, updates, is_int8 })
+    /// Lets `last` and `best` name what `state` says.
+    pub(super) fn write_pointers(&self, state: &TrainingState) -> Result<()> {
+        pointer::write(&self.join("last"), &self.checkpoint(&checkpoint::name_of(state.update)))?;
+        match &state.best_checkpoint {
+            Some(best) => pointer::write(&self.join("best"), &self.checkpoint(best)),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds a line to `log.txt`.
+    pub(crate) fn log(&self, line: &str) -> Result<()> {
+        let path = self.join("log.txt");
+        let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(&path))?;
+        writeln!(file, "{line}").map_err(Error::io(&path))
     }
 }
 
@@ -303,31 +204,5 @@ impl Drop for Lock {
     fn drop(&mut self) {
         // Closing the file is not enough: a process that is just being started may still have a copy of it.
         let _ = self.0.unlock();
-    }
-}
-
-/// A model ready for use.
-pub struct LoadedModel {
-    /// The model.
-    pub model: Model,
-    /// Its tokenizers.
-    pub tokenizers: Tokenizers,
-    /// How it was trained.
-    pub config: Config,
-    /// The checkpoint that it comes from.
-    pub checkpoint: String,
-    /// Updates made by then.
-    pub updates: u64,
-    /// Whether its matrices are stored in 8 bits.
-    pub is_int8: bool,
-}
-
-/// The sizes of the vocabularies; of numbers, the channels.
-pub fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
-    let size = |side: &Tokenizer| side.scaling().map_or(side.vocab_size(), Scaling::n_channels);
-    Vocabularies {
-        source: size(tokenizers.source()),
-        target: size(tokenizers.target()),
-        shared: tokenizers.is_shared(),
     }
 }

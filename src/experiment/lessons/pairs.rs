@@ -1,19 +1,19 @@
 //! Pairs of source and target.
 
-use super::{Lessons, Measured, Prepared};
-use crate::config::Config;
+use super::{Prepared, SequenceLessons};
 use crate::data::batch::{Batch, Example, plan_epoch};
 use crate::data::{Sentence, Split, Tokenizers, UNK};
 use crate::error::{Error, Result};
+use crate::experiment::Config;
+use crate::experiment::dataset::{self, Corpus, encode};
+use crate::experiment::validation::{sample_score, validate};
 use crate::models::{LengthLimits, Model};
-use crate::training::dataset::{self, Corpus, encode};
-use crate::training::metrics::{Scalar, Stats};
-use crate::training::validation::{sample_score, validate};
+use crate::training::{Lessons, Measured, Scalar, Stats};
 use burn::tensor::Device;
 use std::sync::Arc;
 
 /// Learning to write a target for a source: the loss of the target's words, and a score of what is written for held-out sources.
-pub(in crate::training) struct PairLessons {
+pub(in crate::experiment) struct PairLessons {
     config: Config,
     tokenizers: Arc<Tokenizers>,
     train: Vec<Example>,
@@ -26,7 +26,7 @@ pub(in crate::training) struct PairLessons {
 impl PairLessons {
     /// Reads or generates the data of `config`, whose length cap is fitted to it; `tokenizers` makes the vocabularies, or reads
     /// them.
-    pub(in crate::training) fn prepare(
+    pub(in crate::experiment) fn prepare(
         config: &mut Config,
         tokenizers: impl FnOnce(&Corpus) -> Result<Tokenizers>,
     ) -> Result<Prepared> {
@@ -49,11 +49,11 @@ impl PairLessons {
             sample: corpus.valid_sentences.iter().take(config.training.sample_size).cloned().collect(),
             tokenizers: own.clone(),
         };
-        Ok(Prepared { lessons: Box::new(lessons), tokenizers: own, sha256: corpus.sha256, said })
+        Ok(Prepared { lessons: Arc::new(lessons), tokenizers: own, sha256: corpus.sha256, said })
     }
 }
 
-impl Lessons for PairLessons {
+impl Lessons<Model> for PairLessons {
     fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
         plan_epoch(&self.lengths, self.config.training.batch_tokens, self.config.seed, epoch)
     }
@@ -72,6 +72,29 @@ impl Lessons for PairLessons {
         numbers.iter().map(line).collect::<Vec<_>>().join("\n") + "\n"
     }
 
+    fn n_targets(&self, batch: &Batch) -> usize {
+        batch.n_target_tokens()
+    }
+
+    fn measure(&self, model: &Model) -> Measured {
+        let training = &self.config.training;
+        let sums = validate(model, &self.valid, training.batch_tokens);
+        let found = sample_score(model, &self.tokenizers, &self.sample, training.score, &self.config.decoding);
+        let stats = Stats { score: Some(found.score), cut: Some(found.cut), ..Stats::new(sums) };
+        let sample = self.sample.iter().zip(&found.translations).map(|(sentence, translation)| {
+            let references: String =
+                sentence.references.iter().map(|reference| format!("reference  {reference}\n")).collect();
+            format!("source     {}\n{references}model      {translation}\n\n", sentence.source)
+        });
+        Measured { stats, sample: sample.collect() }
+    }
+
+    fn metric(&self) -> Option<Scalar> {
+        Some(Scalar::score(self.config.training.score))
+    }
+}
+
+impl SequenceLessons for PairLessons {
     fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
         let examples = || self.train.iter().chain(&self.valid);
         let longest_source = examples().map(|e| e.source.len() + 1).max().unwrap_or(0);
@@ -100,22 +123,5 @@ impl Lessons for PairLessons {
         (source + target > 0.0).then(|| {
             format!("{source:.2} % of the source tokens and {target:.2} % of the target tokens of the validation data")
         })
-    }
-
-    fn measure(&self, model: &Model) -> Result<Measured> {
-        let training = &self.config.training;
-        let sums = validate(model, &self.valid, training.batch_tokens);
-        let found = sample_score(model, &self.tokenizers, &self.sample, training.score, &self.config.decoding)?;
-        let stats = Stats { score: Some(found.score), cut: Some(found.cut), ..Stats::new(sums) };
-        let sample = self.sample.iter().zip(&found.translations).map(|(sentence, translation)| {
-            let references: String =
-                sentence.references.iter().map(|reference| format!("reference  {reference}\n")).collect();
-            format!("source     {}\n{references}model      {translation}\n\n", sentence.source)
-        });
-        Ok(Measured { stats, sample: sample.collect() })
-    }
-
-    fn metric(&self) -> Option<Scalar> {
-        Some(Scalar::score(self.config.training.score))
     }
 }

@@ -5,14 +5,14 @@
 //!   config.toml   tokenizer.json   model.safetensors   README.md   manifest.json (SHA-256 of each file)
 //! ```
 
-use super::checkpoint::{self, Parameters};
+use super::Config;
 use super::run::{Run, vocabularies};
 use crate::backend::Backend;
-use crate::config::Config;
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
 use crate::models::Int8Model;
 use crate::models::weights::{self, Weights};
+use crate::training::checkpoint::{self, Parameters};
 use burn::module::Module;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,28 +1,31 @@
 //! The update loop.
 //!
-//! The loop owns model, optimizer, schedule, place in the data and checkpoints; [`super::strategy`] plugs it into burn-train.
+//! The loop owns model, optimizer, schedule, place in the data and checkpoints; [`super::strategy`] plugs it into burn-train. It is
+//! ours, and not burn-train's own, for what that has no room for: checkpoints after so many updates, also within an epoch, from
+//! which training goes on with the same bytes; gradients of several micro-batches summed over the tokens of all of them, and
+//! clipped by the norm of all parameters together; updates without a finite gradient, which are skipped or rolled back.
 //! What burn's dashboard calls an epoch is the stretch between two validations.
 
 use super::checkpoint::{self, TrainingState};
-use super::lessons::Lessons;
+use super::config::TrainingConfig;
+use super::folder::RunFolder;
+use super::lessons::{Lessons, Trainable, UpdatePart, gradients};
+use super::loader::{PartLoader, Place};
 use super::loss::LossSums;
 use super::metrics::Stats;
+use super::observer::Observer;
 use super::optimizer::{Adam, GradientSet};
 use super::record::{self, Record};
 use super::renderer::Progress;
-use super::run::Run;
 use super::schedule::ScheduleParameters;
-use super::{UpdatePart, gradients, resume, saving, signal};
-use crate::backend::Adapter;
-use crate::config::Config;
-use crate::data::batch::Batch;
 use crate::error::{Error, Result};
-use crate::models::{LengthLimit, LengthLimits, Model, Seq2Seq, weights};
-use crate::notice;
+use crate::models::weights;
 use crate::pool::in_pool;
-use burn::module::Module;
 use burn::tensor::Device;
-use burn_train::{EventProcessorTraining, Interrupter, LearnerEvent, SupervisedTrainingEventProcessor, TrainingItem};
+use burn_train::{
+    EventProcessorTraining, Interrupter, LearnerEvent, SupervisedTrainingEventProcessor, TrainLoader, TrainingItem,
+    ValidLoader,
+};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -57,15 +60,41 @@ pub struct Outcome {
     pub cut: usize,
 }
 
+/// What a training is made of.
+pub struct Setup<M: Trainable> {
+    /// How it learns.
+    pub training: TrainingConfig,
+    /// Seed of dropout.
+    pub seed: u64,
+    /// The width of the model, which the schedule of the Transformer's paper divides by.
+    pub width: usize,
+    /// What learns.
+    pub model: M,
+    /// Where it is.
+    pub device: Device,
+    /// What it learns from.
+    pub lessons: Arc<dyn Lessons<M>>,
+    /// What is written, and gone on from if there are checkpoints.
+    pub folder: RunFolder,
+    /// The end of the learning rate's schedule for a run that has none written down.
+    pub horizon: Option<u64>,
+    /// Who hears of it.
+    pub observer: Arc<dyn Observer>,
+}
+
 /// Everything the loop owns.
-pub(super) struct Trainer {
-    pub(super) config: Config,
-    pub(super) run: Run,
-    pub(super) is_host: bool,
+pub struct Trainer<M: Trainable> {
+    pub(super) training: TrainingConfig,
+    seed: u64,
+    width: usize,
+    pub(super) folder: RunFolder,
+    is_host: bool,
     pub(super) device: Device,
-    pub(super) lessons: Box<dyn Lessons>,
-    /// Absent only while an update moves its parameters, which happens in place.
-    model: Option<Model>,
+    pub(super) lessons: Arc<dyn Lessons<M>>,
+    pub(super) observer: Arc<dyn Observer>,
+    /// Absent while an update moves its parameters, which happens in place, and while burn-train's learner has it.
+    model: Option<M>,
+    pub(super) place: Place,
     pub(super) adam: Adam,
     pub(super) state: TrainingState,
     pub(super) progress: Arc<Mutex<Progress>>,
@@ -83,59 +112,54 @@ pub(super) struct Trainer {
     pub(super) went_back_to: Option<u64>,
 }
 
-impl Trainer {
-    /// Prepares the loop, from the newest whole checkpoint if there is one. `planned` is the horizon of a run that has none
-    /// written down.
-    pub(super) fn new(
-        config: &Config,
-        run: &Run,
-        adapter: &Adapter,
-        lessons: Box<dyn Lessons>,
-        model: Model,
-        planned: Option<u64>,
-    ) -> Result<Self> {
-        lessons.check_lengths(model.limits())?;
-        if let Some(len) = config.model.family().randomized_positions() {
-            let range = Some(LengthLimit { len, key: "model.randomized_positions" });
-            lessons.check_lengths(LengthLimits { source: range, target: range })?;
-        }
+impl<M: Trainable> Trainer<M> {
+    /// Prepares the loop, from the newest whole checkpoint if there is one.
+    ///
+    /// # Errors
+    /// If there are checkpoints, and none of them is whole and of this model.
+    pub fn new(setup: Setup<M>) -> Result<Self> {
+        let Setup { training, seed, width, model, device, lessons, folder, horizon, observer } = setup;
         let mut state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
-        let mut adam = Adam::new(config.training.optimizer.clone());
+        let mut adam = Adam::new(training.optimizer.clone());
         let mut model = model;
         let mut saved = None;
-        let there = checkpoint::list(&run.join("checkpoints"));
-        if let Some((folder, checkpoint)) = run.newest_checkpoint(u64::MAX, notice::warn) {
-            model = weights::apply(model, &checkpoint.model, &folder.join(checkpoint::MODEL))?;
-            checkpoint.restore(&mut adam, &folder, &adapter.device)?;
+        let there = checkpoint::list(&folder.join("checkpoints"));
+        if let Some((whole, checkpoint)) = folder.newest_checkpoint(u64::MAX, |line| observer.warn(&line)) {
+            model = weights::apply(model, &checkpoint.model, &whole.join(checkpoint::MODEL))?;
+            checkpoint.restore(&mut adam, &whole, &device)?;
             state = checkpoint.state;
             saved = Some(state.update);
             checkpoint::set_aside(there.into_iter().filter(|(update, _)| *update > state.update))?;
             // A kill between a checkpoint and its pointers leaves those behind.
-            saving::write_pointers(run, &state)?;
+            folder.write_pointers(&state)?;
         } else if !there.is_empty() {
             let message = "has no whole checkpoint left to go on from; give another --run to begin anew";
-            return Err(Error::file(run.join("checkpoints"), message));
+            return Err(Error::file(folder.join("checkpoints"), message));
         }
-        if state.horizon.is_none() && config.training.schedule.has_end() {
-            state.horizon = planned;
+        if state.horizon.is_none() && training.schedule.has_end() {
+            state.horizon = horizon;
         }
-        record::cut(run, state.update)?;
+        record::cut(&folder, state.update)?;
         let progress = Progress {
             update: state.update,
             start: state.update,
-            total: config.training.max_updates,
+            total: training.max_updates,
             epoch: state.epoch + 1,
             since: Instant::now(),
             seconds_before: state.seconds,
-            max_seconds: config.training.max_minutes.map(|minutes| 60.0 * minutes),
+            max_seconds: training.max_minutes.map(|minutes| 60.0 * minutes),
         };
         Ok(Self {
-            config: config.clone(),
-            run: run.clone(),
-            is_host: adapter.backend.is_host(),
-            device: adapter.device.clone().autodiff(),
+            training,
+            seed,
+            width,
+            folder,
+            is_host: crate::backend::is_host(&device),
+            device: device.autodiff(),
             lessons,
+            observer,
             model: Some(model.train()),
+            place: Place::default(),
             adam,
             state,
             progress: Arc::new(Mutex::new(progress)),
@@ -149,59 +173,89 @@ impl Trainer {
         })
     }
 
+    /// The loader of what is learnt from.
+    pub(super) fn loader(&self) -> PartLoader<M> {
+        PartLoader::new(self.lessons.clone(), &self.training, self.seed, &self.device, &self.place)
+    }
+
     /// The model as it learns.
-    pub(super) fn model(&self) -> &Model {
+    pub(super) fn model(&self) -> &M {
         self.model.as_ref().expect("updates do not overlap")
     }
 
-    /// Puts another model in its place.
-    pub(super) fn set_model(&mut self, model: Model) {
+    /// The model, which is to be put back.
+    pub(super) fn take_model(&mut self) -> M {
+        self.model.take().expect("updates do not overlap")
+    }
+
+    /// Puts a model in its place.
+    pub(super) fn set_model(&mut self, model: M) {
         self.model = Some(model);
     }
 
     /// Updates made.
-    pub(super) fn update(&self) -> u64 {
+    pub fn update(&self) -> u64 {
         self.state.update
     }
 
+    /// Where the learning rate's schedule ends, if that is known.
+    pub fn horizon(&self) -> Option<u64> {
+        self.state.horizon
+    }
+
     fn schedule(&self) -> ScheduleParameters {
-        let training = &self.config.training;
+        let training = &self.training;
         ScheduleParameters {
             learning_rate: training.learning_rate,
             warmup_updates: training.warmup_updates,
             // Until the speed of updates is known the end is far away.
             horizon: self.state.horizon.unwrap_or(u64::MAX),
             final_fraction: training.final_fraction,
-            d_model: self.config.model.family().width(),
+            d_model: self.width,
         }
     }
 
     /// Updates until something says stop.
     pub(super) fn run(
         &mut self,
-        events: &mut SupervisedTrainingEventProcessor<Model>,
+        train: &TrainLoader<M>,
+        valid: &ValidLoader<M>,
+        events: &mut SupervisedTrainingEventProcessor<M>,
         interrupter: &Interrupter,
     ) -> Result<Stop> {
-        let mut plan = (self.state.epoch, self.lessons.plan(self.state.epoch));
+        self.place.set(self.state.epoch, self.state.position);
+        let mut epoch = train.iter();
         let mut bad_updates = 0;
-        let mut record = Record::open(&self.run, self.state.update)?;
+        let mut record = Record::open(&self.folder, self.state.update)?;
         let stretch = |update: u64, every: u64| (update / every) as usize + 1;
-        let every = self.config.training.validate_every;
-        self.open_stretch(events, stretch(self.state.update, every));
+        let every = self.training.validate_every;
+        self.open_stretch(events, interrupter, stretch(self.state.update, every));
         loop {
+            if let Some(error) = interrupter.error() {
+                self.save(false)?;
+                return Err(Error::message(format!("{error}; what was learnt is saved, the same command goes on")));
+            }
             if let Some(stop) = self.stop(interrupter) {
                 self.save(false)?;
                 return Ok(stop);
             }
-            if plan.0 != self.state.epoch {
-                plan = (self.state.epoch, self.lessons.plan(self.state.epoch));
+            let start = Instant::now();
+            let parts = epoch.by_ref().take(self.training.accumulation).collect::<Result<Vec<_>, _>>();
+            let parts = parts.map_err(|error| Error::message(format!("the data cannot be read: {error}")))?;
+            let used = epoch.progress();
+            let stats = self.update_once(parts, used.items_processed, used.items_total, start)?;
+            if self.state.position == 0 {
+                self.place.set(self.state.epoch, 0);
+                epoch = train.iter();
             }
-            let Some(stats) = self.update_once(&plan.1)? else {
+            let Some(stats) = stats else {
                 bad_updates += 1;
                 if bad_updates >= MAX_BAD_UPDATES {
-                    self.roll_back(&plan.1)?;
+                    self.roll_back()?;
+                    self.place.set(self.state.epoch, self.state.position);
+                    epoch = train.iter();
                     // The file has been cut back, and so replaced.
-                    record = Record::open(&self.run, self.state.update)?;
+                    record = Record::open(&self.folder, self.state.update)?;
                     bad_updates = 0;
                 }
                 continue;
@@ -216,30 +270,31 @@ impl Trainer {
                 iteration: Some(self.state.update as usize),
             };
             interrupter.fail_on_error(events.process_train(LearnerEvent::ProcessedItem(item)));
-            let is_last = self.state.update >= self.config.training.max_updates;
+            let is_last = self.state.update >= self.training.max_updates;
             if self.state.update.is_multiple_of(every) || is_last {
                 let number = stretch(self.state.update - 1, every);
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndSplit(number)));
-                self.validate(events, number, &mut record)?;
+                self.validate(valid, events, interrupter, number, &mut record)?;
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndEpoch(number)));
                 self.save(true)?;
                 if !is_last {
-                    self.open_stretch(events, number + 1);
+                    self.open_stretch(events, interrupter, number + 1);
                 }
-            } else if self.state.update.is_multiple_of(self.config.training.save_every) {
+            } else if self.state.update.is_multiple_of(self.training.save_every) {
                 self.save(false)?;
             }
         }
     }
 
-    fn open_stretch(&self, events: &mut SupervisedTrainingEventProcessor<Model>, number: usize) {
-        let total_items = self.config.training.validate_every as usize;
-        let _ = events.process_train(LearnerEvent::StartSplit { epoch_number: number, total_items });
+    fn open_stretch(&self, events: &mut SupervisedTrainingEventProcessor<M>, interrupter: &Interrupter, number: usize) {
+        let total_items = self.training.validate_every as usize;
+        let event = LearnerEvent::StartSplit { epoch_number: number, total_items };
+        interrupter.fail_on_error(events.process_train(event));
     }
 
     fn stop(&self, interrupter: &Interrupter) -> Option<Stop> {
-        let training = &self.config.training;
-        if signal::requested() || interrupter.should_stop() {
+        let training = &self.training;
+        if self.observer.should_stop() || interrupter.should_stop() {
             Some(Stop::Interrupted)
         } else if self.state.update >= training.max_updates {
             Some(Stop::Updates)
@@ -256,52 +311,51 @@ impl Trainer {
         self.progress.lock().expect("no thread panics with the lock").seconds()
     }
 
-    /// One update; nothing if its gradient is not finite, which is counted and skipped.
-    fn update_once(&mut self, plan: &[Vec<usize>]) -> Result<Option<Stats>> {
-        in_pool(&self.device.clone(), || self.update_here(plan))
+    /// One update, after which `used` of the `n` micro-batches of the epoch have been used; nothing if its gradient is not finite,
+    /// which is counted and skipped. It began at `start`.
+    fn update_once(
+        &mut self,
+        parts: Vec<UpdatePart<M::Batch>>,
+        used: usize,
+        n: usize,
+        start: Instant,
+    ) -> Result<Option<Stats>> {
+        in_pool(&self.device.clone(), || self.update_here(parts, used, n, start))
     }
 
-    fn update_here(&mut self, plan: &[Vec<usize>]) -> Result<Option<Stats>> {
-        let start = Instant::now();
-        let training = &self.config.training;
-        let first = self.state.position;
-        let last = (first + training.accumulation).min(plan.len());
-        let batch = |numbers: &Vec<usize>| self.lessons.batch(self.state.epoch, numbers, &self.device);
-        let batches: Vec<Batch> = plan[first..last].iter().map(batch).collect();
-        let n_total = batches.iter().map(Batch::n_target_tokens).sum();
+    fn update_here(
+        &mut self,
+        parts: Vec<UpdatePart<M::Batch>>,
+        used: usize,
+        n: usize,
+        start: Instant,
+    ) -> Result<Option<Stats>> {
+        let n_total = parts.first().map_or(0, |part| part.n_total);
+        let replacement_rate = 1.0 - self.training.scheduled_sampling.truth(self.state.update + 1);
         let mut sums = LossSums::default();
         let mut total = GradientSet::default();
-        for (i, batch) in batches.into_iter().enumerate() {
-            let place = (self.state.epoch, (first + i) as u64);
-            let part = UpdatePart {
-                batch,
-                n_total,
-                smoothing: training.label_smoothing,
-                seed: self.config.seed,
-                place,
-                is_fused: training.fused,
-                replacement_rate: 1.0 - training.scheduled_sampling.truth(self.state.update + 1),
-            };
-            let (grads, part_sums) = gradients(self.model(), &part);
+        for part in parts {
+            let (grads, part_sums) = gradients(self.model(), &UpdatePart { replacement_rate, ..part });
             total.add(GradientSet::new(self.model(), grads, self.is_host));
             sums += part_sums;
         }
         let norm = total.norm();
-        self.state.position = last;
-        if last == plan.len() {
+        self.state.position = used;
+        if used == n {
             self.state.epoch += 1;
             self.state.position = 0;
         }
         if !norm.is_finite() || !sums.smoothed.is_finite() {
             self.state.skipped += 1;
-            resume::log(&self.run, &format!("update {}: the gradient is not finite; skipped", self.state.update + 1))?;
+            self.folder.log(&format!("update {}: the gradient is not finite; skipped", self.state.update + 1))?;
             return Ok(None);
         }
+        let training = &self.training;
         let clip = training.clip_norm;
         let scale = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
         self.state.update += 1;
         let rate = self.state.rate_factor * training.schedule.rate(self.state.update, &self.schedule());
-        let model = self.model.take().expect("updates do not overlap");
+        let model = self.take_model();
         self.model = Some(self.adam.step(model, total, scale, rate));
         self.state.tokens += n_total as u64;
         self.tokens += n_total as u64;

@@ -1,15 +1,15 @@
 //! Plain text.
 
-use super::{Lessons, Measured, Prepared};
-use crate::config::Config;
+use super::{Prepared, SequenceLessons};
 use crate::data::batch::Batch;
 use crate::data::text::{Windows, text_of};
 use crate::data::{EOS, Split, TextConfig, TokenStream, Tokenizers};
 use crate::decoding::{Continuation, score_text};
 use crate::error::{Error, Result};
+use crate::experiment::Config;
+use crate::experiment::dataset::{self, check_context, hash_of_lines};
 use crate::models::{LengthLimits, Model};
-use crate::training::dataset::{self, check_context, hash_of_lines};
-use crate::training::metrics::{Scalar, Stats};
+use crate::training::{Lessons, Measured, Scalar, Stats};
 use burn::tensor::Device;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(super) fn unknown_share(text: &TokenStream) -> Option<String> {
 }
 
 /// Learning to go on with plain text: the loss of every token after those before it.
-pub(in crate::training) struct TextLessons {
+pub(in crate::experiment) struct TextLessons {
     config: Config,
     text: TextConfig,
     tokenizers: Arc<Tokenizers>,
@@ -87,14 +87,14 @@ pub(in crate::training) struct TextLessons {
 
 impl TextLessons {
     /// Reads the text of `config`; `tokenizers` makes the vocabulary from its lines, or reads it.
-    pub(in crate::training) fn prepare(
+    pub(in crate::experiment) fn prepare(
         config: &Config,
         text: &TextConfig,
         tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
     ) -> Result<Prepared> {
         let Streams { tokenizers, train, valid, sha256, said, .. } = Streams::read(config, text, tokenizers)?;
         let lessons = Self { config: config.clone(), text: text.clone(), train, valid, tokenizers: tokenizers.clone() };
-        Ok(Prepared { lessons: Box::new(lessons), tokenizers, sha256, said })
+        Ok(Prepared { lessons: Arc::new(lessons), tokenizers, sha256, said })
     }
 
     fn windows(&self, epoch: u64) -> Windows {
@@ -102,7 +102,7 @@ impl TextLessons {
     }
 }
 
-impl Lessons for TextLessons {
+impl Lessons<Model> for TextLessons {
     fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
         self.windows(epoch).plan(self.config.training.batch_tokens, self.config.seed, epoch)
     }
@@ -119,15 +119,11 @@ impl Lessons for TextLessons {
         numbers.iter().map(piece).collect::<Vec<_>>().join("\n\n") + "\n"
     }
 
-    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
-        check_context(self.text.context, 0, limits.target)
+    fn n_targets(&self, batch: &Batch) -> usize {
+        batch.n_target_tokens()
     }
 
-    fn unknown(&self) -> Option<String> {
-        unknown_share(&self.valid)
-    }
-
-    fn measure(&self, model: &Model) -> Result<Measured> {
+    fn measure(&self, model: &Model) -> Measured {
         let scores = score_text(model, &self.valid, self.text.context, self.config.training.batch_tokens, |_| ());
         let stats = Stats {
             loss: scores.loss,
@@ -138,10 +134,20 @@ impl Lessons for TextLessons {
             bits_per_character: Some(scores.bits_per_character),
             ..Stats::default()
         };
-        Ok(Measured { stats, sample: sample_of_text(model, &self.tokenizers, &self.config) + "\n" })
+        Measured { stats, sample: sample_of_text(model, &self.tokenizers, &self.config) + "\n" }
     }
 
     fn metric(&self) -> Option<Scalar> {
         Some(Scalar::bits_per_character())
+    }
+}
+
+impl SequenceLessons for TextLessons {
+    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
+        check_context(self.text.context, 0, limits.target)
+    }
+
+    fn unknown(&self) -> Option<String> {
+        unknown_share(&self.valid)
     }
 }

@@ -1,17 +1,17 @@
 //! Beginning a run folder, and what may change when it is continued.
 
-use super::TrainOptions;
-use super::checkpoint::{self, TrainingState};
-use super::format::{FORMAT_VERSION, seal};
+use super::format::seal;
+use super::options::TrainOptions;
 use super::run::{Environment, Run};
+use super::{Config, differences};
 use crate::backend::Adapter;
-use crate::config::{Config, differences};
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights::Weights;
+use crate::training::checkpoint::{self, TrainingState};
+use crate::training::format::FORMAT_VERSION;
 use std::collections::BTreeMap;
-use std::io::Write;
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
 const CHANGEABLE: [&str; 21] = [
@@ -131,7 +131,7 @@ pub(super) fn begin(
     write_environment(run, environment)?;
     if let Some(start) = start {
         let state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
-        checkpoint::save(&run.checkpoint(&checkpoint::name_of(0)), start, None, &state)?;
+        checkpoint::save(&run.folder().checkpoint(&checkpoint::name_of(0)), start, None, &state)?;
     }
     write_config(run, config)
 }
@@ -139,17 +139,14 @@ pub(super) fn begin(
 /// Notes in the log what differs from the last time, and takes the new values over.
 pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment) -> Result<()> {
     for (key, old, new) in differences(&run.config()?, config) {
-        log(run, &format!("continued with {key} = {new}, before {old}"))?;
+        run.folder().log(&format!("continued with {key} = {new}, before {old}"))?;
     }
     let old = run.environment()?;
     if old.device != environment.device || old.version != environment.version {
-        log(
-            run,
-            &format!(
-                "continued by version {} on {} ({})",
-                environment.version, environment.backend, environment.device
-            ),
-        )?;
+        run.folder().log(&format!(
+            "continued by version {} on {} ({})",
+            environment.version, environment.backend, environment.device
+        ))?;
     }
     // The config first: the environment says of which format it is.
     write_config(run, config)?;
@@ -164,11 +161,4 @@ fn write_config(run: &Run, config: &Config) -> Result<()> {
 fn write_environment(run: &Run, environment: &Environment) -> Result<()> {
     let text = serde_json::to_string_pretty(environment).expect("the environment is plain data");
     files::replace(&run.join("environment.json"), text.as_bytes())
-}
-
-/// Adds a line to `log.txt`.
-pub(super) fn log(run: &Run, line: &str) -> Result<()> {
-    let path = run.join("log.txt");
-    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(&path))?;
-    writeln!(file, "{line}").map_err(Error::io(&path))
 }

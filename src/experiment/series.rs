@@ -1,8 +1,7 @@
 //! Pairs of series: from lines to numbers, and from a fault to the file and line that it stands in.
 
-use crate::config::DataConfig;
 use crate::data::series::SeriesFault;
-use crate::data::{Pair, Scaling, Series, SeriesPair, Split, Tokenizers, read_pairs};
+use crate::data::{DataConfig, Pair, Scaling, Series, SeriesPair, Split, Tokenizers, read_pairs};
 use crate::error::{Error, Result};
 use crate::models::LengthLimit;
 

@@ -1,17 +1,17 @@
 //! Plain text some of whose words are hidden.
 
 use super::text::Streams;
-use super::{Lessons, Measured, Prepared};
-use crate::config::Config;
+use super::{Prepared, SequenceLessons};
 use crate::data::batch::Batch;
 use crate::data::masking::{Masked, Masking, without_end};
 use crate::data::text::{Windows, text_of};
 use crate::data::{PAD, TextConfig, TokenStream, Tokenizers};
 use crate::decoding::{answers, score_masked};
 use crate::error::Result;
+use crate::experiment::Config;
 use crate::models::{LengthLimits, Model};
 use crate::random::{Purpose, Stream};
-use crate::training::metrics::{Scalar, Stats};
+use crate::training::{Lessons, Measured, Scalar, Stats};
 use burn::tensor::Device;
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn masking_of(config: &Config, tokenizers: &Tokenizers) -> Option<Masking> {
 }
 
 /// Learning to predict hidden words from those around them.
-pub(in crate::training) struct MaskedLessons {
+pub(in crate::experiment) struct MaskedLessons {
     config: Config,
     context: usize,
     masking: Masking,
@@ -61,7 +61,7 @@ pub(in crate::training) struct MaskedLessons {
 
 impl MaskedLessons {
     /// Reads the text of `config`; `tokenizers` makes the vocabulary from its lines, or reads it.
-    pub(in crate::training) fn prepare(
+    pub(in crate::experiment) fn prepare(
         config: &Config,
         text: &TextConfig,
         tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
@@ -80,7 +80,7 @@ impl MaskedLessons {
             valid,
             sample,
         };
-        Ok(Prepared { lessons: Box::new(lessons), tokenizers, sha256, said })
+        Ok(Prepared { lessons: Arc::new(lessons), tokenizers, sha256, said })
     }
 
     fn windows(&self, epoch: u64) -> Windows {
@@ -94,7 +94,7 @@ impl MaskedLessons {
     }
 }
 
-impl Lessons for MaskedLessons {
+impl Lessons<Model> for MaskedLessons {
     fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
         self.windows(epoch).plan(self.config.training.batch_tokens, self.config.seed, epoch)
     }
@@ -110,16 +110,11 @@ impl Lessons for MaskedLessons {
         numbers.iter().map(piece).collect::<Vec<_>>().join("\n\n") + "\n"
     }
 
-    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
-        // One more for the end symbol.
-        crate::training::dataset::check_context(self.context, 1, limits.source)
+    fn n_targets(&self, batch: &Batch) -> usize {
+        batch.n_target_tokens()
     }
 
-    fn unknown(&self) -> Option<String> {
-        super::text::unknown_share(&self.valid)
-    }
-
-    fn measure(&self, model: &Model) -> Result<Measured> {
+    fn measure(&self, model: &Model) -> Measured {
         let sizes = (self.context, self.config.training.batch_tokens);
         let scores = score_masked(model, &self.valid, &self.masking, sizes, self.config.seed, |_| ());
         let stats = Stats {
@@ -130,10 +125,21 @@ impl Lessons for MaskedLessons {
             tokens: scores.masked,
             ..Stats::default()
         };
-        Ok(Measured { stats, sample: sample_of_masked(model, &self.tokenizers, &self.config, &self.sample) })
+        Measured { stats, sample: sample_of_masked(model, &self.tokenizers, &self.config, &self.sample) }
     }
 
     fn metric(&self) -> Option<Scalar> {
         None
+    }
+}
+
+impl SequenceLessons for MaskedLessons {
+    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
+        // One more for the end symbol.
+        crate::experiment::dataset::check_context(self.context, 1, limits.source)
+    }
+
+    fn unknown(&self) -> Option<String> {
+        super::text::unknown_share(&self.valid)
     }
 }

@@ -1,9 +1,10 @@
 //! The data of an experiment, ready to learn from.
 
-use crate::config::DataConfig;
 use crate::data::batch::Example;
 use crate::data::corpus::Dropped;
-use crate::data::{Pair, Sentence, Split, SplitFiles, Tokenizers, add_references, read_pairs, sha256_of_file};
+use crate::data::{
+    DataConfig, Pair, Sentence, Split, SplitFiles, Tokenizers, add_references, read_pairs, sha256_of_file,
+};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::{LengthLimit, ModelConfig};

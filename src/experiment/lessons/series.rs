@@ -1,21 +1,21 @@
 //! Pairs of series of numbers.
 
-use super::{Lessons, Measured, Prepared};
-use crate::config::Config;
+use super::{Prepared, SequenceLessons};
 use crate::data::batch::{Batch, plan_epoch};
 use crate::data::{SeriesPair, Split, Tokenizers};
 use crate::decoding::predict_series;
 use crate::error::{Error, Result};
+use crate::experiment::Config;
+use crate::experiment::dataset::{self, Corpus};
+use crate::experiment::series::{length_fault, scalings, series_of};
 use crate::models::{LengthLimits, Model};
 use crate::scoring::{ErrorScores, ErrorSums};
-use crate::training::dataset::{self, Corpus};
-use crate::training::metrics::{Scalar, Shown, Stats};
-use crate::training::series::{length_fault, scalings, series_of};
+use crate::training::{Lessons, Measured, Scalar, Shown, Stats};
 use burn::tensor::Device;
 use std::sync::Arc;
 
 /// Learning to answer a series with numbers for each step: the squared error of the scaled numbers.
-pub(in crate::training) struct SeriesLessons {
+pub(in crate::experiment) struct SeriesLessons {
     config: Config,
     tokenizers: Arc<Tokenizers>,
     train: Vec<SeriesPair>,
@@ -25,7 +25,7 @@ pub(in crate::training) struct SeriesLessons {
 
 impl SeriesLessons {
     /// Reads or generates the data of `config`; `tokenizers` finds the scale of each channel, or reads it.
-    pub(in crate::training) fn prepare(
+    pub(in crate::experiment) fn prepare(
         config: &Config,
         tokenizers: impl FnOnce(&Corpus) -> Result<Tokenizers>,
     ) -> Result<Prepared> {
@@ -50,11 +50,11 @@ impl SeriesLessons {
         );
         let lengths = train.iter().map(SeriesPair::lengths).collect();
         let lessons = Self { config: config.clone(), lengths, train, valid, tokenizers: own.clone() };
-        Ok(Prepared { lessons: Box::new(lessons), tokenizers: own, sha256: corpus.sha256, said })
+        Ok(Prepared { lessons: Arc::new(lessons), tokenizers: own, sha256: corpus.sha256, said })
     }
 }
 
-impl Lessons for SeriesLessons {
+impl Lessons<Model> for SeriesLessons {
     fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
         plan_epoch(&self.lengths, self.config.training.batch_tokens, self.config.seed, epoch)
     }
@@ -70,26 +70,11 @@ impl Lessons for SeriesLessons {
         numbers.iter().map(line).collect()
     }
 
-    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
-        let longest = self.train.iter().chain(&self.valid).map(|pair| pair.source.n_steps()).max().unwrap_or(0);
-        match (length_fault(longest, limits.source), limits.source) {
-            (Some(_), Some(limit)) => {
-                let message = format!(
-                    "is {}, but the data has a series of {longest} steps; raise it, filter with data.filter.max_len, or choose a \
-                     scheme without a limit",
-                    limit.len
-                );
-                Err(Error::config(limit.key, message))
-            }
-            _ => Ok(()),
-        }
+    fn n_targets(&self, batch: &Batch) -> usize {
+        batch.n_target_tokens()
     }
 
-    fn unknown(&self) -> Option<String> {
-        None
-    }
-
-    fn measure(&self, model: &Model) -> Result<Measured> {
+    fn measure(&self, model: &Model) -> Measured {
         let (source, target) = scalings(&self.tokenizers);
         let training = &self.config.training;
         let series: Vec<_> = self.valid.iter().map(|pair| &pair.source).collect();
@@ -114,7 +99,7 @@ impl Lessons for SeriesLessons {
             let predicted = target.rounded(predicted);
             format!("source     {}\ntarget     {}\nmodel      {predicted}\n\n", pair.source, pair.target)
         });
-        Ok(Measured { stats, sample: shown.collect() })
+        Measured { stats, sample: shown.collect() }
     }
 
     fn metric(&self) -> Option<Scalar> {
@@ -123,5 +108,26 @@ impl Lessons for SeriesLessons {
 
     fn shown(&self) -> Shown {
         Shown::of_numbers()
+    }
+}
+
+impl SequenceLessons for SeriesLessons {
+    fn check_lengths(&self, limits: LengthLimits) -> Result<()> {
+        let longest = self.train.iter().chain(&self.valid).map(|pair| pair.source.n_steps()).max().unwrap_or(0);
+        match (length_fault(longest, limits.source), limits.source) {
+            (Some(_), Some(limit)) => {
+                let message = format!(
+                    "is {}, but the data has a series of {longest} steps; raise it, filter with data.filter.max_len, or choose a \
+                     scheme without a limit",
+                    limit.len
+                );
+                Err(Error::config(limit.key, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn unknown(&self) -> Option<String> {
+        None
     }
 }

@@ -1,0 +1,171 @@
+//! `[data]`.
+
+use super::{LengthFilter, Split, SplitFiles, TaskConfig, TextConfig};
+use crate::error::{Error, Result};
+use crate::files;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// `[data]`: a generated task, or the files of a corpus.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct DataConfig {
+    /// A generated task; without it, `train`, `valid` and `test` name files. With it, `valid` and `test` still may.
+    pub task: Option<TaskConfig>,
+    /// Training pairs to generate.
+    pub n_train: usize,
+    /// Validation pairs to generate.
+    pub n_valid: usize,
+    /// Test pairs to generate.
+    pub n_test: usize,
+    /// Plain text for a language model, instead of pairs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<TextConfig>,
+    /// Folder that the paths of the split files are relative to; without it, the working directory.
+    pub dir: Option<PathBuf>,
+    /// Training files.
+    pub train: Option<SplitFiles>,
+    /// Validation files.
+    pub valid: Option<SplitFiles>,
+    /// Test files.
+    pub test: Option<SplitFiles>,
+    /// Whether validation and test pairs with the same source are one sentence with several references, any of which is
+    /// right, as with words that have more than one pronunciation. Training learns from each pair as it stands.
+    pub several_references: bool,
+    /// Thousandths of the training pairs that are held out for validation, and as many for test, where no files are named for
+    /// them; which pairs depends on the source text alone.
+    pub hold_out_per_mille: Option<u64>,
+    /// Which training pairs are left out.
+    pub filter: LengthFilter,
+}
+
+impl Default for DataConfig {
+    fn default() -> Self {
+        Self {
+            task: None,
+            n_train: 50_000,
+            n_valid: 500,
+            n_test: 1000,
+            text: None,
+            dir: None,
+            train: None,
+            valid: None,
+            test: None,
+            several_references: false,
+            hold_out_per_mille: None,
+            filter: LengthFilter::default(),
+        }
+    }
+}
+
+impl DataConfig {
+    /// The files of `files`, under [`DataConfig::dir`].
+    pub fn resolve(&self, files: &SplitFiles) -> SplitFiles {
+        let under = |path: &Option<PathBuf>| path.as_ref().map(|path| self.dir.iter().collect::<PathBuf>().join(path));
+        SplitFiles {
+            source: under(&files.source),
+            target: under(&files.target),
+            tsv: under(&files.tsv),
+            more_targets: files.more_targets.iter().filter_map(|path| under(&Some(path.clone()))).collect(),
+            ..files.clone()
+        }
+    }
+
+    /// Whether one of these files is `path`.
+    pub fn names(&self, path: &Path) -> bool {
+        if let Some(text) = &self.text {
+            let under = |file: &PathBuf| self.dir.iter().collect::<PathBuf>().join(file);
+            return Split::ALL
+                .iter()
+                .flat_map(|split| text.files(*split))
+                .any(|file| files::are_same(&under(file), path));
+        }
+        let splits = [&self.train, &self.valid, &self.test].into_iter().flatten().map(|files| self.resolve(files));
+        splits.into_iter().any(|files| {
+            let SplitFiles { source, target, tsv, more_targets, .. } = &files;
+            [source, target, tsv].into_iter().flatten().chain(more_targets).any(|file| files::are_same(file, path))
+        })
+    }
+
+    /// Checks plain text, beside which nothing that makes or names pairs has a place.
+    fn validate_text(&self, text: &TextConfig) -> Result<()> {
+        let others = [
+            ("task", self.task.is_some()),
+            ("train", self.train.is_some()),
+            ("valid", self.valid.is_some()),
+            ("test", self.test.is_some()),
+            ("several_references", self.several_references),
+            ("filter", self.filter != LengthFilter::default()),
+        ];
+        if let Some((key, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
+            let message = "is for pairs of source and target, and data.text is plain text; leave one of the two out";
+            return Err(Error::config(format!("data.{key}"), message));
+        }
+        text.validate(self.hold_out_per_mille)
+    }
+
+    /// Refuses data that name nothing to learn from.
+    pub(crate) fn check_learnable(&self) -> Result<()> {
+        if self.text.is_none() && self.task.is_none() && self.train.is_none() {
+            let message =
+                "has nothing to learn: give data.task.kind, data.train with its files, or data.text for plain text";
+            return Err(Error::config("data", message));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn validate(&self) -> Result<()> {
+        if let Some(text) = &self.text {
+            return self.validate_text(text);
+        }
+        for (key, files) in [("train", &self.train), ("valid", &self.valid), ("test", &self.test)] {
+            if let Some(files) = files {
+                files.validate(&format!("data.{key}"))?;
+            }
+        }
+        if self.train.as_ref().is_some_and(|files| !files.more_targets.is_empty()) {
+            let message = "is for validation and test data; give training data one pair for each target";
+            return Err(Error::config("data.train.more_targets", message));
+        }
+        match (&self.task, &self.train) {
+            (Some(_), Some(_)) => Err(Error::config(
+                "data",
+                "has both a task and training files; leave one of data.task and data.train out",
+            )),
+            // A model that was trained elsewhere.
+            (None, None) => Ok(()),
+            (Some(task), None) => {
+                for (key, n) in [("n_train", self.n_train), ("n_valid", self.n_valid), ("n_test", self.n_test)] {
+                    if n == 0 {
+                        return Err(Error::config(format!("data.{key}"), "must be at least 1, got 0"));
+                    }
+                }
+                for (key, is_set) in [
+                    ("hold_out_per_mille", self.hold_out_per_mille.is_some()),
+                    ("filter", self.filter != LengthFilter::default()),
+                ] {
+                    if is_set {
+                        let message = "is for training files; a task's lengths and splits are its own";
+                        return Err(Error::config(format!("data.{key}"), message));
+                    }
+                }
+                task.validate()
+            }
+            (None, Some(_)) => match self.hold_out_per_mille {
+                None if self.valid.is_none() => Err(Error::config(
+                    "data.valid",
+                    "is missing: name its files, or set data.hold_out_per_mille to hold out training pairs",
+                )),
+                Some(n) if n == 0 || n > 400 => {
+                    Err(Error::config("data.hold_out_per_mille", format!("must be between 1 and 400, got {n}")))
+                }
+                Some(_) if self.valid.is_some() && self.test.is_some() => Err(Error::config(
+                    "data.hold_out_per_mille",
+                    "has nothing to hold out for: files are named for both data.valid and data.test; leave it out",
+                )),
+                _ => self.filter.validate("data.filter"),
+            },
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! What `train` is asked for.
+
+use crate::training::{Dashboard, Observer, Silent};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What `train` is asked for besides the config.
+#[derive(Clone, Debug)]
+pub struct TrainOptions {
+    /// The run folder.
+    pub run: PathBuf,
+    /// How it is shown.
+    pub dashboard: Dashboard,
+    /// A finished run whose parameters are the start.
+    pub init_from: Option<PathBuf>,
+    /// The command line, to be written down.
+    pub command: String,
+    /// Who hears of it, and may stop it.
+    pub observer: Arc<dyn Observer>,
+}
+
+impl TrainOptions {
+    /// In the folder `run`, without a word.
+    pub fn new(run: impl Into<PathBuf>) -> Self {
+        Self {
+            run: run.into(),
+            dashboard: Dashboard::None,
+            init_from: None,
+            command: String::new(),
+            observer: Arc::new(Silent),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Training what a config describes.
+
+use super::lessons::{MaskedLessons, PairLessons, Prepared, SeriesLessons, TextLessons};
+use super::options::TrainOptions;
+use super::run::{self, Run};
+use super::{Config, differences, resume};
+use crate::backend::Adapter;
+use crate::data::{Tokenizers, TokenizersConfig};
+use crate::error::{Error, Result};
+use crate::memory;
+use crate::models::{LengthLimit, LengthLimits, Model, Seq2Seq, Vocabularies, weights};
+use crate::training::{Observer, Outcome, Setup, Trainer, checkpoint, fit};
+use burn::module::Module;
+use std::path::Path;
+
+/// Trains, or goes on training, in the run folder `options.run`.
+///
+/// # Errors
+/// If the data, the config or the run folder cannot be used, or training diverges.
+pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
+    let say = |line: String| options.observer.say(&line);
+    config.validate()?;
+    options.dashboard.check()?;
+    if options.run.join(checkpoint::MODEL).is_file() {
+        let message =
+            "is an exported model, which has no state to go on from; give another --run and --init-from with this one";
+        return Err(Error::file(&options.run, message));
+    }
+    let run = Run::create(&options.run)?;
+    let _lock = run.folder().lock()?;
+    let begun = resume::begun(&run, options.init_from.is_some())?;
+    let is_new = begun.is_none();
+    let mut config = config.clone();
+    if let Some(begun) = &begun {
+        config.decoding = config.decoding.with_cap_of(&begun.decoding);
+        resume::check_config(begun, &config)?;
+    }
+    say(format!("run      {}{}", options.run.display(), if is_new { "" } else { " (continued)" }));
+    let Prepared { lessons, tokenizers, sha256, said } =
+        prepare(&run, &mut config, options.init_from.as_deref(), is_new)?;
+    say(format!("data     {said}"));
+    let config = &config;
+    let vocabularies = run::vocabularies(&tokenizers);
+    say(said_of(config, vocabularies));
+    check_memory(config, vocabularies, adapter)?;
+    let mut model = config.model.init(vocabularies, config.seed, &adapter.device)?;
+    if let Some(from) = &options.init_from {
+        model = weights_from(model, from, config, &tokenizers, &*options.observer)?;
+    }
+    say(format!("model    {} parameters", model.num_params()));
+    say(format!("device   {} ({})", adapter.backend, adapter.name));
+    // A run that began before horizons were written down planned for its last update.
+    let is_old = !is_new && run.environment()?.format_version < 3;
+    let environment = resume::environment(adapter, options, sha256, model.num_params());
+    if is_new {
+        // Only this command knows where the parameters came from; the run has to know it without.
+        let start = options.init_from.is_some().then(|| weights::collect(&model));
+        resume::begin(&run, config, &tokenizers, &environment, start.as_ref())?;
+    } else {
+        resume::check_data(&run.environment()?, &environment)?;
+        resume::note_changes(&run, config, &environment)?;
+    }
+    lessons.check_lengths(model.limits())?;
+    if let Some(len) = config.model.family().randomized_positions() {
+        let range = Some(LengthLimit { len, key: "model.randomized_positions" });
+        lessons.check_lengths(LengthLimits { source: range, target: range })?;
+    }
+    let unknown = lessons.unknown();
+    // Where minutes decide, the speed of updates has to show first where the learning rate ends.
+    let at_start = begun.as_ref().unwrap_or(config);
+    let horizon = (is_old || at_start.training.max_minutes.is_none()).then_some(at_start.training.max_updates);
+    let trainer = Trainer::new(Setup {
+        training: config.training.clone(),
+        seed: config.seed,
+        width: config.model.family().width(),
+        model,
+        device: adapter.device.clone(),
+        lessons,
+        folder: run.folder().clone(),
+        horizon,
+        observer: options.observer.clone(),
+    })?;
+    if let Some(horizon) = trainer.horizon().filter(|horizon| *horizon != config.training.max_updates) {
+        say(format!("schedule the learning rate falls until update {horizon}, as planned when the run began"));
+    }
+    if let Some(unknown) = unknown {
+        say(format!("unknown  {unknown}"));
+    }
+    let compiles = if adapter.backend.is_host() { "" } else { "; the first updates compile kernels" };
+    say(format!("starting at update {}{compiles}", trainer.update() + 1));
+    fit(trainer, options.dashboard, |supervised| supervised)
+}
+
+/// How many tokens or channels there are, in words.
+fn said_of(config: &Config, vocabularies: Vocabularies) -> String {
+    let Vocabularies { source, target, shared } = vocabularies;
+    let shared = if shared { " shared" } else { "" };
+    match config.model.learns_from_text() {
+        _ if config.model.answers_with_numbers() => format!("channels {source} source, {target} target"),
+        false => format!("tokens   {source} source, {target} target{shared}"),
+        true => format!("tokens   {target}"),
+    }
+}
+
+/// Refuses a model that can never be trained here.
+fn check_memory(config: &Config, vocabularies: Vocabularies, adapter: &Adapter) -> Result<()> {
+    // Nothing is allocated for a blank model until it is used.
+    let n_parameters = config.model.blank(vocabularies, &adapter.device)?.num_params();
+    memory::check_training(n_parameters as u64, adapter.backend.is_host())
+}
+
+/// The data of a run with its tokenizers: those of the run if it has begun, those of the run that is fine-tuned, or new ones.
+fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: bool) -> Result<Prepared> {
+    let known = match (is_new, init_from) {
+        (false, _) => Some(run.tokenizers()?),
+        (true, Some(from)) => Some(tokenizers_of(from, &config.tokenizer)?),
+        (true, None) => None,
+    };
+    let own = config.tokenizer.clone();
+    match config.data.text.clone() {
+        Some(text) => {
+            let has_masks = config.model.has_masks();
+            let tokenizers =
+                |lines: &[String]| known.map_or_else(|| Tokenizers::train_text(lines, &own, has_masks), Ok);
+            match has_masks {
+                true => MaskedLessons::prepare(config, &text, tokenizers),
+                false => TextLessons::prepare(config, &text, tokenizers),
+            }
+        }
+        None if config.model.answers_with_numbers() => {
+            SeriesLessons::prepare(config, |corpus| known.map_or_else(|| Tokenizers::train(&corpus.train, &own), Ok))
+        }
+        None => PairLessons::prepare(config, |corpus| known.map_or_else(|| Tokenizers::train(&corpus.train, &own), Ok)),
+    }
+}
+
+/// The tokenizers of a run that is fine-tuned.
+fn tokenizers_of(from: &Path, config: &TokenizersConfig) -> Result<Tokenizers> {
+    let tokenizers = Run::open(from)?.tokenizers()?;
+    if tokenizers.config() != config {
+        let message =
+            format!("differs from that of {}; a model can only be fine-tuned with its own tokenizer", from.display());
+        return Err(Error::config("tokenizer", message));
+    }
+    Ok(tokenizers)
+}
+
+/// `model` with the parameters of the run in `from`.
+fn weights_from(
+    model: Model,
+    from: &Path,
+    config: &Config,
+    tokenizers: &Tokenizers,
+    observer: &dyn Observer,
+) -> Result<Model> {
+    let other = Run::open(from)?;
+    if other.tokenizers()?.fingerprint() != tokenizers.fingerprint() {
+        return Err(Error::file(from, "has another tokenizer; a model can only be fine-tuned with its own"));
+    }
+    let of_model = |(key, theirs, ours): (String, String, String)| {
+        key.starts_with("model").then(|| format!("{key} is {ours} here and {theirs} there"))
+    };
+    let differing: Vec<String> = differences(&other.config()?, config).into_iter().filter_map(of_model).collect();
+    let (_, parameters) = other.parameters(None, |line| observer.warn(&line))?;
+    match weights::apply(model, &parameters.weights, &parameters.file) {
+        Ok(model) => {
+            if !differing.is_empty() {
+                observer.say(&format!(
+                    "note: differs from {}, whose parameters fit all the same: {}",
+                    from.display(),
+                    differing.join(", ")
+                ));
+            }
+            Ok(model)
+        }
+        Err(_) if !differing.is_empty() => Err(Error::config(
+            "model",
+            format!("parameters of {} do not fit this model: {}", from.display(), differing.join(", ")),
+        )),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,60 @@
+//! Measuring a model on held-out pairs: their loss, and the score of a translated sample.
+
+use crate::data::batch::{Batch, Example, plan_by_length};
+use crate::data::{Sentence, Tokenizers};
+use crate::decoding::{DecodingConfig, Request, count_cut, decode};
+use crate::layers::Pass;
+use crate::models::{Model, Seq2Seq};
+use crate::pool::in_pool;
+use crate::scoring::{Metric, Scorer, SentenceStatistics, Summable};
+use crate::training::loss::{LossSums, smoothed_cross_entropy};
+
+/// What the greedy translations of the validation sample came to.
+pub struct Sample {
+    /// The score, from 0 to 100; error rates may exceed that.
+    pub score: f64,
+    /// The translations.
+    pub translations: Vec<String>,
+    /// How many of them were cut at the length cap.
+    pub cut: usize,
+}
+
+/// The sums of the loss over `examples`, without dropout or smoothing.
+pub fn validate<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize) -> LossSums {
+    let lengths: Vec<(usize, usize)> = examples.iter().map(|e| (e.source.len(), e.target.len())).collect();
+    let mut sums = LossSums::default();
+    for indices in plan_by_length(&lengths, batch_tokens) {
+        let chosen: Vec<&Example> = indices.iter().map(|i| &examples[*i]).collect();
+        let batch = Batch::new(&chosen, &model.device());
+        sums += in_pool(&model.device(), || {
+            let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
+            smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums
+        });
+    }
+    sums
+}
+
+/// Translates the sources greedily and scores them against their references.
+///
+/// # Panics
+/// If there are no sentences.
+pub fn sample_score(
+    model: &Model,
+    tokenizers: &Tokenizers,
+    sample: &[Sentence],
+    score: Metric,
+    decoding: &DecodingConfig,
+) -> Sample {
+    let requests = sample.iter().map(|s| Request::new(tokenizers.source().encode(&s.source))).collect::<Vec<_>>();
+    let greedy = DecodingConfig { beam_size: 1, n_best: 1, sampling: None, ..decoding.clone() };
+    let found = decode(model, &requests, &greedy, 0, |_| ());
+    let translations: Vec<String> =
+        found.iter().map(|hypotheses| tokenizers.target().decode(&hypotheses[0].tokens)).collect();
+    // A model that writes lower case is measured on lower case.
+    let lowercase = tokenizers.config().target().is_lowercase();
+    let cased = |reference: &String| if lowercase { reference.to_lowercase() } else { reference.clone() };
+    let references: Vec<Vec<String>> = sample.iter().map(|s| s.references.iter().map(cased).collect()).collect();
+    let statistics = Scorer::default().statistics_any(&translations, &references).expect("a sample has sentences");
+    let score = score.of_statistics(&SentenceStatistics::total(&statistics));
+    Sample { score, translations, cut: count_cut(&found) }
+}

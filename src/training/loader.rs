@@ -1,0 +1,175 @@
+//! The loaders that burn-train is handed.
+
+use super::config::TrainingConfig;
+use super::lessons::{Lessons, Trainable, UpdatePart};
+use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
+use burn::data::dataset::DatasetError;
+use burn::tensor::Device;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// Where in the data training stands: the epoch, and the micro-batches of it that have been used. A loader of burn begins an
+/// epoch at its beginning; training that goes on does not.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Place(Arc<Mutex<(u64, usize)>>);
+
+impl Place {
+    /// The next epoch of the loader begins there.
+    pub(super) fn set(&self, epoch: u64, position: usize) {
+        *self.0.lock().expect("nobody panics with the lock") = (epoch, position);
+    }
+
+    fn get(&self) -> (u64, usize) {
+        *self.0.lock().expect("nobody panics with the lock")
+    }
+}
+
+/// The micro-batches of an epoch, from where training stands.
+pub(super) struct PartLoader<M: Trainable> {
+    lessons: Arc<dyn Lessons<M>>,
+    training: TrainingConfig,
+    seed: u64,
+    device: Device,
+    place: Place,
+    /// The micro-batches of an epoch that are this loader's; nothing where all are.
+    slice: Option<Range<usize>>,
+}
+
+impl<M: Trainable> PartLoader<M> {
+    /// All of them, on `device`, from `place` on.
+    pub(super) fn new(
+        lessons: Arc<dyn Lessons<M>>,
+        training: &TrainingConfig,
+        seed: u64,
+        device: &Device,
+        place: &Place,
+    ) -> Self {
+        Self { lessons, training: training.clone(), seed, device: device.clone(), place: place.clone(), slice: None }
+    }
+
+    fn with(&self, device: &Device, slice: Option<Range<usize>>) -> Self {
+        let place = Place::default();
+        let (epoch, position) = self.place.get();
+        place.set(epoch, position);
+        Self { slice, ..Self::new(self.lessons.clone(), &self.training, self.seed, device, &place) }
+    }
+
+    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
+        let mut plan = self.lessons.plan(epoch);
+        match self.slice.clone() {
+            Some(slice) => plan.drain(slice.start.min(plan.len())..slice.end.min(plan.len())).collect(),
+            None => plan,
+        }
+    }
+}
+
+impl<M: Trainable> DataLoader<UpdatePart<M::Batch>> for PartLoader<M> {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<UpdatePart<M::Batch>> + 'a> {
+        let (epoch, position) = self.place.get();
+        Box::new(Parts { loader: self, epoch, plan: self.plan(epoch), position, made: VecDeque::new() })
+    }
+
+    fn num_items(&self) -> usize {
+        self.plan(self.place.get().0).len()
+    }
+
+    fn to_device(&self, device: &Device) -> Arc<dyn DataLoader<UpdatePart<M::Batch>>> {
+        Arc::new(self.with(device, self.slice.clone()))
+    }
+
+    fn slice(&self, start: usize, end: usize) -> Arc<dyn DataLoader<UpdatePart<M::Batch>>> {
+        Arc::new(self.with(&self.device, Some(start..end)))
+    }
+}
+
+/// The parts of one update after the other; each knows the targets of all parts of its update.
+struct Parts<'a, M: Trainable> {
+    loader: &'a PartLoader<M>,
+    epoch: u64,
+    plan: Vec<Vec<usize>>,
+    position: usize,
+    /// The rest of the update.
+    made: VecDeque<UpdatePart<M::Batch>>,
+}
+
+impl<M: Trainable> Parts<'_, M> {
+    fn make_update(&mut self) {
+        let PartLoader { lessons, training, seed, device, .. } = self.loader;
+        let last = (self.position + training.accumulation).min(self.plan.len());
+        let batches: Vec<M::Batch> =
+            self.plan[self.position..last].iter().map(|numbers| lessons.batch(self.epoch, numbers, device)).collect();
+        let n_total = batches.iter().map(|batch| lessons.n_targets(batch)).sum();
+        self.made = (self.position as u64..)
+            .zip(batches)
+            .map(|(position, batch)| UpdatePart {
+                batch,
+                n_total,
+                smoothing: training.label_smoothing,
+                seed: *seed,
+                place: (self.epoch, position),
+                is_fused: training.fused,
+                // Only the loop knows which update this will be: some are skipped.
+                replacement_rate: 0.0,
+            })
+            .collect();
+    }
+}
+
+impl<M: Trainable> Iterator for Parts<'_, M> {
+    type Item = Result<UpdatePart<M::Batch>, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.made.is_empty() && self.position < self.plan.len() {
+            self.make_update();
+        }
+        let part = self.made.pop_front()?;
+        self.position += 1;
+        Some(Ok(part))
+    }
+}
+
+impl<M: Trainable> DataLoaderIterator<UpdatePart<M::Batch>> for Parts<'_, M> {
+    fn progress(&self) -> Progress {
+        Progress::new(self.position, self.plan.len(), Some("micro-batches".into()))
+    }
+}
+
+/// One item.
+pub(super) struct OneItem<T>(pub(super) T);
+
+impl<T: Clone + Send + Sync + 'static> DataLoader<T> for OneItem<T> {
+    fn iter<'a>(&'a self) -> Box<dyn DataLoaderIterator<T> + 'a> {
+        Box::new(One(Some(self.0.clone())))
+    }
+
+    fn num_items(&self) -> usize {
+        1
+    }
+
+    fn to_device(&self, _device: &Device) -> Arc<dyn DataLoader<T>> {
+        // It goes where the model is that is examined.
+        Arc::new(Self(self.0.clone()))
+    }
+
+    fn slice(&self, _start: usize, _end: usize) -> Arc<dyn DataLoader<T>> {
+        // It cannot be cut.
+        Arc::new(Self(self.0.clone()))
+    }
+}
+
+struct One<T>(Option<T>);
+
+impl<T> Iterator for One<T> {
+    type Item = Result<T, DatasetError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.take().map(Ok)
+    }
+}
+
+impl<T> DataLoaderIterator<T> for One<T> {
+    fn progress(&self) -> Progress {
+        Progress::new(usize::from(self.0.is_none()), 1, Some("validation".into()))
+    }
+}
