@@ -11,7 +11,7 @@ use lookback::data::batch::Padded;
 use lookback::layers::mixer::{MixerConfig, MixerKind, MixerShape, Mixers, RecurrentMixer};
 use lookback::layers::position::PositionConfig;
 use lookback::layers::{Init, Pass};
-use lookback::models::{DecoderOnlyConfig, Model, ModelConfig, Seq2Seq, Vocabularies};
+use lookback::models::{Autoregressive, DecoderOnlyConfig, Model, ModelConfig, Seq2Seq, Vocabularies};
 use lookback::pool::in_pool;
 
 #[global_allocator]

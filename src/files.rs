@@ -38,6 +38,23 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a place that [`replace`] could not write to, before work is done in vain.
+///
+/// # Errors
+/// If it is a folder, or lies in none that can be written to.
+pub fn check_writable(path: &Path) -> Result<()> {
+    if path.is_dir() {
+        return Err(Error::file(path, "is a folder; give the name of a file"));
+    }
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let (folder, prefix) = beside(&place)?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(TEMPORARY).tempfile_in(&folder).map_err(Error::io(path)).map(drop)
+}
+
 /// Makes the folder `path` with these files, in this order, in one step. A folder that is there is removed when its successor
 /// stands.
 ///

@@ -6,7 +6,7 @@
 //! ```text
 //!  text ──data::corpus, data::tasks──▶ Pair ──data::tokenizer──▶ Example ──data::batch──▶ Batch
 //!                                                                                          │
-//!                 ┌────────────────────────────── models::Seq2Seq ─────────────────────────┤
+//!                 ┌──────────────── models::Seq2Seq, models::Autoregressive ───────────────┤
 //!                 │  encode: [batch, source_len] ids ─▶ Memory                             │
 //!                 │  start:  Memory ─▶ State            step: (token, State) ─▶ logits     │
 //!                 │  forward: whole target, teacher forced ─▶ logits                       │
@@ -71,8 +71,20 @@
 //! # }
 //! ```
 //!
-//! `examples/` has a layer of attention in somebody's own `#[derive(Module)]` with an optimizer of burn, training and translating,
-//! and a drawing of the attention of a run.
+//! | example | what it shows |
+//! | --- | --- |
+//! | `own_model` | a layer of attention in somebody's own `#[derive(Module)]`, with an optimizer of burn |
+//! | `classifier` | a Transformer encoder in a classifier that burn's own learner trains |
+//! | `own_score` | a score function of one's own |
+//! | `own_task` | a task of one's own, compared |
+//! | `train_and_translate` | a config, a run folder, a translation |
+//! | `draw_attention` | the attention of a run, as characters |
+//!
+//! Layers of their own: [`TransformerEncoder`](models::TransformerEncoder), [`TransformerDecoder`](models::TransformerDecoder),
+//! [`RecurrentEncoder`](layers::mixer::RecurrentEncoder), [`SelfAttention`](layers::attention::SelfAttention),
+//! [`CrossAttention`](layers::attention::CrossAttention). `init(&device)` of their configs draws weights as burn's layers do; whoever
+//! wants the same weights on every backend takes an [`Init`](layers::Init), and whoever wants dropout that can be repeated, or a trace,
+//! a [`Pass`](layers::Pass). A model of one's own is trained as those of this crate are through the two traits of [`training`].
 //!
 //! # Cargo features
 //!

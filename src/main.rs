@@ -75,11 +75,11 @@ fn main() -> ExitCode {
         // A reader that has seen enough, such as `head`, is no failure.
         Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error @ Error::Interrupted(_)) => {
-            notice::say(format_args!("lookback: {error}"));
+            notice::fail(format_args!("lookback: {error}"));
             ExitCode::from(signal::exit_code())
         }
         Err(error) => {
-            notice::say(format_args!("lookback: {error}"));
+            notice::fail(format_args!("lookback: {error}"));
             ExitCode::FAILURE
         }
     }

@@ -5,13 +5,54 @@
 
 use std::fmt::Display;
 use std::io::Write;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Level {
+    /// Warnings, and why a command failed.
+    Quiet,
+    /// What a user waits for.
+    Normal,
+    /// What a user may want to know.
+    Verbose,
+}
+
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Normal as u8);
+
+/// How much is said from now on.
+pub fn set_level(level: Level) {
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
+
+/// Whether lines of that level are said.
+pub fn is_said(level: Level) -> bool {
+    level as u8 <= LEVEL.load(Ordering::Relaxed)
+}
+
+fn write(level: Level, text: impl Display) {
+    if is_said(level) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+}
 
 /// Writes a line.
 pub fn say(text: impl Display) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    write(Level::Normal, text);
+}
+
+/// Writes a line for those who want to know more.
+pub fn detail(text: impl Display) {
+    write(Level::Verbose, text);
 }
 
 /// Writes a line that warns.
 pub fn warn(text: impl Display) {
-    say(format_args!("warning: {text}"));
+    write(Level::Quiet, format_args!("warning: {text}"));
+}
+
+/// Writes why a command has failed.
+pub fn fail(text: impl Display) {
+    write(Level::Quiet, text);
 }

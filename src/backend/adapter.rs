@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 pub struct Adapter {
     /// The backend that reaches it.
     pub backend: Backend,
+    /// Its place among the devices of that backend.
+    pub number: usize,
     /// What the backend calls it.
     pub name: String,
     /// Whether it is a GPU emulated by the CPU: right, and slow.
@@ -29,7 +31,9 @@ impl Adapter {
         if matches!(self.backend, Backend::Wgpu | Backend::Vulkan | Backend::Metal) {
             // Adapters of one kind are told apart by their place among them, here as there.
             let kind = |info: &wgpu::AdapterInfo| (info.device_type == wgpu::DeviceType::Cpu) == self.is_software;
-            if let Some(info) = wgpu_adapters().iter().find(|info| kind(info)) {
+            let earlier = self.backend.adapters().into_iter().take(self.number);
+            let place = earlier.filter(|other| other.is_software == self.is_software).count();
+            if let Some(info) = wgpu_adapters().iter().filter(|info| kind(info)).nth(place) {
                 return (info.name.clone(), format!("{} {}", info.driver, info.driver_info).trim().to_string());
             }
         }
@@ -50,7 +54,7 @@ impl Adapter {
     pub(super) fn cpu(backend: Backend, device: Device) -> Self {
         let threads = rayon::current_num_threads();
         let s = if threads == 1 { "" } else { "s" };
-        Self { backend, name: format!("CPU, {threads} thread{s}"), is_software: false, device }
+        Self { backend, number: 0, name: format!("CPU, {threads} thread{s}"), is_software: false, device }
     }
 }
 
@@ -90,5 +94,5 @@ fn gpu(backend: Backend, device: Device) -> Adapter {
         }
         other => (format!("{other:?}"), false),
     };
-    Adapter { backend, name, is_software, device }
+    Adapter { backend, number: 0, name, is_software, device }
 }

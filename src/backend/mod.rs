@@ -79,7 +79,14 @@ impl Backend {
     /// may write to standard error each time.
     pub fn adapters(self) -> Vec<Adapter> {
         static FOUND: [OnceLock<Vec<Adapter>>; Backend::ALL.len()] = [const { OnceLock::new() }; Backend::ALL.len()];
-        FOUND[self as usize].get_or_init(|| self.find_adapters()).clone()
+        let find = || {
+            let mut found = self.find_adapters();
+            if self != Self::Auto {
+                found.iter_mut().enumerate().for_each(|(number, adapter)| adapter.number = number);
+            }
+            found
+        };
+        FOUND[self as usize].get_or_init(find).clone()
     }
 
     fn find_adapters(self) -> Vec<Adapter> {
@@ -109,6 +116,23 @@ impl Backend {
     /// If it was not compiled in, or has no adapter; the message lists what there is.
     pub fn open(self) -> Result<Adapter> {
         Ok(self.candidates()?.remove(0))
+    }
+
+    /// Opens the backend's device number `n`, counted from 0 in the order of [`Backend::adapters`].
+    ///
+    /// # Errors
+    /// If there is no such device, or this is [`Backend::Auto`], which has no devices of its own.
+    pub fn nth(self, n: usize) -> Result<Adapter> {
+        if self == Self::Auto {
+            return Err(Error::message("--device is one of a backend's devices: name the backend too, not \"auto\""));
+        }
+        self.candidates()?;
+        let there = self.adapters();
+        there.get(n).cloned().ok_or_else(|| {
+            let last = there.len() - 1;
+            let which = if last == 0 { "device 0 alone".into() } else { format!("devices 0 to {last}") };
+            Error::message(format!("backend \"{self}\" has no device {n}; it has {which} (`lookback devices`)"))
+        })
     }
 
     /// The adapters that [`Backend::open`] would take, best first: for [`Backend::Auto`] one of each backend, GPUs that the CPU

@@ -1,7 +1,7 @@
 //! `lookback attend`.
 
 use super::explain::look;
-use super::output::json_line;
+use super::output::print_json;
 use super::print;
 use crate::backend::Backend;
 use crate::error::{Error, Result};
@@ -161,7 +161,7 @@ pub(super) fn run(args: AttendArgs) -> Result<()> {
             queries: rows.map(AttendedQuery::of).collect(),
             formulas: explanation.mechanism.formulas,
         };
-        return print(&(json_line(&attended) + "\n"));
+        return print_json(&attended);
     }
     let look = look();
     let pages = explanation.steps.iter().map(|step| render_step(&explanation, step, &look));

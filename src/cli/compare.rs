@@ -1,28 +1,28 @@
 //! `lookback compare`, and the hidden command that measures one cell of its table of costs.
 
+use super::place::PlaceArgs;
 use super::print;
+use super::terminal::Terminal;
 use super::train::command_line;
-use crate::backend::Backend;
 use crate::compare::measure::cell::{Cell, measure};
+use crate::compare::options::{CELL_SECONDS, LONGEST_COST, SHORTEST_COST};
 use crate::compare::{Budget, Options, Status, Sweep, compare};
 use crate::error::{Error, Result};
 use crate::experiment::Config;
 use crate::models::Vocabularies;
-use crate::notice;
+use crate::notice::{self, Level};
 use crate::report::comparison::{CostKind, files, words};
+use crate::signal;
 use crate::training::duration;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Seconds between two lines where standard error is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
-
-/// The shortest sentence whose time and memory are measured, in tokens.
-const SHORTEST_COST: usize = 16;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG and --run the built-in comparison runs: one fixed context, attention and a
@@ -39,20 +39,19 @@ pub(super) struct CompareArgs {
     /// Experiments to train and compare.
     configs: Vec<PathBuf>,
     /// Override a key of every config: --set training.max_updates=500
-    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    #[arg(short, long = "set", value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
     /// Make a contestant of every config for each of these values: --sweep model.d_hidden=128,256,512; several make a grid.
     #[arg(long = "sweep", value_name = "KEY.PATH=VALUE,VALUE")]
     sweeps: Vec<Sweep>,
     /// A finished run to compare; may be repeated. Runs that differ in nothing but the seed count as one model.
-    #[arg(long = "run", value_name = "RUN")]
+    #[arg(short, long = "run", value_name = "RUN")]
     runs: Vec<PathBuf>,
     /// The folder of the comparison [default: runs/compare].
-    #[arg(long)]
+    #[arg(short, long)]
     out: Option<PathBuf>,
-    /// Where the tensors live.
-    #[arg(long)]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// Train every config with so many seeds and report the spread [default: 1, 3 in the built-in comparison].
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: Option<u64>,
@@ -74,7 +73,7 @@ pub(super) struct CompareArgs {
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     per_length: Option<u64>,
     /// The longest sentence whose time and memory are measured, from 16 on in powers of two; 0 for none.
-    #[arg(long, default_value_t = 4096, value_name = "N", value_parser = cost_length)]
+    #[arg(long, default_value_t = LONGEST_COST, value_name = "N", value_parser = cost_length)]
     max_cost_length: usize,
     /// Seconds after which the measurement of one length is given up [default: 20].
     #[arg(long, value_name = "SECONDS")]
@@ -104,6 +103,9 @@ pub(super) struct CompareCellArgs {
     /// Whether they are one.
     #[arg(long)]
     shared: bool,
+    /// The device of the config's backend.
+    #[arg(long)]
+    device: Option<usize>,
 }
 
 pub(super) fn run(args: CompareArgs) -> Result<()> {
@@ -115,7 +117,8 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         sweeps: args.sweeps,
         runs: args.runs,
         out: args.out.unwrap_or_else(|| PathBuf::from("runs/compare")),
-        backend: args.backend,
+        backend: args.place.backend,
+        device: args.place.device,
         check: super::CHECK.get().copied().unwrap_or_default(),
         seeds: args.seeds.unwrap_or(if is_built_in { 3 } else { 1 }) as usize,
         budget: args.budget,
@@ -123,13 +126,13 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         match_parameters: args.match_parameters,
         lengths: (!args.lengths.is_empty()).then_some(args.lengths),
         per_length: args.per_length.map(|n| n as usize),
-        cost_lengths: std::iter::successors(Some(SHORTEST_COST), |length| length.checked_mul(2))
-            .take_while(|length| *length <= args.max_cost_length)
-            .collect(),
-        cell_seconds: args.cell_seconds.unwrap_or(20.0),
+        cost_lengths: Options::cost_lengths(args.max_cost_length),
+        cell_seconds: args.cell_seconds.unwrap_or(CELL_SECONDS),
         beam: args.beam.map(|beam| beam as usize),
         command: command_line(std::env::args().skip(1)),
+        observer: Arc::new(Terminal),
     };
+    let _listening = signal::listen();
     let bar = Bar::new();
     let comparison = compare(&options, &|status| bar.show(status))?;
     bar.finish();
@@ -179,7 +182,7 @@ fn overruled(args: &CompareArgs) -> Option<(String, &'static str)> {
             &all,
             &["training.max_updates", "training.max_minutes", "training.patience"],
         ),
-        ("--backend", args.backend.is_some(), &all, &["backend"]),
+        ("--backend", args.place.backend.is_some(), &all, &["backend"]),
         ("--beam", args.beam.is_some(), &all, &["decoding.beam_size"]),
         ("--tune", args.tune.is_some(), &swept, &["training.learning_rate", "model.dropout_rate"]),
         ("--match-parameters", args.match_parameters, &swept, &["model.d_hidden", "model.d_model"]),
@@ -205,7 +208,8 @@ struct Bar {
 
 impl Bar {
     fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| {
+        let is_shown = std::io::stderr().is_terminal() && notice::is_said(Level::Normal);
+        let bar = is_shown.then(|| {
             let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
             bar.set_style(
                 ProgressStyle::with_template("{wide_bar} {percent:>3} %  {msg}").expect("the template is right"),
@@ -239,7 +243,7 @@ impl Bar {
 /// Measures one cell and prints it as JSON.
 pub(super) fn cell(args: CompareCellArgs) -> Result<()> {
     let config = Config::load(Some(&args.config), &[])?;
-    let adapter = config.backend.open()?;
+    let adapter = args.device.map_or_else(|| config.backend.open(), |n| config.backend.nth(n))?;
     let vocabularies =
         Vocabularies { source: args.source_vocabulary, target: args.target_vocabulary, shared: args.shared };
     let kind = if args.kind == "update" { CostKind::Update } else { CostKind::Decode };

@@ -1,5 +1,6 @@
 //! `lookback config`.
 
+use super::output::json_for_people;
 use super::print;
 use crate::data::{DataConfig, Split, Tokenizers};
 use crate::error::Result;
@@ -23,7 +24,7 @@ pub(super) struct ConfigArgs {
     /// The config; without it, the quick start.
     config: Option<PathBuf>,
     /// Override a key of the config.
-    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    #[arg(short, long = "set", value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
 }
 
@@ -46,7 +47,7 @@ pub(super) fn run(command: ConfigCommand) -> Result<()> {
         ConfigCommand::Schema => {
             let mut schema = serde_json::to_value(schemars::schema_for!(Config)).expect("a schema is plain data");
             limit_integers(&mut schema);
-            print(&(serde_json::to_string_pretty(&schema).expect("a schema is plain data") + "\n"))
+            print(&json_for_people(&schema))
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct GenerateArgs {
     /// The task; `data list` names them.
     task: String,
     /// Folder to write into.
-    #[arg(long)]
+    #[arg(short, long)]
     out: PathBuf,
     /// Training pairs; a tenth as many, at most 1000, for each of validation and test.
     #[arg(long, default_value_t = 10_000)]
@@ -49,7 +49,7 @@ pub(super) struct FetchArgs {
     /// The corpus; `data list` names them.
     name: String,
     /// Folder to write into.
-    #[arg(long)]
+    #[arg(short, long)]
     out: PathBuf,
     /// Fetch from here instead of the corpus's home: https://..., http://... or file:///folder
     #[arg(long, value_name = "URL")]

@@ -2,10 +2,11 @@
 
 use crate::backend::is_host;
 use crate::decoding::{DecodingConfig, EarlyStopping, SamplingConfig};
-use crate::error::Result;
-use crate::experiment::LoadedModel;
-use crate::models::{Ensemble, Int8Model, Seq2Seq};
+use crate::error::{Error, Result};
+use crate::experiment::{LoadedModel, Run};
+use crate::models::{Autoregressive, Ensemble, Int8Model};
 use clap::Args;
+use std::path::Path;
 
 /// Decoding options; what is not given comes from the run's config.
 #[derive(Args, Debug)]
@@ -21,8 +22,11 @@ pub(super) struct DecodingArgs {
     length_penalty: Option<f64>,
     /// End a beam search as soon as there are as many translations as the beam has places: up to twice
     /// as fast, at the cost of some half a point of BLEU.
-    #[arg(long)]
+    #[arg(long, overrides_with = "no_early_stopping")]
     early_stopping: bool,
+    /// Search until nothing better can come, also where the run's config ends early.
+    #[arg(long, overrides_with = "early_stopping")]
+    no_early_stopping: bool,
     /// Longest target, in tokens for each source token; `decoding.max_len_extra` is added.
     #[arg(long)]
     max_len_factor: Option<f64>,
@@ -38,6 +42,31 @@ pub(super) struct DecodingArgs {
     int8: bool,
     #[command(flatten)]
     pub(super) sampling: SamplingArgs,
+}
+
+/// Keys of the run's config that a command sets for itself.
+#[derive(Args, Debug)]
+pub(super) struct SetArgs {
+    /// Override a key of the run's config under decoding: --set decoding.max_len_extra=50
+    #[arg(short, long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+}
+
+impl SetArgs {
+    /// The decoding settings of a run with what was set here.
+    ///
+    /// # Errors
+    /// If a key is not one of decoding, or its value breaks a rule.
+    pub(super) fn decoding_of(&self, run: &Path) -> Result<DecodingConfig> {
+        let key = |setting: &String| setting.split('=').next().unwrap_or_default().trim().to_string();
+        if let Some(other) = self.set.iter().map(key).find(|key| !key.starts_with("decoding.")) {
+            let message =
+                "has no effect here: the model is trained, and its data are not read; only decoding can be set";
+            return Err(Error::config(other, message));
+        }
+        let run = Run::open(run)?;
+        Ok(if self.set.is_empty() { run.config()? } else { run.config_with(&self.set)? }.decoding)
+    }
 }
 
 /// How words are drawn; what is not given comes from the run's config.
@@ -80,6 +109,7 @@ impl DecodingArgs {
             (self.n_best.is_some(), "--n-best"),
             (self.length_penalty.is_some(), "--length-penalty"),
             (self.early_stopping, "--early-stopping"),
+            (self.no_early_stopping, "--no-early-stopping"),
             (self.max_len_factor.is_some(), "--max-len-factor"),
             (self.max_source_len.is_some(), "--max-source-len"),
             (self.batch_tokens.is_some(), "--batch-tokens"),
@@ -106,6 +136,9 @@ impl DecodingArgs {
         config.length_penalty = self.length_penalty.unwrap_or(config.length_penalty);
         if self.early_stopping {
             config.early_stopping = EarlyStopping::Full(true);
+        }
+        if self.no_early_stopping {
+            config.early_stopping = EarlyStopping::Full(false);
         }
         config.max_len_factor = self.max_len_factor.or(config.max_len_factor);
         config.max_source_len = self.max_source_len.unwrap_or(config.max_source_len);

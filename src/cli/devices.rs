@@ -1,6 +1,6 @@
 //! `lookback devices`.
 
-use super::output::json_line;
+use super::output::print_json;
 use super::print;
 use crate::backend::{Adapter, Backend};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ pub(super) struct DevicesArgs {
     #[arg(long)]
     check: bool,
     /// This backend alone.
-    #[arg(long)]
+    #[arg(short, long)]
     backend: Option<Backend>,
     /// One JSON object.
     #[arg(long)]
@@ -34,6 +34,9 @@ pub(super) struct DevicesArgs {
 pub(super) struct CheckBackendArgs {
     /// The backend.
     backend: Backend,
+    /// Its device.
+    #[arg(long, default_value_t = 0)]
+    device: usize,
     /// Every model, not two.
     #[arg(long)]
     all: bool,
@@ -41,9 +44,9 @@ pub(super) struct CheckBackendArgs {
 
 /// The work of the child process: a line for each model.
 pub(super) fn check_backend(args: CheckBackendArgs) -> Result<()> {
-    let adapter = args.backend.open()?;
+    let adapter = args.backend.nth(args.device)?;
     let depth = if args.all { Depth::All } else { Depth::Quick };
-    work::compare(&adapter, &Backend::Flex.open()?, depth, |difference| print(&(json_line(difference) + "\n")))
+    work::compare(&adapter, &Backend::Flex.open()?, depth, print_json)
 }
 
 pub(super) fn run(args: DevicesArgs) -> Result<()> {
@@ -62,15 +65,15 @@ pub(super) fn run(args: DevicesArgs) -> Result<()> {
             print(&lines(*backend, row))?;
         }
         match &auto {
-            Ok(adapter) => print(&format!("auto      is {} here\n", adapter.backend))?,
-            Err(error) => print(&format!("auto      {error}\n"))?,
+            Ok(adapter) => print(&format!("auto         is {} here\n", adapter.backend))?,
+            Err(error) => print(&format!("auto         {error}\n"))?,
         }
     }
     let checks = if args.check { check(&backends, args.json)? } else { Vec::new() };
     let failed = checks.iter().any(|check| check.verdict != CheckVerdict::Agrees);
     if args.json {
         let devices = Devices { backends: rows, auto: auto.ok().map(|adapter| adapter.backend), checks };
-        print(&(json_line(&devices) + "\n"))?;
+        print_json(&devices)?;
     }
     if failed {
         return Err(Error::message("a backend computes something else than flex, or nothing; do not train on it"));
@@ -108,6 +111,8 @@ struct BackendRow {
 /// Something that a backend can run on.
 #[derive(Serialize, JsonSchema)]
 struct ShownAdapter {
+    /// What `--device` calls it.
+    number: usize,
     name: String,
     /// What it is; empty for the CPU.
     device: String,
@@ -121,15 +126,9 @@ struct ShownAdapter {
 #[derive(Serialize, JsonSchema)]
 struct Check {
     backend: Backend,
-    /// The model; nothing if the backend failed as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
-    /// The largest difference from flex, relative to the largest value of the same tensor.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    difference: Option<f64>,
-    /// Where it is: the loss, or the gradient or the update of a parameter.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<String>,
+    /// Of one model; nothing if the backend failed as a whole.
+    #[serde(flatten)]
+    difference: Option<Difference>,
     verdict: CheckVerdict,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,13 +147,13 @@ fn row(backend: Backend) -> BackendRow {
     let facts = backend.facts();
     let mut adapters: Vec<ShownAdapter> = Vec::new();
     for adapter in backend.adapters() {
-        let Adapter { name, is_software, .. } = &adapter;
+        let Adapter { number, name, is_software, .. } = &adapter;
         let (device, driver) = if backend.is_host() { Default::default() } else { adapter.driver() };
         // Some drivers list one adapter several times.
         let is_same =
             |other: &ShownAdapter| (&other.device, &other.driver, other.software) == (&device, &driver, *is_software);
         if !adapters.iter().any(is_same) {
-            adapters.push(ShownAdapter { name: name.clone(), device, driver, software: *is_software });
+            adapters.push(ShownAdapter { number: *number, name: name.clone(), device, driver, software: *is_software });
         }
     }
     BackendRow {
@@ -174,10 +173,10 @@ fn lines(backend: Backend, row: &BackendRow) -> String {
             "nothing" => String::new(),
             needs => format!(" (needs {needs})"),
         };
-        return format!("{name:<8}  not in this build; build with --features {name}{needs}\n");
+        return format!("{name:<8}     not in this build; build with --features {name}{needs}\n");
     }
     if row.adapters.is_empty() {
-        return format!("{name:<8}  no adapter on this machine (needs {})\n", backend.facts().runs_with);
+        return format!("{name:<8}     no adapter on this machine (needs {})\n", backend.facts().runs_with);
     }
     let line = |adapter: &ShownAdapter| {
         let parts = [&adapter.device, &adapter.driver].map(|part| match part.as_str() {
@@ -185,7 +184,13 @@ fn lines(backend: Backend, row: &BackendRow) -> String {
             part => format!(": {part}"),
         });
         let software = if adapter.software { "  (emulated by the CPU)" } else { "" };
-        format!("{name:<8}  {}{}{}{software}\n", adapter.name, parts[0], parts[1].replacen(": ", ", driver ", 1))
+        format!(
+            "{name:<8} {:>2}  {}{}{}{software}\n",
+            adapter.number,
+            adapter.name,
+            parts[0],
+            parts[1].replacen(": ", ", driver ", 1)
+        )
     };
     row.adapters.iter().map(line).collect()
 }
@@ -196,34 +201,26 @@ fn check(backends: &[Backend], is_silent: bool) -> Result<Vec<Check>> {
     say("\nlargest difference from flex, relative to the largest value of the same tensor:\n".into())?;
     let mut found = Vec::new();
     for backend in backends {
-        if *backend == Backend::Flex || backend.adapters().is_empty() {
-            continue;
-        }
+        let adapters = backend.adapters();
+        let Some(best) = adapters.first().filter(|_| *backend != Backend::Flex) else { continue };
         let name = backend.name();
-        match child::run(*backend, Depth::All) {
+        match child::run(best, Depth::All) {
             Ok(differences) => {
                 for difference in differences {
                     let (verdict, word) = match difference.agrees() {
                         true => (CheckVerdict::Agrees, "agrees"),
                         false => (CheckVerdict::Disagrees, "DISAGREES"),
                     };
-                    let Difference { model, difference, at } = difference;
-                    say(format!("{model:<12}  {name:<8}  {difference:.1e} at {at}  {word}\n"))?;
-                    found.push(Check {
-                        backend: *backend,
-                        model: Some(model),
-                        difference: Some(difference),
-                        at: Some(at),
-                        verdict,
-                        fault: None,
-                    });
+                    let Difference { model, difference: largest, at } = &difference;
+                    say(format!("{model:<12}  {name:<8}  {largest:.1e} at {at}  {word}\n"))?;
+                    found.push(Check { backend: *backend, difference: Some(difference), verdict, fault: None });
                 }
             }
             Err(fault) => {
                 say(format!("{:<12}  {name:<8}  {fault}  FAILED\n", "-"))?;
                 let verdict = CheckVerdict::Failed;
                 let fault = Some(fault.to_string());
-                found.push(Check { backend: *backend, model: None, difference: None, at: None, verdict, fault });
+                found.push(Check { backend: *backend, difference: None, verdict, fault });
             }
         }
     }

@@ -5,16 +5,16 @@ pub(super) mod series;
 mod text;
 
 use super::decoding::DecodingArgs;
-use super::output::json_line;
+use super::output::{self, json_line, print_json};
+use super::place::PlaceArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, print, progress};
-use crate::backend::Backend;
 use crate::data::{Split, TokenizerConfig, read_lines};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, Run, dataset, validate};
 use crate::files;
-use crate::models::Seq2Seq;
+use crate::models::{Autoregressive, Seq2Seq};
 use crate::notice;
 use crate::scoring::{Bleu, BleuTokenizer, Chrf, LengthBuckets, LengthUnit, Metric, Scorer, Scores};
 use clap::Args;
@@ -33,22 +33,21 @@ use std::path::{Path, PathBuf};
 pub(super) struct EvaluateArgs {
     /// The run folder; given more than once, the models write together (an ensemble), or, if they are language models, are
     /// measured one after the other.
-    #[arg(long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
+    #[arg(short, long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
     run: Vec<PathBuf>,
     /// Which of the run's data: train, valid or test.
     #[arg(long, default_value = "test", conflicts_with = "hypotheses")]
-    split: String,
+    split: Split,
     /// Override a key of the run's config under data or decoding, such as the path of moved data.
-    #[arg(long = "set", value_name = "KEY.PATH=VALUE", conflicts_with = "hypotheses")]
+    #[arg(short, long = "set", value_name = "KEY.PATH=VALUE", conflicts_with = "hypotheses")]
     set: Vec<String>,
-    /// Where the tensors live.
-    #[arg(long, conflicts_with = "hypotheses")]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME", conflicts_with = "hypotheses")]
+    #[arg(short, long, value_name = "NAME", conflicts_with = "hypotheses")]
     checkpoint: Option<String>,
     /// Sentences to score.
-    #[arg(long, requires = "references")]
+    #[arg(long, requires = "references", conflicts_with_all = ["backend", "device"])]
     hypotheses: Option<PathBuf>,
     /// What they should be; may be given more than once, for several references.
     #[arg(long, requires = "hypotheses")]
@@ -56,16 +55,17 @@ pub(super) struct EvaluateArgs {
     /// Their sources, for scores by length.
     #[arg(long, requires = "hypotheses")]
     sources: Option<PathBuf>,
-    /// sacreBLEU's tokenizer for BLEU: 13a, intl, char or none.
+    /// sacreBLEU's tokenizer for BLEU.
     #[arg(long, default_value = "13a")]
     tokenize: BleuTokenizer,
     /// Score BLEU and chrF in lower case; a model that writes lower case is always scored so.
     #[arg(long)]
     lowercase: bool,
     /// Write the hypotheses here.
-    #[arg(long, requires = "run", value_name = "FILE")]
+    #[arg(short, long, requires = "run", value_name = "FILE")]
     output: Option<PathBuf>,
-    #[arg(long = "metric", value_name = "NAME", help = metric_help())]
+    /// Show only this score; may be given more than once [default: all, the run's own first].
+    #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<Metric>,
     /// Draw the loss of language models by the number of tokens in sight here: .svg or .png.
     #[arg(long, requires = "run", value_name = "FILE")]
@@ -77,15 +77,8 @@ pub(super) struct EvaluateArgs {
     decoding: DecodingArgs,
 }
 
-fn metric_help() -> String {
-    let names: Vec<_> = Metric::ALL.iter().map(|metric| metric.name()).collect();
-    format!(
-        "Show only this score; may be given more than once [default: all, the run's own first]: {}",
-        names.join(", ")
-    )
-}
-
 pub(super) fn run(args: EvaluateArgs) -> Result<()> {
+    output::check([args.output.as_ref(), args.chart.as_ref()])?;
     if let Some(first) = args.run.first() {
         let model = Run::open(first)?.config()?.model;
         if model.has_masks() {
@@ -103,7 +96,7 @@ pub(super) fn run(args: EvaluateArgs) -> Result<()> {
         None => (of_files(&args)?, Metric::Bleu),
     };
     if args.json {
-        return print(&(json_line(&scores) + "\n"));
+        return print_json(&scores);
     }
     print(&table(&scores, &args.metrics, own))
 }
@@ -152,7 +145,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
         return Err(Error::message(message));
     }
     check_overrides(&args.set)?;
-    let split = split_of(args)?;
+    let split = args.split;
     let config = Run::open(first)?.config_with(&args.set)?;
     if let Some(path) = args.output.as_ref().filter(|output| config.data.names(output)) {
         return Err(Error::file(path, "is data of the run and would be written over; give another --output"));
@@ -160,8 +153,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
     let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, &files_of(split)))?;
     let sentences =
         dataset::sentences_from(&config.data, split, &pairs).map_err(|error| moved(error, &files_of(split)))?;
-    let backend = args.backend.unwrap_or(config.backend);
-    let mut loaded = load_all(&args.run, Some(backend), args.checkpoint.as_deref())?;
+    let mut loaded = load_all(&args.run, &args.place.or(config.backend), args.checkpoint.as_deref())?;
     let decoding = args.decoding.apply(&config.decoding)?;
     let int8 = args.decoding.round(&mut loaded)?;
     let (loaded, model) = ensemble(loaded);
@@ -217,11 +209,6 @@ fn shown<S: Serialize>(measured: &[(String, S)], json: bool, table: impl Fn(&S) 
         false => format!("{run}\n{}\n", table(scores)),
     };
     measured.iter().map(of_one).collect()
-}
-
-fn split_of(args: &EvaluateArgs) -> Result<Split> {
-    let split = Split::ALL.into_iter().find(|split| split.name() == args.split);
-    split.ok_or_else(|| Error::message(format!("unknown split \"{}\"; there are train, valid and test", args.split)))
 }
 
 /// Refuses overrides that would change nothing: the model is what it is.

@@ -3,19 +3,18 @@
 mod text;
 
 use super::decoding::search;
-use super::{check_lengths, load_any, print, progress};
-use crate::backend::Backend;
+use super::place::PlaceArgs;
+use super::{check_lengths, load_any, output, print, progress};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
 use crate::files;
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::report::explanation::terminal::{Look, render};
 use crate::report::explanation::{Detail, Explanation, Question, Selection, Stage, explain, html, notes};
 use clap::Args;
 use indicatif::ProgressBar;
 use std::io::IsTerminal;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Columns of a page that goes into a pipe, and the most of any page: longer lines are hard to read.
 const PLAIN_WIDTH: usize = 100;
@@ -36,7 +35,7 @@ Examples:
 )]
 pub(super) struct ExplainArgs {
     /// The run folder.
-    #[arg(long)]
+    #[arg(short, long)]
     run: PathBuf,
     /// The sentence; for a language model the beginning of a text.
     source: String,
@@ -58,11 +57,10 @@ pub(super) struct ExplainArgs {
     /// Beam size of the translation; 1 is greedy search [default: the run's].
     #[arg(long)]
     beam: Option<usize>,
-    /// Where the tensors live.
-    #[arg(long)]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     checkpoint: Option<String>,
     /// Write a self-contained page to step through with the keyboard.
     #[arg(long, value_name = "FILE")]
@@ -73,7 +71,8 @@ pub(super) struct ExplainArgs {
 }
 
 pub(super) fn run(args: ExplainArgs) -> Result<()> {
-    let loaded = load_any(&args.run, args.backend, args.checkpoint.as_deref())?;
+    output::check([args.html.as_ref()])?;
+    let loaded = load_any(&args.run, &args.place, args.checkpoint.as_deref())?;
     let mut explanation = match loaded.config.model.reads_source() {
         true => of_sentence(&args, &loaded)?,
         false => text::explanation(&args, &loaded)?,
@@ -162,7 +161,7 @@ impl Bars {
                 Stage::Steps => "decoder steps",
                 Stage::Gradients => "gradients of target words",
             };
-            let bar = if total == 0 { spinner(what) } else { progress::bar(total as u64, what) };
+            let bar = if total == 0 { progress::spinner(what) } else { progress::bar(total as u64, what) };
             self.current = Some((stage, bar));
         }
         if let Some((_, bar)) = &self.current {
@@ -175,13 +174,6 @@ impl Bars {
             bar.finish_and_clear();
         }
     }
-}
-
-/// For work of unknown length.
-fn spinner(what: &'static str) -> ProgressBar {
-    let spinner = ProgressBar::new_spinner().with_message(what);
-    spinner.enable_steady_tick(Duration::from_millis(100));
-    spinner
 }
 
 impl Drop for Bars {

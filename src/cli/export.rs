@@ -57,13 +57,13 @@ Examples:
 #[derive(Args, Debug)]
 pub(super) struct ExportArgs {
     /// The run folder.
-    #[arg(long)]
+    #[arg(short, long)]
     run: PathBuf,
     /// The folder to write; it must not exist or be empty.
-    #[arg(long)]
+    #[arg(short, long)]
     out: PathBuf,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     checkpoint: Option<String>,
     /// Store matrices in 8 bits: a quarter of the size, and on the CPU products in 8 bits.
     #[arg(long)]

@@ -1,9 +1,9 @@
 //! `lookback generate`.
 
-use super::decoding::SamplingArgs;
+use super::decoding::{SamplingArgs, SetArgs};
 use super::load_language_model;
 use super::output::json_line;
-use crate::backend::Backend;
+use super::place::PlaceArgs;
 use crate::data::text::{prompt_ids, text_of};
 use crate::data::{EOS, GrowingText, Tokenizer};
 use crate::decoding::{Continuation, NextToken, SamplingConfig};
@@ -26,7 +26,7 @@ Examples:
   cat beginning.txt | lookback generate --run runs/captions-decoder-only - --max-tokens 1000")]
 pub(super) struct GenerateArgs {
     /// The run folder of a language model.
-    #[arg(long)]
+    #[arg(short, long)]
     run: PathBuf,
     /// The beginning of the text, `-` for standard input; without it, the text begins with a new line.
     #[arg(default_value = "", hide_default_value = true)]
@@ -39,14 +39,15 @@ pub(super) struct GenerateArgs {
     lines: Option<u64>,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    set: SetArgs,
     /// Texts to draw.
     #[arg(long, requires = "sample", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
-    /// Where the tensors live.
-    #[arg(long)]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     checkpoint: Option<String>,
     /// One JSON object for each text, when it is done.
     #[arg(long)]
@@ -62,9 +63,10 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
         }
         text => text.to_string(),
     };
-    let loaded = load_language_model(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let loaded = load_language_model(&args.run, &args.place, args.checkpoint.as_deref())?;
     let tokenizer = loaded.tokenizers.target();
-    let own = loaded.config.decoding.sampling.as_ref();
+    let decoding = args.set.decoding_of(&args.run)?;
+    let own = decoding.sampling.as_ref();
     let sampling = args.sampling.drawn(own).or(own.cloned());
     sampling.iter().try_for_each(SamplingConfig::validate)?;
     let ids = prompt_ids(&prompt, tokenizer);

@@ -50,7 +50,7 @@ pub(super) struct ImportArgs {
     /// The folder to read.
     dir: PathBuf,
     /// The model folder to write; it must not exist or be empty.
-    #[arg(long)]
+    #[arg(short, long)]
     run: PathBuf,
 }
 

@@ -13,7 +13,7 @@ Examples:
   man lookback-translate")]
 pub(super) struct ManArgs {
     /// The folder to write into, such as man1 of a folder of manual pages.
-    #[arg(long)]
+    #[arg(short, long)]
     out: PathBuf,
 }
 

@@ -17,25 +17,30 @@ mod inspect;
 mod lines;
 mod man;
 mod output;
+mod place;
 mod predict;
 mod progress;
 mod schemas;
 mod serve;
+mod terminal;
 mod train;
 mod translate;
 mod unknown;
+mod values;
 
-use crate::backend::{Adapter, Backend};
+use crate::backend::Adapter;
 use crate::decoding::length_fault;
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, Run};
 use crate::models::{EncoderOnlyConfig, Ensemble, LengthLimit, Model, ModelConfig};
-use crate::notice;
+use crate::notice::{self, Level};
 use crate::trust::{self, Check};
+use burn::module::Module;
 use clap::{Parser, Subcommand};
+use place::{CHECK, PlaceArgs};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::time::Instant;
 
 /// Train, measure, explain and run attention models, from the RNN encoder-decoder to the Transformer.
 #[derive(Parser, Debug)]
@@ -57,6 +62,12 @@ pub struct Cli {
     /// Take the GPU's driver as it is, unchecked.
     #[arg(long, global = true, display_order = 902, conflicts_with = "recheck")]
     no_check: bool,
+    /// Say nothing on standard error but warnings and errors, and show no progress.
+    #[arg(short, long, global = true, display_order = 903, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more on standard error: which model, which device, how long.
+    #[arg(short, long, global = true, display_order = 904)]
+    verbose: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -112,14 +123,6 @@ enum Command {
     Schemas(schemas::SchemasArgs),
 }
 
-/// Whether drivers are checked, as the command line says.
-static CHECK: OnceLock<Check> = OnceLock::new();
-
-/// Opens a backend whose driver can be trusted.
-fn open(backend: Backend) -> Result<Adapter> {
-    trust::open(backend, CHECK.get().copied().unwrap_or_default())
-}
-
 impl Cli {
     /// Runs the command.
     pub fn run(self) -> Result<()> {
@@ -127,6 +130,11 @@ impl Cli {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
             pool.build_global().map_err(|error| Error::message(format!("--threads {threads}: {error}")))?;
         }
+        notice::set_level(match (self.quiet, self.verbose) {
+            (true, _) => Level::Quiet,
+            (_, true) => Level::Verbose,
+            _ => Level::Normal,
+        });
         CHECK.get_or_init(|| match (self.recheck, self.no_check) {
             (true, _) => Check::Again,
             (_, true) => Check::Never,
@@ -161,7 +169,7 @@ impl Cli {
 ///
 /// # Errors
 /// Also if their vocabularies differ: they could not write together.
-fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>) -> Result<Vec<LoadedModel>> {
+fn load_all(runs: &[PathBuf], place: &PlaceArgs, checkpoint: Option<&str>) -> Result<Vec<LoadedModel>> {
     let mut loaded: Vec<LoadedModel> = Vec::new();
     let mut adapter = None;
     for path in runs {
@@ -173,10 +181,10 @@ fn load_all(runs: &[PathBuf], backend: Option<Backend>, checkpoint: Option<&str>
         }
         refuse_numbers(&run)?;
         if adapter.is_none() {
-            adapter = Some(open(backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?)?);
+            adapter = Some(place.open(run.config()?.backend)?);
         }
         let adapter = adapter.as_ref().expect("it was opened for the first");
-        let model = run.load_model(adapter, checkpoint, notice::warn)?;
+        let model = load(&run, adapter, checkpoint)?;
         if loaded.first().is_some_and(|first| first.tokenizers.fingerprint() != model.tokenizers.fingerprint()) {
             let message =
                 format!("has other vocabularies than {}; such models cannot write together", runs[0].display());
@@ -201,32 +209,47 @@ fn refuse_numbers(run: &Run) -> Result<()> {
 ///
 /// # Errors
 /// Also if it answers with numbers.
-fn load_any(path: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
+fn load_any(path: &Path, place: &PlaceArgs, checkpoint: Option<&str>) -> Result<LoadedModel> {
     let run = Run::open(path)?;
     refuse_numbers(&run)?;
-    load_run(&run, backend, checkpoint)
+    load_run(&run, place, checkpoint)
 }
 
-fn load_run(run: &Run, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
-    let backend = backend.map_or_else(|| run.config().map(|config| config.backend), Ok)?;
-    run.load_model(&open(backend)?, checkpoint, notice::warn)
+fn load_run(run: &Run, place: &PlaceArgs, checkpoint: Option<&str>) -> Result<LoadedModel> {
+    load(run, &place.open(run.config()?.backend)?, checkpoint)
+}
+
+/// The model of a run on a device that has been opened.
+fn load(run: &Run, adapter: &Adapter, checkpoint: Option<&str>) -> Result<LoadedModel> {
+    let start = Instant::now();
+    let loaded = run.load_model(adapter, checkpoint, notice::warn)?;
+    let LoadedModel { model, checkpoint, updates, is_int8, .. } = &loaded;
+    notice::detail(format_args!(
+        "model    {}, checkpoint {checkpoint} after {updates} updates: {} parameters{}, read in {:.2} s",
+        run.path().display(),
+        model.num_params(),
+        if *is_int8 { ", matrices in 8 bits" } else { "" },
+        start.elapsed().as_secs_f64()
+    ));
+    notice::detail(format_args!("device   {} ({})", adapter.backend, adapter.name));
+    Ok(loaded)
 }
 
 /// The language model of a run folder, as [`load_any`] takes all.
-fn load_language_model(path: &Path, backend: Option<Backend>, checkpoint: Option<&str>) -> Result<LoadedModel> {
+fn load_language_model(path: &Path, place: &PlaceArgs, checkpoint: Option<&str>) -> Result<LoadedModel> {
     let run = Run::open(path)?;
     let config = run.config()?;
     if config.model.reads_source() {
         let (what, _) = config.use_of("");
         return Err(Error::file(path, format!("is no language model: `{what}` is the command for it")));
     }
-    load_run(&run, backend, checkpoint)
+    load_run(&run, place, checkpoint)
 }
 
 /// The encoder-only model of a run folder, also one that answers with numbers.
 fn load_encoder_only(
     path: &Path,
-    backend: Option<Backend>,
+    place: &PlaceArgs,
     checkpoint: Option<&str>,
 ) -> Result<(LoadedModel, EncoderOnlyConfig)> {
     let run = Run::open(path)?;
@@ -239,7 +262,7 @@ fn load_encoder_only(
         return Err(Error::file(path, message));
     };
     let model = model.clone();
-    Ok((load_run(&run, backend, checkpoint)?, model))
+    Ok((load_run(&run, place, checkpoint)?, model))
 }
 
 /// The models of an ensemble apart from what else was loaded with the first.

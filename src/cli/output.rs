@@ -1,5 +1,6 @@
 //! Where results go: lines into a file or to standard output, pictures and pages into files.
 
+use super::print;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::notice;
@@ -7,7 +8,7 @@ use crate::report::png::png;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Pixels of a PNG for each of the picture.
 const PNG_SCALE: f32 = 2.0;
@@ -24,6 +25,11 @@ pub(super) fn open<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>) ->
         return Err(Error::file(path, "is read and would be written over; give another --output"));
     }
     Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
+}
+
+/// Refuses files that could not be written, before work is done in vain.
+pub(super) fn check<'a>(files: impl IntoIterator<Item = Option<&'a PathBuf>>) -> Result<()> {
+    files.into_iter().flatten().try_for_each(|path| files::check_writable(path))
 }
 
 /// The ending of a file to write, one of `allowed`.
@@ -49,6 +55,16 @@ pub(super) fn picture(svg: String, ending: &str) -> Result<Vec<u8>> {
 /// A value as JSON in one line.
 pub(super) fn json_line(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain data")
+}
+
+/// Prints a value as JSON, as a line of its own.
+pub(super) fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&(json_line(value) + "\n"))
+}
+
+/// A value as JSON for people, a line for each field.
+pub(super) fn json_for_people(value: &impl Serialize) -> String {
+    serde_json::to_string_pretty(value).expect("plain data") + "\n"
 }
 
 /// Writes a result and says so.

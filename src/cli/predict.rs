@@ -6,14 +6,14 @@ pub(super) use series::PredictedSeries;
 
 use super::lines::LineStream;
 use super::output::json_line;
+use super::place::PlaceArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, load_encoder_only, output};
-use crate::backend::Backend;
 use crate::data::{MASK, read_lines};
 use crate::decoding::{Choice, answers};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
-use crate::models::{Answers, EncoderOnlyConfig, Seq2Seq};
+use crate::models::{Answers, Autoregressive, EncoderOnlyConfig};
 use crate::notice;
 use clap::Args;
 use schemars::JsonSchema;
@@ -34,22 +34,21 @@ Examples:
   lookback predict --run runs/parity --input sequences.txt --json --n-best 2")]
 pub(super) struct PredictArgs {
     /// The run folder of an encoder-only model.
-    #[arg(long)]
+    #[arg(short, long)]
     run: PathBuf,
     /// Text, one sentence or series of numbers a line; `-` is standard input.
-    #[arg(long, default_value = "-")]
+    #[arg(short, long, default_value = "-")]
     input: PathBuf,
     /// Where answers are written; `-` is standard output.
-    #[arg(long, default_value = "-")]
+    #[arg(short, long, default_value = "-")]
     output: PathBuf,
     /// Choices in the JSON for each answer, likeliest first.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), requires = "json")]
     n_best: u16,
-    /// Where the tensors live.
-    #[arg(long)]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     checkpoint: Option<String>,
     /// One JSON object a line, with the probabilities of words.
     #[arg(long)]
@@ -57,7 +56,7 @@ pub(super) struct PredictArgs {
 }
 
 pub(super) fn run(args: PredictArgs) -> Result<()> {
-    let (loaded, config) = load_encoder_only(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let (loaded, config) = load_encoder_only(&args.run, &args.place, args.checkpoint.as_deref())?;
     if config.output == Answers::Values {
         return series::run(&args, &loaded);
     }

@@ -1,5 +1,6 @@
 //! `lookback schemas`.
 
+use super::output::json_for_people;
 use super::{attend, devices, evaluate, generate, inspect, predict, print, translate};
 use crate::error::{Error, Result};
 use crate::files;
@@ -23,7 +24,7 @@ Examples:
 )]
 pub(super) struct SchemasArgs {
     /// The folder to write into.
-    #[arg(long)]
+    #[arg(short, long)]
     out: PathBuf,
 }
 
@@ -58,7 +59,7 @@ pub(super) fn run(args: SchemasArgs) -> Result<()> {
     std::fs::create_dir_all(&args.out).map_err(Error::io(&args.out))?;
     let all = all();
     for (name, schema) in &all {
-        let text = serde_json::to_string_pretty(schema).expect("a schema is plain data") + "\n";
+        let text = json_for_people(schema);
         files::replace(&args.out.join(format!("{name}.schema.json")), text.as_bytes())?;
     }
     print(&format!("{}: {} schemas\n", args.out.display(), all.len()))

@@ -1,9 +1,10 @@
 //! `lookback serve`.
 
-use super::decoding::DecodingArgs;
+use super::decoding::{DecodingArgs, SetArgs};
+use super::place::PlaceArgs;
 use super::{load_any, print};
-use crate::backend::Backend;
 use crate::error::{Error, Result};
+use crate::notice::{self, Level};
 use crate::serve::{Pair, Served, ServerConfig, serve};
 use crate::signal;
 use clap::Args;
@@ -29,7 +30,7 @@ Examples:
 )]
 pub(super) struct ServeArgs {
     /// The run folder; given more than once, a request chooses by name or by languages.
-    #[arg(long, required = true)]
+    #[arg(short, long, required = true)]
     run: Vec<PathBuf>,
     /// Source and target language of each run in turn, as de-en [default: the name of the run folder for both].
     #[arg(long, value_name = "SOURCE-TARGET")]
@@ -64,17 +65,15 @@ pub(super) struct ServeArgs {
     /// Bytes of a request's body.
     #[arg(long, value_name = "N", default_value_t = 1 << 20, value_parser = clap::value_parser!(u32).range(1..))]
     max_body: u32,
-    /// Write a line for each request to standard error.
-    #[arg(short, long)]
-    verbose: bool,
-    /// Where the tensors live.
-    #[arg(long)]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     checkpoint: Option<String>,
     #[command(flatten)]
     decoding: DecodingArgs,
+    #[command(flatten)]
+    set: SetArgs,
 }
 
 pub(super) fn run(args: ServeArgs) -> Result<()> {
@@ -126,14 +125,14 @@ impl ServeArgs {
     }
 
     fn load(&self, path: &Path, pair: Option<Pair>) -> Result<Served> {
-        let mut loaded = load_any(path, self.backend, self.checkpoint.as_deref())?;
+        let mut loaded = load_any(path, &self.place, self.checkpoint.as_deref())?;
         let config = &loaded.config;
         if config.model.family().answers().is_some() {
             let (what, _) = config.use_of("");
             return Err(Error::file(path, format!("writes no text: `{what}` is the command for it")));
         }
         let is_text = !config.model.reads_source();
-        let decoding = self.decoding.apply(&config.decoding)?;
+        let decoding = self.decoding.apply(&self.set.decoding_of(path)?)?;
         let seed = self.decoding.sampling.seed.unwrap_or(config.seed);
         let int8 = match is_text {
             true => None,
@@ -153,7 +152,7 @@ impl ServeArgs {
             max_lines: self.max_lines as usize,
             max_tokens: self.max_tokens as usize,
             max_body: self.max_body as usize,
-            is_verbose: self.verbose,
+            is_verbose: notice::is_said(Level::Verbose),
         }
     }
 }

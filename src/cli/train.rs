@@ -2,16 +2,17 @@
 
 mod series;
 
-use super::{evaluate, open, print};
-use crate::backend::Backend;
+use super::place::PlaceArgs;
+use super::terminal::Terminal;
+use super::{evaluate, print};
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::experiment::{
     Config, LoadedModel, QUICK_START, Run, TrainOptions, dataset, sample_of_masked, sample_of_text, train,
 };
-use crate::notice;
+use crate::notice::{self, Level};
 use crate::signal;
-use crate::training::{Dashboard, Observer, Outcome, Stop, duration};
+use crate::training::{Dashboard, Outcome, Stop, duration};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,44 +32,29 @@ pub(super) struct TrainArgs {
     /// The experiment; without it, the quick start.
     config: Option<PathBuf>,
     /// Overrides a key of the config: --set training.learning_rate=0.001
-    #[arg(long = "set", value_name = "KEY.PATH=VALUE")]
+    #[arg(short, long = "set", value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
-    /// Where the tensors live; `devices` lists what there is.
-    #[arg(long)]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The run folder [default: runs/NAME, NAME being the config's].
-    #[arg(long)]
+    #[arg(short, long)]
     run: Option<PathBuf>,
-    /// How training is shown: auto, tui, plain or none.
-    #[arg(long, default_value = "auto")]
-    dashboard: Dashboard,
+    /// How training is shown [default: auto, or none with --quiet].
+    #[arg(long)]
+    dashboard: Option<Dashboard>,
     /// Start from the parameters of a finished run with the same tokenizer.
     #[arg(long, value_name = "RUN")]
     init_from: Option<PathBuf>,
 }
 
-/// The user, who reads standard error and presses Ctrl-C.
-#[derive(Debug)]
-struct Terminal;
-
-impl Observer for Terminal {
-    fn say(&self, line: &str) {
-        notice::say(line);
-    }
-
-    fn should_stop(&self) -> bool {
-        signal::requested()
-    }
-}
-
 pub(super) fn run(args: TrainArgs) -> Result<()> {
     let mut config = Config::load(args.config.as_deref(), &args.set)?;
-    config.backend = args.backend.unwrap_or(config.backend);
+    config.backend = args.place.backend.unwrap_or(config.backend);
     let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
-    let adapter = open(config.backend)?;
+    let adapter = args.place.open(config.backend)?;
     let options = TrainOptions {
         run: run.clone(),
-        dashboard: args.dashboard,
+        dashboard: args.dashboard.unwrap_or_else(default_dashboard),
         init_from: args.init_from,
         command: command_line(std::env::args().skip(1)),
         observer: Arc::new(Terminal),
@@ -125,6 +111,10 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
         print(&format!("  {}  ->  {translation}{verdict}\n", sentence.source))?;
     }
     show_use(&run, &loaded.config)
+}
+
+fn default_dashboard() -> Dashboard {
+    if notice::is_said(Level::Normal) { Dashboard::Auto } else { Dashboard::None }
 }
 
 /// Says how the model is used.

@@ -1,18 +1,18 @@
 //! `lookback translate`.
 
 use super::alignments::Alignments;
-use super::decoding::DecodingArgs;
+use super::decoding::{DecodingArgs, SetArgs};
 use super::lines::LineStream;
 use super::output::json_line;
+use super::place::PlaceArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, output, progress};
-use crate::backend::Backend;
 use crate::data::batch::Example;
 use crate::data::read_lines;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, count_cut, decode, score_targets};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
-use crate::models::{Ensemble, Model, Seq2Seq};
+use crate::models::{Autoregressive, Ensemble, Model, Seq2Seq};
 use crate::notice;
 use clap::Args;
 use schemars::JsonSchema;
@@ -32,19 +32,18 @@ Examples:
   lookback translate --run runs/first --input a.de --targets a.en    log-probabilities")]
 pub(super) struct TranslateArgs {
     /// The run folder; given more than once, the models write together (an ensemble).
-    #[arg(long, required = true)]
+    #[arg(short, long, required = true)]
     run: Vec<PathBuf>,
     /// Sentences to translate; - is standard input.
-    #[arg(long, default_value = "-")]
+    #[arg(short, long, default_value = "-")]
     input: PathBuf,
     /// Where translations go; - is standard output.
-    #[arg(long, default_value = "-")]
+    #[arg(short, long, default_value = "-")]
     output: PathBuf,
-    /// Where the tensors live.
-    #[arg(long)]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     checkpoint: Option<String>,
     /// One JSON object for each line, with scores and tokens.
     #[arg(long)]
@@ -58,15 +57,17 @@ pub(super) struct TranslateArgs {
     alignments: Option<PathBuf>,
     /// Do not translate: print the log-probability (nats) and the perplexity of these targets.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "prefixes", "beam", "n_best", "length_penalty", "early_stopping", "max_len_factor", "sample"])]
+        "prefixes", "beam", "n_best", "length_penalty", "early_stopping", "no_early_stopping", "max_len_factor", "sample", "set"])]
     targets: Option<PathBuf>,
     #[command(flatten)]
     decoding: DecodingArgs,
+    #[command(flatten)]
+    set: SetArgs,
 }
 
 pub(super) fn run(args: TranslateArgs) -> Result<()> {
     args.check_inputs()?;
-    let mut loaded = load_all(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let mut loaded = load_all(&args.run, &args.place, args.checkpoint.as_deref())?;
     if let Some(i) = loaded.iter().position(|loaded| loaded.config.model.family().answers().is_some()) {
         let message = "is an encoder-only model, which writes no text: `predict` writes its tags, classes or words";
         return Err(Error::file(&args.run[i], message));
@@ -76,7 +77,7 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
     if let Some(targets) = &args.targets {
         return score(&args, &loaded, &model, &read_lines(&args.input)?, targets);
     }
-    let config = args.decoding.apply(&loaded.config.decoding)?;
+    let config = args.decoding.apply(&args.set.decoding_of(&args.run[0])?)?;
     let output = args.open_output()?;
     match &int8 {
         Some(model) => Session::new(&args, &loaded, model, config, output)?.run(),

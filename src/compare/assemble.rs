@@ -18,7 +18,6 @@ use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::experiment::{Config, LoadedModel, Run, run};
 use crate::models::{Vocabularies, costs};
-use crate::notice;
 use crate::report::comparison::{Comparison, Contestant, Cost, CostKind, Curve, FORMAT, Resampling, Task};
 use crate::scoring::Bootstrap;
 use crate::scoring::{CONFIDENCE, LEVEL};
@@ -70,7 +69,8 @@ pub(super) fn assemble(
             cell_seconds: options.cell_seconds,
             vocabularies: found.vocabularies,
             backend: adapter.backend,
-            device: adapter.name.clone(),
+            device: (adapter.number, adapter.name.clone()),
+            observer: progress.observer().clone(),
         };
         let share = work * TIMING * entrant.runs.len() as f64;
         let key = (bench.config(entrant)?, found.vocabularies);
@@ -174,18 +174,19 @@ fn measure(
     let (mut best, mut last) = (Vec::new(), None);
     for entrant_run in &entrant.runs {
         let run = Run::open(&entrant_run.folder)?;
-        let loaded = run.load_model(adapter, None, notice::warn)?;
+        let observer = progress.observer().clone();
+        let loaded = run.load_model(adapter, None, |line| observer.warn(&line))?;
         let name = format!("{}-seed{}", entrant.name, entrant_run.seed);
         let decoding = &decoding.clone().with_cap_of(&loaded.config.decoding);
         let key = key_of(&run, &loaded, decoding, &test.sha256)?;
         let testing = |part: f64| progress.at(&format!("testing {name}"), work * part);
-        let make = || translations(&loaded, &test.pairs, decoding, testing);
+        let make = || translations(&loaded, &test.pairs, decoding, &*observer, testing);
         let (translations, is_found) = store.get(&format!("{name}.translations"), &key, make)?;
         // Nearly all of the work.
         progress.finish(work, is_found);
         let texts: Vec<&str> = translations.iter().map(|translation| translation.text.as_str()).collect();
         progress.at(&format!("looking at {name}"), 0.0);
-        let (looked, _) = store.get(&format!("{name}.attention"), &key, || look(&loaded, &texts, test))?;
+        let (looked, _) = store.get(&format!("{name}.attention"), &key, || look(&loaded, &texts, test, &*observer))?;
         let (train, valid) = curves::read(&run);
         all_curves.push(Curve { contestant: entrant.name.clone(), seed: entrant_run.seed, train, valid });
         finished_runs.push(finished(&entrant_run.folder, config)?);

@@ -26,7 +26,6 @@ use crate::backend::Adapter;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
 use crate::report::comparison::{Comparison, Trial};
-use crate::signal;
 use crate::training::Lock;
 use crate::trust;
 use plan::Entrant;
@@ -51,12 +50,16 @@ pub struct Prepared {
 /// Makes a comparison, or goes on with it.
 ///
 /// # Errors
-/// If the options, configs, runs or data cannot be used, training fails, or a signal comes.
+/// If the options, configs, runs or data cannot be used, training fails, or the observer stops it.
 pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
-    let _listening = signal::listen();
     plan::check_folder(&options.out)?;
     let mut entrants = plan::entrants(options)?;
-    let adapter = trust::open(options.backend.unwrap_or(entrants[0].config.backend), options.check)?;
+    let adapter = trust::open(
+        options.backend.unwrap_or(entrants[0].config.backend),
+        options.device,
+        options.check,
+        &*options.observer,
+    )?;
     let test = test_set::test_set(&entrants, options)?;
     std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
     let _lock = Lock::of(&options.out, "is in use by another `lookback compare`; wait for it or give another --out")?;
@@ -77,7 +80,7 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
             foreseen += (1..=options.trials).filter(tried).count() as f64 * trial;
         }
     }
-    let mut progress = Progress::new(total, foreseen, show);
+    let mut progress = Progress::new(total, foreseen, show, options.observer.clone());
     let mut trials = Vec::new();
     for (entrant, work) in entrants.iter_mut().zip(&work).filter(|(entrant, _)| !entrant.is_given) {
         let each = tuning_work(entrant, options, *work);

@@ -2,9 +2,11 @@
 
 use super::sweep::Sweep;
 use crate::backend::Backend;
+use crate::training::{Observer, Silent};
 use crate::trust::Check;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// What `compare` is asked for. With neither configs nor runs, the built-in comparison is made.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub struct Options {
     pub out: PathBuf,
     /// Where the tensors live; without it, as the first config says.
     pub backend: Option<Backend>,
+    /// Which device of that backend; without it, the best.
+    pub device: Option<usize>,
     /// Whether the backend's driver is checked before it is trusted.
     pub check: Check,
     /// How many seeds each config is trained with.
@@ -43,6 +47,48 @@ pub struct Options {
     pub beam: Option<usize>,
     /// The command line, to be written down.
     pub command: String,
+    /// Who hears of it besides, and may stop it.
+    pub observer: Arc<dyn Observer>,
+}
+
+/// The shortest sentence whose time and memory are measured, in tokens.
+pub const SHORTEST_COST: usize = 16;
+/// The longest, unless the user says otherwise.
+pub const LONGEST_COST: usize = 4096;
+/// Seconds after which the measurement of one length is given up, unless the user says otherwise.
+pub const CELL_SECONDS: f64 = 20.0;
+
+impl Options {
+    /// Of nothing yet, in the folder `out`: one seed, as the configs say, with times and memory at all lengths.
+    pub fn new(out: impl Into<PathBuf>) -> Self {
+        Self {
+            configs: Vec::new(),
+            set: Vec::new(),
+            sweeps: Vec::new(),
+            runs: Vec::new(),
+            out: out.into(),
+            backend: None,
+            device: None,
+            check: Check::default(),
+            seeds: 1,
+            budget: None,
+            trials: 0,
+            match_parameters: false,
+            lengths: None,
+            per_length: None,
+            cost_lengths: Self::cost_lengths(LONGEST_COST),
+            cell_seconds: CELL_SECONDS,
+            beam: None,
+            command: String::new(),
+            observer: Arc::new(Silent),
+        }
+    }
+
+    /// The lengths up to `longest` at which time and memory are measured: powers of two.
+    pub fn cost_lengths(longest: usize) -> Vec<usize> {
+        let lengths = std::iter::successors(Some(SHORTEST_COST), |length| length.checked_mul(2));
+        lengths.take_while(|length| *length <= longest).collect()
+    }
 }
 
 /// What every model may spend on training.

@@ -1,8 +1,6 @@
 //! How far a comparison is, over all its runs and measurements.
 
 use crate::error::{Error, Result};
-use crate::notice;
-use crate::signal;
 use crate::training::{Observer, Progress as TrainingProgress};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,6 +23,7 @@ pub type Show<'a> = dyn Fn(&Status) + Send + Sync + 'a;
 /// Keeps count of the work of a comparison, in units of about equal time.
 pub struct Progress<'a> {
     show: &'a Show<'a>,
+    observer: Arc<dyn Observer>,
     total: f64,
     done: f64,
     /// Work that was found done and took no time.
@@ -38,8 +37,22 @@ pub struct Progress<'a> {
 
 impl<'a> Progress<'a> {
     /// Nothing done of `total`, of which `foreseen` will be found done.
-    pub fn new(total: f64, foreseen: f64, show: &'a Show<'a>) -> Self {
-        Self { show, total: total.max(1e-9), done: 0.0, skipped: 0.0, foreseen, resumed: 0.0, start: Instant::now() }
+    pub fn new(total: f64, foreseen: f64, show: &'a Show<'a>, observer: Arc<dyn Observer>) -> Self {
+        Self {
+            show,
+            observer,
+            total: total.max(1e-9),
+            done: 0.0,
+            skipped: 0.0,
+            foreseen,
+            resumed: 0.0,
+            start: Instant::now(),
+        }
+    }
+
+    /// Who asked for the comparison.
+    pub fn observer(&self) -> &Arc<dyn Observer> {
+        &self.observer
     }
 
     /// `part` is done of what is being done, of which `resumed` was done before.
@@ -78,14 +91,14 @@ impl<'a> Progress<'a> {
     /// Runs `train` and shows how far it is; it is handed who is to hear of its progress.
     pub fn watch<T>(&mut self, what: &str, work: f64, train: impl FnOnce(Arc<dyn Observer>) -> T) -> T {
         let is_over = AtomicBool::new(false);
-        let watcher = Arc::new(Watcher::default());
+        let watcher = Arc::new(Watcher { training: Mutex::default(), observer: self.observer.clone() });
         let this = &*self;
         let mut resumed = 0.0;
         let result = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut is_new = true;
                 while !is_over.load(Ordering::Relaxed) {
-                    let progress = watcher.0.lock().expect("nobody panics with the lock").clone();
+                    let progress = watcher.training.lock().expect("nobody panics with the lock").clone();
                     if let Some(progress) = progress {
                         let part = work * progress.lock().expect("no thread panics with the lock").part();
                         // A run that goes on does so where it was left.
@@ -107,27 +120,33 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Hears how far a training is.
-#[derive(Debug, Default)]
-struct Watcher(Mutex<Option<Arc<Mutex<TrainingProgress>>>>);
+/// Hears how far a training is; warnings go on to whoever asked for the comparison, who may stop it.
+#[derive(Debug)]
+struct Watcher {
+    training: Mutex<Option<Arc<Mutex<TrainingProgress>>>>,
+    observer: Arc<dyn Observer>,
+}
 
 impl Observer for Watcher {
     fn warn(&self, line: &str) {
-        notice::warn(line);
+        self.observer.warn(line);
     }
 
     fn begin(&self, progress: &Arc<Mutex<TrainingProgress>>) {
-        *self.0.lock().expect("nobody panics with the lock") = Some(progress.clone());
+        *self.training.lock().expect("nobody panics with the lock") = Some(progress.clone());
     }
 
     fn should_stop(&self) -> bool {
-        signal::requested()
+        self.observer.should_stop()
     }
 }
 
-/// Stops the comparison if a signal has come.
-pub fn check_signal() -> Result<()> {
-    if signal::requested() {
+/// Stops the comparison if whoever asked for it says so.
+///
+/// # Errors
+/// Then.
+pub fn check_stop(observer: &dyn Observer) -> Result<()> {
+    if observer.should_stop() {
         return Err(Error::Interrupted(
             "interrupted; what is finished is saved, the same command goes on from there".into(),
         ));

@@ -1,6 +1,6 @@
 //! Training what is not yet trained.
 
-use super::progress::{Progress, check_signal};
+use super::progress::{Progress, check_stop};
 use crate::backend::Adapter;
 use crate::error::{Error, Result};
 use crate::experiment::{Config, Run, TrainOptions, differences, train};
@@ -35,7 +35,7 @@ pub fn run_to_end(
     progress: &mut Progress,
     (what, work): (&str, f64),
 ) -> Result<()> {
-    check_signal()?;
+    check_stop(&**progress.observer())?;
     if Run::has_begun(folder) {
         check_same(folder, config)?;
         if is_finished(folder) {

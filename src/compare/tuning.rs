@@ -4,15 +4,15 @@
 use super::measure::curves;
 use super::options::Options;
 use super::plan::Entrant;
-use super::progress::{Progress, check_signal};
+use super::progress::{Progress, check_stop};
 use super::store::file_name;
 use super::training::{finished, run_to_end};
 use crate::backend::Adapter;
 use crate::data::{Split, random};
 use crate::error::Result;
 use crate::experiment::{Config, Run, dataset, validate};
-use crate::notice;
 use crate::report::comparison::Trial;
+use crate::training::Observer;
 use std::path::PathBuf;
 
 /// Learning rates are drawn evenly on a logarithmic scale between these.
@@ -88,7 +88,7 @@ pub fn tune(
         };
         let what = format!("tuning {}: trial {trial} of {}, {length}", entrant.name, options.trials);
         run_to_end(&config, &folder, adapter, &options.command, progress, (&what, work))?;
-        let valid_loss = least_valid_loss(&Run::open(&folder)?, adapter)?;
+        let valid_loss = least_valid_loss(&Run::open(&folder)?, adapter, &**progress.observer())?;
         let contestant = entrant.name.clone();
         // Those that were planned have no end where minutes are the budget.
         let updates = finished(&folder, &config)?.updates;
@@ -115,13 +115,13 @@ pub fn tune(
 
 /// The least cross-entropy of the validations of a run. A run that its time ended before the first has none, and is measured
 /// now: without a loss of its own no trial could be told from another. A model that has no finite loss is not chosen.
-fn least_valid_loss(run: &Run, adapter: &Adapter) -> Result<f64> {
+fn least_valid_loss(run: &Run, adapter: &Adapter, observer: &dyn Observer) -> Result<f64> {
     let losses: Vec<f64> = curves::read(run).1.into_iter().map(|point| point.loss).collect();
     if !losses.is_empty() {
         return Ok(losses.into_iter().fold(f64::MAX, f64::min));
     }
-    check_signal()?;
-    let loaded = run.load_model(adapter, None, notice::warn)?;
+    check_stop(observer)?;
+    let loaded = run.load_model(adapter, None, |line| observer.warn(&line))?;
     let config = &loaded.config;
     let pairs = dataset::pairs_of(&config.data, Split::Valid, config.seed)?;
     let sums = validate(&loaded.model, &dataset::encode(&pairs, &loaded.tokenizers), config.training.batch_tokens);

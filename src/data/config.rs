@@ -22,7 +22,8 @@ pub struct DataConfig {
     /// Plain text for a language model, instead of pairs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<TextConfig>,
-    /// Folder that the paths of the split files are relative to; without it, the working directory.
+    /// Folder that the paths of the split files are relative to; it is relative to the folder of the config file itself. Without it,
+    /// so are the files. (In a run folder, and of --set, to the working directory.)
     pub dir: Option<PathBuf>,
     /// Training files.
     pub train: Option<SplitFiles>,

@@ -1,6 +1,6 @@
 //! Beam search with a length penalty and a stop rule that loses nothing, or one that is quicker.
 
-use super::{DecodingConfig, EarlyStopping, Hypothesis, LogProbabilities, StopRule, Task, indices};
+use super::{DecodingConfig, EarlyStopping, Hypothesis, LogProbabilities, StopRule, Task, indices, read_prefixes};
 use crate::data::tokenizer::{BOS, EOS};
 use crate::layers::Pass;
 use crate::layers::fused::PackedWeights;
@@ -17,15 +17,13 @@ struct Search {
 
 impl Search {
     fn new(task: Task) -> Self {
-        let empty = Hypothesis { tokens: Vec::new(), log_probability: 0.0, score: 0.0, is_complete: false };
-        Self { task, open: vec![empty], finished: Vec::new() }
+        Self { task, open: vec![Hypothesis::default()], finished: Vec::new() }
     }
 
     /// Extends every open hypothesis by one word and keeps the best `beam_size`; gives back which beam each came from.
     /// `likeliest` has the best words of every row.
     fn extend(
         &mut self,
-        probabilities: &LogProbabilities,
         likeliest: &[Vec<(u32, f32)>],
         first_row: usize,
         step: usize,
@@ -34,11 +32,7 @@ impl Search {
         let mut candidates: Vec<(usize, u32, f32)> = Vec::new();
         for beam in 0..self.open.len() {
             let row = first_row + beam;
-            let words = match self.task.forced(step) {
-                Some(word) => &[(word, probabilities.of(row, word))][..],
-                None => &likeliest[row],
-            };
-            candidates.extend(words.iter().map(|(word, gained)| (beam, *word, *gained)));
+            candidates.extend(likeliest[row].iter().map(|(word, gained)| (beam, *word, *gained)));
         }
         let total = |(beam, _, gained): &(usize, u32, f32)| self.open[*beam].log_probability + *gained as f64;
         // Equal scores: lower beam, then lower id, so that the search does not depend on the sorting algorithm.
@@ -99,11 +93,15 @@ pub(super) fn beam<M: Seq2Seq>(
 ) -> Vec<(usize, Vec<Hypothesis>)> {
     let width = config.beam_size;
     let device = model.device();
-    let mut state = Some(model.start(&memory, width));
     let mut memory = memory;
-    let mut searches: Vec<Search> = tasks.into_iter().map(Search::new).collect();
+    let mut searches: Vec<Search> = tasks.iter().cloned().map(Search::new).collect();
+    let read = read_prefixes(model, &memory, &tasks, packed, |i, step, word, log_probability| {
+        searches[i].open[0].append(word, log_probability, step, config);
+    });
+    let rows = (0..tasks.len() * width).map(|row| row / width);
+    let mut state = Some(if width == 1 { read } else { read.select(&indices(rows, &device)) });
     let mut results = Vec::new();
-    for step in 0.. {
+    for step in tasks[0].prefix.len().. {
         let previous = searches.iter().flat_map(|search| {
             (0..width).map(move |beam| {
                 let hypothesis = search.open.get(beam).unwrap_or(&search.open[0]);
@@ -120,7 +118,7 @@ pub(super) fn beam<M: Seq2Seq>(
         let mut kept = Vec::new();
         let mut still_open = Vec::new();
         for (i, mut search) in searches.into_iter().enumerate() {
-            let parents = search.extend(&probabilities, &likeliest, i * width, step, config);
+            let parents = search.extend(&likeliest, i * width, step, config);
             if search.is_decided(step, config) {
                 search.finished.truncate(config.n_best);
                 results.push((search.task.index, search.finished));

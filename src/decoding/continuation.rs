@@ -6,7 +6,7 @@ use crate::data::batch::Padded;
 use crate::data::{EOS, Tokenizer};
 use crate::layers::fused::PackedWeights;
 use crate::layers::{Pass, indices};
-use crate::models::Seq2Seq;
+use crate::models::{Autoregressive, Seq2Seq};
 use crate::pool::in_pool;
 use crate::random::{Purpose, Stream};
 
@@ -25,7 +25,7 @@ pub struct NextToken {
 ///
 /// The prompt is read at once, and every token once. Where the model can look back `context` tokens only and as many have been
 /// read, it reads the last half of them again as if the text began there, and goes on.
-pub struct Continuation<'a, M: Seq2Seq> {
+pub struct Continuation<'a, M: Autoregressive> {
     model: &'a M,
     context: Option<usize>,
     sampling: Option<SamplingConfig>,
@@ -53,10 +53,29 @@ impl<'a, M: Seq2Seq> Continuation<'a, M> {
         sampling: Option<&SamplingConfig>,
         seed: u64,
     ) -> Self {
+        let nothing = Padded::new(&[Vec::new()], 0, &model.device());
+        let memory = model.encode(&nothing, &mut Pass::inference().fused(true));
+        Self::with_memory(model, memory, prompt, context, sampling, seed)
+    }
+}
+
+impl<'a, M: Autoregressive> Continuation<'a, M> {
+    /// As [`Self::new`], of a model that goes on from `memory`, which is that of one sentence; `()` where there is none.
+    ///
+    /// # Panics
+    /// As [`Self::new`].
+    pub fn with_memory(
+        model: &'a M,
+        memory: M::Memory,
+        prompt: &[u32],
+        context: Option<usize>,
+        sampling: Option<&SamplingConfig>,
+        seed: u64,
+    ) -> Self {
         assert!(!prompt.is_empty(), "something follows something");
         assert!(context.is_none_or(|context| context >= 2), "a context holds a token and the one after it");
         let text = context.map_or(prompt, |context| &prompt[prompt.len().saturating_sub(context)..]).to_vec();
-        let (memory, state) = read(model, &text);
+        let state = read(model, &memory, &text);
         Self {
             model,
             context,
@@ -95,24 +114,26 @@ impl<'a, M: Seq2Seq> Continuation<'a, M> {
 }
 
 /// The state after all of `text` but its last token.
-fn read<M: Seq2Seq>(model: &M, text: &[u32]) -> (M::Memory, M::State) {
+fn read<M: Autoregressive>(model: &M, memory: &M::Memory, text: &[u32]) -> M::State {
     let device = model.device();
     in_pool(&device, || {
-        let prompt = Padded::new(&[text[..text.len() - 1].to_vec()], 0, &device);
-        let memory = model.encode(&prompt, &mut Pass::inference().fused(true));
-        let state = model.start(&memory, 1);
-        (memory, state)
+        let state = model.start(memory, 1);
+        let (_, read) = text.split_last().expect("a text has a token");
+        if read.is_empty() {
+            return state;
+        }
+        let tokens = indices(read.iter().map(|id| *id as usize), &device).unsqueeze_dim(0);
+        model.prefill(tokens, state, memory, 0, &mut Pass::inference().fused(true)).1
     })
 }
 
-impl<M: Seq2Seq> Iterator for Continuation<'_, M> {
+impl<M: Autoregressive> Iterator for Continuation<'_, M> {
     type Item = NextToken;
 
     fn next(&mut self) -> Option<NextToken> {
         if let Some(context) = self.context.filter(|context| self.text.len() > *context) {
             self.text.drain(..self.text.len() - context / 2);
-            let (memory, state) = read(self.model, &self.text);
-            (self.memory, self.state) = (memory, Some(state));
+            self.state = Some(read(self.model, &self.memory, &self.text));
         }
         let device = self.model.device();
         let state = self.state.take().expect("a state is put back after each step");

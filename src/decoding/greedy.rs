@@ -13,14 +13,14 @@ pub(super) fn greedy<M: Seq2Seq>(
     packed: &PackedWeights,
     config: &DecodingConfig,
 ) -> Vec<(usize, Vec<Hypothesis>)> {
-    let mut open = Open::new(model, memory, tasks, packed);
+    let (mut open, given) = Open::new(model, memory, tasks, packed, config);
     let mut results = Vec::new();
-    for step in 0.. {
+    for step in given.. {
         let probabilities = open.step(model);
         let likeliest = probabilities.likeliest(1);
         let mut finished = vec![false; open.tasks.len()];
         for (row, task) in open.tasks.iter().enumerate() {
-            let word = task.forced(step).unwrap_or(likeliest[row][0].0);
+            let word = likeliest[row][0].0;
             let hypothesis = &mut open.hypotheses[row];
             hypothesis.append(word, probabilities.of(row, word), step, config);
             open.previous[row] = word;

@@ -28,9 +28,10 @@ use crate::models::{Rows, Seq2Seq};
 use crate::pool::each_in_pool;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
+use std::collections::BTreeMap;
 
 /// A target sentence and what the model thinks of it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hypothesis {
     /// The words, without start and end symbols.
     pub tokens: Vec<u32>,
@@ -77,11 +78,32 @@ struct Task {
     cap: usize,
 }
 
-impl Task {
-    /// The word that must come at `step`.
-    fn forced(&self, step: usize) -> Option<u32> {
-        self.prefix.get(step).copied()
+/// What `model` makes of the words that the targets of a batch begin with, which are as many in each: a row for each sentence.
+/// `append` is told of the sentence, the place, the word and its log-probability.
+fn read_prefixes<M: Seq2Seq>(
+    model: &M,
+    memory: &M::Memory,
+    tasks: &[Task],
+    packed: &PackedWeights,
+    mut append: impl FnMut(usize, usize, u32, f32),
+) -> M::State {
+    let state = model.start(memory, 1);
+    let len = tasks[0].prefix.len();
+    if len == 0 {
+        return state;
     }
+    let read = tasks.iter().flat_map(|task| std::iter::once(&BOS).chain(&task.prefix[..len - 1]));
+    let tokens = indices(read.map(|id| *id as usize), &model.device()).reshape([tasks.len(), len]);
+    let mut pass = Pass::inference().fused(true).packing(packed);
+    let (logits, state) = model.prefill(tokens, state, memory, len, &mut pass);
+    let logits: Tensor<2> = logits.expect("all of them are wanted").flatten(0, 1);
+    let probabilities = LogProbabilities::new(logits);
+    for (row, task) in tasks.iter().enumerate() {
+        for (i, word) in task.prefix.iter().enumerate() {
+            append(row, i, *word, probabilities.of(row * len + i, *word));
+        }
+    }
+    state
 }
 
 /// Decodes every request; the hypotheses of each are sorted, best first, at most `config.n_best` of them.
@@ -104,14 +126,21 @@ pub fn decode<M: Seq2Seq>(
         }
     }
     let mut n_finished = requests.len() - real.len();
-    let lengths: Vec<(usize, usize)> = real.iter().map(|i| (requests[*i].source.len(), 0)).collect();
     let device = model.device();
     let limit = model.limits().target.map(|limit| limit.len);
     let packed = PackedWeights::default();
+    // Given words are read at once, so that targets of one batch begin with as many; each is then as it would be alone.
+    let mut by_prefix: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for i in real {
+        by_prefix.entry(requests[i].prefix.len()).or_default().push(i);
+    }
     let mut parts: Vec<Vec<usize>> = Vec::new();
-    for batch in plan_by_length(&lengths, config.batch_tokens) {
-        let sentences = batch.chunks((config.batch_sentences / config.beam_size).max(1));
-        parts.extend(sentences.map(|part| part.iter().map(|i| real[*i]).collect()));
+    for same in by_prefix.into_values() {
+        let lengths: Vec<(usize, usize)> = same.iter().map(|i| (requests[*i].source.len(), 0)).collect();
+        for batch in plan_by_length(&lengths, config.batch_tokens) {
+            let sentences = batch.chunks((config.batch_sentences / config.beam_size).max(1));
+            parts.extend(sentences.map(|part| part.iter().map(|i| same[*i]).collect()));
+        }
     }
     // The longest first, so that no thread is left with them when the others have ended.
     parts.reverse();
@@ -199,16 +228,21 @@ struct Open<'a, M: Seq2Seq> {
 }
 
 impl<'a, M: Seq2Seq> Open<'a, M> {
-    fn new(model: &M, memory: M::Memory, tasks: Vec<Task>, packed: &'a PackedWeights) -> Self {
-        let empty = Hypothesis { tokens: Vec::new(), log_probability: 0.0, score: 0.0, is_complete: false };
-        Self {
-            packed,
-            state: Some(model.start(&memory, 1)),
-            hypotheses: vec![empty; tasks.len()],
-            previous: vec![BOS; tasks.len()],
-            memory,
-            tasks,
-        }
+    /// With what the targets begin with read; besides, how many words that is.
+    fn new(
+        model: &M,
+        memory: M::Memory,
+        tasks: Vec<Task>,
+        packed: &'a PackedWeights,
+        config: &DecodingConfig,
+    ) -> (Self, usize) {
+        let mut hypotheses = vec![Hypothesis::default(); tasks.len()];
+        let state = read_prefixes(model, &memory, &tasks, packed, |row, step, word, log_probability| {
+            hypotheses[row].append(word, log_probability, step, config);
+        });
+        let previous = tasks.iter().map(|task| task.prefix.last().copied().unwrap_or(BOS)).collect();
+        let len = tasks[0].prefix.len();
+        (Self { packed, state: Some(state), hypotheses, previous, memory, tasks }, len)
     }
 
     /// One step for every open sentence.

@@ -20,15 +20,14 @@ pub(super) fn sample<M: Seq2Seq>(
     let mut found: Vec<(usize, Vec<Hypothesis>)> = tasks.iter().map(|task| (task.index, Vec::new())).collect();
     let all = indices(0..tasks.len(), &model.device());
     for draw in 0..config.n_best {
-        let mut open = Open::new(model, memory.select(&all), tasks.clone(), packed);
+        let (mut open, given) = Open::new(model, memory.select(&all), tasks.clone(), packed, config);
         let mut results = Vec::new();
-        for step in 0.. {
+        for step in given.. {
             let probabilities = open.step(model);
             let mut finished = vec![false; open.tasks.len()];
             for (row, task) in open.tasks.iter().enumerate() {
                 let stream = Stream::new(seed, Purpose::Sampling, &[task.number, draw as u64]);
-                let word =
-                    task.forced(step).unwrap_or_else(|| pick(&probabilities, row, sampling, stream.unit(step as u64)));
+                let word = pick(&probabilities, row, sampling, stream.unit(step as u64));
                 let hypothesis = &mut open.hypotheses[row];
                 hypothesis.append(word, probabilities.of(row, word), step, config);
                 open.previous[row] = word;

@@ -3,6 +3,7 @@
 //! Every default stands once, in an `impl Default`. A config file lists only what its experiment chooses; the resolved
 //! config, with every field, is written into the run directory before the first update.
 
+mod paths;
 mod reader;
 mod values;
 
@@ -55,7 +56,9 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads a config file, or the quick start if there is none, and applies `key.path=value` overrides.
+    /// Reads a config file, or the quick start if there is none, and applies `key.path=value` overrides. Paths in the file are
+    /// relative to its folder, those of overrides to the working directory or to `data.dir`; what comes back is relative to the
+    /// working directory.
     ///
     /// # Errors
     /// Names the file, the line, the key, the allowed values and the nearest spelling.
@@ -64,7 +67,8 @@ impl Config {
             Some(path) => (path.to_path_buf(), std::fs::read_to_string(path).map_err(Error::io(path))?),
             None => (PathBuf::from("quick-start.toml"), QUICK_START.to_string()),
         };
-        Self::checked(&name, &text, overrides)
+        let folder = name.parent().unwrap_or(Path::new("")).to_path_buf();
+        Self::checked(&name, &folder, &text, overrides)
     }
 
     /// Reads a config that is part of this program, and applies overrides.
@@ -72,12 +76,12 @@ impl Config {
     /// # Errors
     /// As [`Config::load`], with `name` in place of the file.
     pub fn embedded(name: &str, text: &str, overrides: &[String]) -> Result<Self> {
-        Self::checked(Path::new(name), text, overrides)
+        Self::checked(Path::new(name), Path::new(""), text, overrides)
     }
 
-    /// The config in `text`, which is called `name`, if every value keeps its rule.
-    fn checked(name: &Path, text: &str, overrides: &[String]) -> Result<Self> {
-        let config = reader::parse(text, overrides).map_err(|fault| fault.at(name, text))?;
+    /// The config in `text`, which is called `name` and has paths relative to `folder`, if every value keeps its rule.
+    fn checked(name: &Path, folder: &Path, text: &str, overrides: &[String]) -> Result<Self> {
+        let config = reader::parse(text, folder, overrides).map_err(|fault| fault.at(name, text))?;
         config.validate().map_err(|error| reader::locate(error, name, text, overrides))?;
         Ok(config)
     }

@@ -2,7 +2,7 @@
 
 use crate::data::batch::Batch;
 use crate::layers::Pass;
-use crate::models::{Model, Seq2Seq};
+use crate::models::{Autoregressive, Model};
 use crate::training::loss::{Loss, from_rows, real, smoothed_cross_entropy};
 use crate::training::squared_error::squared_error;
 use crate::training::{HeldOut, Measured, Stats, Trainable, UpdatePart, learn};

@@ -8,7 +8,7 @@ use crate::backend::Adapter;
 use crate::data::{Tokenizers, TokenizersConfig};
 use crate::error::{Error, Result};
 use crate::memory;
-use crate::models::{LengthLimit, LengthLimits, Model, Seq2Seq, Vocabularies, weights};
+use crate::models::{Autoregressive, LengthLimit, LengthLimits, Model, Vocabularies, weights};
 use crate::training::{Observer, Outcome, Setup, Trainer, checkpoint, fit};
 use burn::module::Module;
 use std::path::Path;

@@ -1,35 +1,25 @@
 //! Language models as transformers reads them: GPT-2, GPT-NeoX or LLaMA, whichever is built as they are.
 
+mod architecture;
+
 use super::NEVER;
 use super::hugging_face::{activation_name, json_file, transposed};
 use super::shipped::{Files, Shipped, Texts, check_mixers};
 use crate::data::tokenizer::{BOS, EOS, PAD};
 use crate::error::Result;
 use crate::layers::feed_forward::Activation;
-use crate::layers::norm::{EPSILON, NormKind};
+use crate::layers::norm::NormKind;
 use crate::layers::position::{PositionConfig, sinusoids};
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{self, Weight, Weights};
 use crate::models::{DecoderOnlyConfig, embedding_scale};
-use serde_json::{Value, json};
+use architecture::{Architecture, is_tied, n_positions};
+use serde_json::json;
 use std::collections::{BTreeMap, HashMap};
 
-/// Positions that are written out, or promised, where the scheme has no end.
-const N_POSITIONS: usize = 2048;
 /// What a refusal says would do.
 const FITS: &str = "a language model goes out as GPT-2 (learned, sinusoidal or no positions) or GPT-NeoX (rotary), both with layer \
                     normalization and without gates, or as LLaMA (rotary, rms, swiglu)";
-
-/// The architectures that there are.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Architecture {
-    /// Positions are added to the words (Radford 2019).
-    Gpt2,
-    /// Positions turn queries and keys (Black 2022), sublayers one after the other.
-    GptNeoX,
-    /// The same with the normalization by root mean squares, gates, and heads in groups (Touvron 2023).
-    Llama,
-}
 
 /// The folder of a language model: its files, and how they are used.
 ///
@@ -124,81 +114,6 @@ fn never_written(shipped: &Shipped) -> Result<Vec<u32>> {
         return Err(shipped.refuse(key, value, reason));
     }
     Ok((0..bias.len() as u32).filter(|word| bias[*word as usize] == NEVER).collect())
-}
-
-fn n_positions(config: &DecoderOnlyConfig) -> usize {
-    config.positions.max_len().unwrap_or(N_POSITIONS)
-}
-
-impl Architecture {
-    fn class(self) -> &'static str {
-        match self {
-            Self::Gpt2 => "GPT2LMHeadModel",
-            Self::GptNeoX => "GPTNeoXForCausalLM",
-            Self::Llama => "LlamaForCausalLM",
-        }
-    }
-
-    fn config(self, shipped: &Shipped, config: &DecoderOnlyConfig, n_positions: usize) -> Value {
-        let base = match config.positions {
-            PositionConfig::Rotary { base } => base,
-            _ => 0.0,
-        };
-        let own = match self {
-            Self::Gpt2 => json!({
-                "model_type": "gpt2",
-                "n_embd": config.d_model, "n_layer": config.n_layers, "n_head": config.n_heads,
-                "n_inner": config.d_feed_forward, "n_positions": n_positions,
-                "activation_function": activation_name(config.activation),
-                "layer_norm_epsilon": EPSILON,
-                "resid_pdrop": config.dropout_rate,
-                "embd_pdrop": config.embedding_dropout_rate(),
-                "attn_pdrop": config.attention_dropout_rate,
-            }),
-            Self::GptNeoX => json!({
-                "model_type": "gpt_neox",
-                "hidden_size": config.d_model, "num_hidden_layers": config.n_layers,
-                "num_attention_heads": config.n_heads, "intermediate_size": config.d_feed_forward,
-                "max_position_embeddings": n_positions,
-                "hidden_act": activation_name(config.activation),
-                "layer_norm_eps": EPSILON,
-                "use_parallel_residual": false, "attention_bias": true,
-                // Versions before 5 read the first two, those after it the third.
-                "rotary_pct": 1.0, "rotary_emb_base": base,
-                "rope_parameters": { "rope_type": "default", "rope_theta": base, "partial_rotary_factor": 1.0 },
-                "hidden_dropout": config.dropout_rate, "attention_dropout": config.attention_dropout_rate,
-            }),
-            Self::Llama => json!({
-                "model_type": "llama",
-                "hidden_size": config.d_model, "num_hidden_layers": config.n_layers,
-                "num_attention_heads": config.n_heads, "num_key_value_heads": config.n_key_value_heads(),
-                "head_dim": config.d_model / config.n_heads,
-                "intermediate_size": config.d_feed_forward,
-                "max_position_embeddings": n_positions,
-                "hidden_act": "silu",
-                "rms_norm_eps": EPSILON,
-                "attention_bias": true, "mlp_bias": true,
-                "rope_theta": base,
-                "rope_parameters": { "rope_type": "default", "rope_theta": base },
-                "attention_dropout": config.attention_dropout_rate,
-            }),
-        };
-        let mut all = json!({
-            "architectures": [self.class()],
-            "vocab_size": shipped.tokenizers.target().vocab_size(),
-            "tie_word_embeddings": is_tied(shipped),
-            "bos_token_id": EOS, "eos_token_id": EOS, "pad_token_id": PAD,
-        });
-        if let (Value::Object(all), Value::Object(own)) = (&mut all, own) {
-            all.extend(own);
-        }
-        all
-    }
-}
-
-/// Whether words are scored by the table that they are read with.
-fn is_tied(shipped: &Shipped) -> bool {
-    !shipped.weights.contains_key("output.projection.weight")
 }
 
 /// The parameters under their names.

@@ -7,7 +7,7 @@ use super::norm::LayerNorm;
 use crate::random::{Purpose, Stream};
 use burn::module::{Param, ParamId};
 use burn::nn::{Embedding, LayerNormConfig, Linear, RmsNorm, RmsNormConfig};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use std::cell::Cell;
 
 /// Makes the parameters of a model on one device.
@@ -18,10 +18,24 @@ pub struct Init {
     made: Cell<u64>,
 }
 
+/// A seed from the generator of a device.
+pub(super) fn random_seed(device: &Device) -> u64 {
+    // Two numbers of 24 bits are what floats of 32 bits hold.
+    let drawn = Tensor::<1>::random([2], Distribution::Uniform(0.0, f64::from(1u32 << 24)), device);
+    let drawn = drawn.into_data().iter::<f32>().fold(0, |seed, part| seed << 24 | part as u64);
+    drawn
+}
+
 impl Init {
     /// An initializer for a model on `device`.
     pub fn new(seed: u64, device: &Device) -> Self {
         Self { device: device.clone(), seed: Some(seed), made: Cell::new(0) }
+    }
+
+    /// An initializer whose seed is drawn from the device, as burn's own layers draw their weights: after `device.seed(n)` they are the
+    /// same again.
+    pub fn random(device: &Device) -> Self {
+        Self::new(random_seed(device), device)
     }
 
     /// All zeros, for a model whose weights are about to be read from somewhere.

@@ -1,6 +1,7 @@
 //! What a layer needs to know of the pass it takes part in: whether to drop, and whether somebody is watching.
 
 use super::fused;
+use super::init::random_seed;
 use super::position::Places;
 use crate::random::{Purpose, Stream};
 use burn::module::ParamId;
@@ -81,6 +82,15 @@ impl<'a> Pass<'a> {
     pub fn training(seed: u64, update: u64, part: u64) -> Self {
         let dropout = Some(DropoutCounter { seed, update, part, calls: 0 });
         Self { dropout, is_fused: true, ..Self::default() }
+    }
+
+    /// What a layer of burn makes of its input: a training pass where gradients are wanted, its masks drawn from the device, else one
+    /// without dropout.
+    pub fn of<const D: usize>(input: &Tensor<D>) -> Self {
+        match input.is_autodiff() {
+            true => Self::training(random_seed(&input.device()), 0, 0),
+            false => Self::inference(),
+        }
     }
 
     /// The same pass, in which a decoder reads its own last word instead of the true one with probability `rate`.

@@ -1,6 +1,6 @@
 //! Several models that write together.
 
-use super::{LengthLimit, LengthLimits, Rows, Seq2Seq};
+use super::{Autoregressive, LengthLimit, LengthLimits, Rows, Seq2Seq};
 use crate::data::batch::Padded;
 use crate::layers::Pass;
 use burn::tensor::{Device, Int, Tensor, activation};
@@ -36,13 +36,9 @@ impl<T: Rows> Rows for Each<T> {
     }
 }
 
-impl<M: Seq2Seq> Seq2Seq for Ensemble<M> {
+impl<M: Autoregressive> Autoregressive for Ensemble<M> {
     type Memory = Each<M::Memory>;
     type State = Each<M::State>;
-
-    fn encode(&self, source: &Padded, pass: &mut Pass) -> Self::Memory {
-        Each(self.models.iter().map(|model| model.encode(source, pass)).collect())
-    }
 
     fn start(&self, memory: &Self::Memory, n_beams: usize) -> Self::State {
         Each(self.models.iter().zip(&memory.0).map(|(model, memory)| model.start(memory, n_beams)).collect())
@@ -61,8 +57,18 @@ impl<M: Seq2Seq> Seq2Seq for Ensemble<M> {
         (mean(logits), Each(states))
     }
 
-    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
-        mean(self.models.iter().map(|model| model.forward(source, target_input, pass)).collect())
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        state: Self::State,
+        memory: &Self::Memory,
+        n_scored: usize,
+        pass: &mut Pass,
+    ) -> (Option<Tensor<3>>, Self::State) {
+        let reads = self.models.iter().zip(state.0).zip(&memory.0);
+        let (logits, states): (Vec<_>, Vec<_>) =
+            reads.map(|((model, state), memory)| model.prefill(tokens.clone(), state, memory, n_scored, pass)).unzip();
+        (logits.into_iter().collect::<Option<Vec<_>>>().map(mean), Each(states))
     }
 
     fn limits(&self) -> LengthLimits {
@@ -74,6 +80,16 @@ impl<M: Seq2Seq> Seq2Seq for Ensemble<M> {
 
     fn device(&self) -> Device {
         self.models[0].device()
+    }
+}
+
+impl<M: Seq2Seq> Seq2Seq for Ensemble<M> {
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> Self::Memory {
+        Each(self.models.iter().map(|model| model.encode(source, pass)).collect())
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        mean(self.models.iter().map(|model| model.forward(source, target_input, pass)).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! A model whose matrices are in 8 bits.
 
 use super::weights::{PathStack, Weight, replace, to_vec};
-use super::{LengthLimits, Memory, Model, Seq2Seq, State};
+use super::{Autoregressive, LengthLimits, Memory, Model, Seq2Seq, State};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
 use crate::layers::Pass;
@@ -98,14 +98,9 @@ impl ModuleMapper for Rounder {
     }
 }
 
-impl Seq2Seq for Int8Model {
+impl Autoregressive for Int8Model {
     type Memory = Memory;
     type State = State;
-
-    fn encode(&self, source: &Padded, pass: &mut Pass) -> Memory {
-        pass.use_int8(&self.weights);
-        self.model.encode(source, pass)
-    }
 
     fn start(&self, memory: &Memory, n_beams: usize) -> State {
         self.model.start(memory, n_beams)
@@ -116,9 +111,16 @@ impl Seq2Seq for Int8Model {
         self.model.step(previous, state, memory, pass)
     }
 
-    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        state: State,
+        memory: &Memory,
+        n_scored: usize,
+        pass: &mut Pass,
+    ) -> (Option<Tensor<3>>, State) {
         pass.use_int8(&self.weights);
-        self.model.forward(source, target_input, pass)
+        self.model.prefill(tokens, state, memory, n_scored, pass)
     }
 
     fn limits(&self) -> LengthLimits {
@@ -127,5 +129,17 @@ impl Seq2Seq for Int8Model {
 
     fn device(&self) -> Device {
         self.model.device()
+    }
+}
+
+impl Seq2Seq for Int8Model {
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> Memory {
+        pass.use_int8(&self.weights);
+        self.model.encode(source, pass)
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        pass.use_int8(&self.weights);
+        self.model.forward(source, target_input, pass)
     }
 }

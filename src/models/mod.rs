@@ -1,7 +1,8 @@
 //! Models that write a target for a source, behind one trait.
 //!
-//! [`Seq2Seq`] is the seam of the project: training, decoding, scoring and explaining know this trait and no model. Its law,
-//! tested for every model: stepping = forward, cached = uncached, batched = single.
+//! The seam of the project is in two parts: [`Autoregressive`] writes token by token, and [`Seq2Seq`] reads a source before. Decoding,
+//! scoring and explaining know these traits and no model. Their law, tested for every model: stepping = forward = prefill,
+//! cached = uncached, batched = single.
 
 mod block;
 pub mod costs;
@@ -12,6 +13,7 @@ mod family;
 mod int8;
 pub mod readout;
 pub mod rnn;
+mod stack;
 pub mod transformer;
 pub mod weights;
 
@@ -22,7 +24,7 @@ pub use family::Family;
 pub use int8::Int8Model;
 pub use readout::Scores;
 pub use rnn::{RnnConfig, RnnModel};
-pub use transformer::{TiedEmbeddings, TransformerConfig, TransformerModel};
+pub use transformer::{TiedEmbeddings, TransformerConfig, TransformerDecoder, TransformerEncoder, TransformerModel};
 
 use crate::data::batch::{Batch, Padded};
 use crate::error::{Error, Result};
@@ -41,24 +43,26 @@ pub(crate) fn embedding_scale(scales_embeddings: bool, d_model: usize) -> f64 {
     if scales_embeddings { (d_model as f64).sqrt() } else { 1.0 }
 }
 
-/// Something with one row per hypothesis or sentence.
+/// Something with one row per hypothesis or sentence; nothing has as many as are asked for.
 pub trait Rows: Sized {
     /// The rows `rows`, in that order: reorders, repeats and drops.
     fn select(&self, rows: &Tensor<1, Int>) -> Self;
 }
 
-/// An encoder-decoder.
+impl Rows for () {
+    fn select(&self, _rows: &Tensor<1, Int>) -> Self {}
+}
+
+/// A model that writes token by token: what a search, a sampler and a language model need.
 ///
 /// Hypotheses are rows. Every sentence of a memory has the same number of them, one after the other, so that row `r` belongs
-/// to sentence `r / n_beams`: the beams of a sentence share its memory, which is never repeated.
-pub trait Seq2Seq: Sync {
-    /// What the encoder has made of the sources.
+/// to sentence `r / n_beams`: the beams of a sentence share its memory, which is never repeated. A model that reads nothing but
+/// what it writes has `()` for its memory.
+pub trait Autoregressive: Sync {
+    /// What it goes on from: what an encoder has made of the sources.
     type Memory: Rows + Send + Sync;
-    /// What the decoder carries from step to step.
+    /// What it carries from step to step.
     type State: Rows + Send;
-
-    /// Reads the sources.
-    fn encode(&self, source: &Padded, pass: &mut Pass) -> Self::Memory;
 
     /// The state before the first target token, with `n_beams` rows for each sentence.
     fn start(&self, memory: &Self::Memory, n_beams: usize) -> Self::State;
@@ -76,11 +80,22 @@ pub trait Seq2Seq: Sync {
         pass: &mut Pass,
     ) -> (Tensor<2>, Self::State);
 
-    /// The logits of every target position when the decoder is given the true target (teacher forcing).
+    /// Many steps whose tokens are known, at once where the model can. The logits are those after the last `n_scored` tokens;
+    /// nothing if none are wanted.
     ///
     /// # Shapes
-    /// - logits: `[batch, target_len, vocab_size]`
-    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3>;
+    /// - tokens: `[rows, len]`
+    /// - logits: `[rows, n_scored, vocab_size]`
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        state: Self::State,
+        memory: &Self::Memory,
+        n_scored: usize,
+        pass: &mut Pass,
+    ) -> (Option<Tensor<3>>, Self::State) {
+        prefill_by_steps(self, tokens, state, memory, n_scored, pass)
+    }
 
     /// The longest source and target that the model can take.
     fn limits(&self) -> LengthLimits {
@@ -94,6 +109,40 @@ pub trait Seq2Seq: Sync {
 
     /// Where the model's parameters are.
     fn device(&self) -> Device;
+}
+
+/// A model that reads a source, and writes a target for it.
+pub trait Seq2Seq: Autoregressive {
+    /// Reads the sources.
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> Self::Memory;
+
+    /// The logits of every target position when the decoder is given the true target (teacher forcing).
+    ///
+    /// # Shapes
+    /// - logits: `[batch, target_len, vocab_size]`
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3>;
+}
+
+/// [`Autoregressive::prefill`] for every model: a step for each token.
+pub(crate) fn prefill_by_steps<M: Autoregressive + ?Sized>(
+    model: &M,
+    tokens: Tensor<2, Int>,
+    mut state: M::State,
+    memory: &M::Memory,
+    n_scored: usize,
+    pass: &mut Pass,
+) -> (Option<Tensor<3>>, M::State) {
+    let [_, len] = tokens.dims();
+    let mut scored = Vec::new();
+    for i in 0..len {
+        let previous = tokens.clone().narrow(1, i, 1).squeeze_dim(1);
+        let (logits, next) = model.step(previous, state, memory, pass);
+        state = next;
+        if i + n_scored >= len {
+            scored.push(logits.unsqueeze_dim(1));
+        }
+    }
+    ((!scored.is_empty()).then(|| Tensor::cat(scored, 1)), state)
 }
 
 /// How long a sequence may be, and which key of the config says so.
@@ -132,6 +181,12 @@ fn check_rate(key: &str, rate: f64) -> Result<()> {
     }
     Err(Error::config(format!("model.{key}"), format!("must be at least 0 and less than 1, got {rate}")))
 }
+
+/// Why a memory or a state of another family is no fault that a user can make.
+///
+/// Types could say it only if all that knows [`Model`] were generic over its family: every search, measure and page would be compiled
+/// four times. A state is made by the model that is handed it a line further on.
+const OF_ANOTHER: &str = "a memory and a state belong to the model that made them";
 
 /// What is the same for every family: its variant of a config, of a model, of a memory and of a state, and the way to it.
 macro_rules! families {
@@ -213,20 +268,14 @@ macro_rules! families {
             }
         }
 
-        impl Seq2Seq for Model {
+        impl Autoregressive for Model {
             type Memory = Memory;
             type State = State;
-
-            fn encode(&self, source: &Padded, pass: &mut Pass) -> Memory {
-                match self {
-                    $(Self::$family(model) => Memory::$family(model.encode(source, pass)),)*
-                }
-            }
 
             fn start(&self, memory: &Memory, n_beams: usize) -> State {
                 match (self, memory) {
                     $((Self::$family(model), Memory::$family(memory)) => State::$family(model.start(memory, n_beams)),)*
-                    _ => unreachable!("a memory belongs to the model that made it"),
+                    _ => unreachable!("{OF_ANOTHER}"),
                 }
             }
 
@@ -236,13 +285,24 @@ macro_rules! families {
                         let (logits, state) = model.step(previous, state, memory, pass);
                         (logits, State::$family(state))
                     })*
-                    _ => unreachable!("a state belongs to the model that made it"),
+                    _ => unreachable!("{OF_ANOTHER}"),
                 }
             }
 
-            fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
-                match self {
-                    $(Self::$family(model) => model.forward(source, target_input, pass),)*
+            fn prefill(
+                &self,
+                tokens: Tensor<2, Int>,
+                state: State,
+                memory: &Memory,
+                n_scored: usize,
+                pass: &mut Pass,
+            ) -> (Option<Tensor<3>>, State) {
+                match (self, state, memory) {
+                    $((Self::$family(model), State::$family(state), Memory::$family(memory)) => {
+                        let (logits, state) = model.prefill(tokens, state, memory, n_scored, pass);
+                        (logits, State::$family(state))
+                    })*
+                    _ => unreachable!("{OF_ANOTHER}"),
                 }
             }
 
@@ -261,6 +321,20 @@ macro_rules! families {
             fn device(&self) -> Device {
                 match self {
                     $(Self::$family(model) => model.device(),)*
+                }
+            }
+        }
+
+        impl Seq2Seq for Model {
+            fn encode(&self, source: &Padded, pass: &mut Pass) -> Memory {
+                match self {
+                    $(Self::$family(model) => Memory::$family(model.encode(source, pass)),)*
+                }
+            }
+
+            fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+                match self {
+                    $(Self::$family(model) => model.forward(source, target_input, pass),)*
                 }
             }
         }

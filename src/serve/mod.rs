@@ -34,7 +34,7 @@ pub use catalogue::Pair;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
-use crate::models::{Ensemble, Int8Model, Seq2Seq};
+use crate::models::{Autoregressive, Ensemble, Int8Model};
 use crate::report::attention::ablation::heads;
 use crate::report::explanation::Mechanism;
 use burn::module::Module;

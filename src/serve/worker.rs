@@ -7,7 +7,7 @@ use super::models::Models;
 use super::queue::{Job, Translation};
 use super::text::Text;
 use crate::decoding::{DecodingConfig, Request};
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::pool::width;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

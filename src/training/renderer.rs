@@ -13,7 +13,6 @@ use burn_train::renderer::{
 use burn_train::{Interrupter, LearnerSummary};
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -31,16 +30,17 @@ pub enum Dashboard {
     None,
 }
 
-impl FromStr for Dashboard {
-    type Err = String;
+impl Dashboard {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Tui, Self::Plain, Self::None];
 
-    fn from_str(name: &str) -> Result<Self, String> {
-        match name {
-            "auto" => Ok(Self::Auto),
-            "tui" => Ok(Self::Tui),
-            "plain" => Ok(Self::Plain),
-            "none" => Ok(Self::None),
-            _ => Err(format!("unknown dashboard \"{name}\"; there are auto, tui, plain, none")),
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Tui => "tui",
+            Self::Plain => "plain",
+            Self::None => "none",
         }
     }
 }

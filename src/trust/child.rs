@@ -1,7 +1,7 @@
 //! The check in a process of its own, so that nothing a driver does can harm this one.
 
 use super::work::{Depth, Difference};
-use crate::backend::Backend;
+use crate::backend::Adapter;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -13,17 +13,19 @@ const WORKER: &str = "LOOKBACK_CHECK_WORKER";
 /// A driver that has not compiled a few dozen small kernels by then never will. Software on a busy machine takes a minute.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Compares a backend with flex; what it says of each model.
+/// Compares a device with flex; what it says of each model.
 ///
 /// # Errors
 /// What was seen of a child that did not come to its end.
-pub fn run(backend: Backend, depth: Depth) -> Result<Vec<Difference>, String> {
+pub fn run(adapter: &Adapter, depth: Depth) -> Result<Vec<Difference>, String> {
     let program = match std::env::var_os(WORKER) {
         Some(worker) => worker.into(),
         None => std::env::current_exe().map_err(|error| format!("the check could not be started: {error}"))?,
     };
     let mut command = Command::new(program);
-    command.args([COMMAND, backend.name()]).args((depth == Depth::All).then_some("--all"));
+    command
+        .args([COMMAND, adapter.backend.name(), "--device", &adapter.number.to_string()])
+        .args((depth == Depth::All).then_some("--all"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| format!("the check could not be started: {error}"))?;
     let output = reader(child.stdout.take());

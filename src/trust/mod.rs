@@ -11,7 +11,7 @@ pub mod work;
 
 use crate::backend::{Adapter, Backend};
 use crate::error::{Error, Result};
-use crate::notice;
+use crate::training::Observer;
 use record::Identity;
 use std::time::Instant;
 
@@ -27,19 +27,18 @@ pub enum Check {
     Never,
 }
 
-/// Opens a backend whose adapter can be trusted; [`Backend::Auto`] becomes the first that can.
+/// Opens a backend whose adapter can be trusted, its device `device` if one is named; [`Backend::Auto`] becomes the first that can. `observer` hears
+/// what is checked and refused.
 ///
 /// # Errors
 /// If there is no adapter, or what it computes is not what flex computes.
-pub fn open(backend: Backend, check: Check) -> Result<Adapter> {
-    let candidates = backend.candidates()?;
+pub fn open(backend: Backend, device: Option<usize>, check: Check, observer: &dyn Observer) -> Result<Adapter> {
+    let candidates = device.map_or_else(|| backend.candidates(), |n| Ok(vec![backend.nth(n)?]))?;
     let n = candidates.len();
     for (i, adapter) in candidates.into_iter().enumerate() {
-        match trust(&adapter, check) {
+        match trust(&adapter, check, observer) {
             Ok(()) => return Ok(adapter),
-            Err(error) if backend == Backend::Auto && i + 1 < n => {
-                notice::warn(format_args!("{error}; taking another"))
-            }
+            Err(error) if backend == Backend::Auto && i + 1 < n => observer.warn(&format!("{error}; taking another")),
             Err(error) => return Err(error),
         }
     }
@@ -47,7 +46,7 @@ pub fn open(backend: Backend, check: Check) -> Result<Adapter> {
 }
 
 /// Refuses an adapter that cannot be trusted.
-fn trust(adapter: &Adapter, check: Check) -> Result<()> {
+fn trust(adapter: &Adapter, check: Check, observer: &dyn Observer) -> Result<()> {
     // These are the reference, and its predecessor of the same authors; both are tested as a part of this program.
     if check == Check::Never || adapter.backend.is_host() {
         return Ok(());
@@ -56,15 +55,15 @@ fn trust(adapter: &Adapter, check: Check) -> Result<()> {
     if check == Check::Once && record::knows(&identity) {
         return Ok(());
     }
-    notice::say(format_args!("check    {identity} against flex, once for this driver and program"));
+    observer.say(&format!("check    {identity} against flex, once for this driver and program"));
     let start = Instant::now();
-    let seen = child::run(adapter.backend, work::Depth::Quick);
+    let seen = child::run(&adapter, work::Depth::Quick);
     let fault = match seen {
         Ok(differences) => match work::worst(&differences) {
             worst if worst.agrees() => {
                 record::add(&identity);
                 let seconds = start.elapsed().as_secs_f64();
-                notice::say(format_args!("check    agrees to {:.0e} after {seconds:.1} s", worst.difference));
+                observer.say(&format!("check    agrees to {:.0e} after {seconds:.1} s", worst.difference));
                 return Ok(());
             }
             worst => worst.to_string(),

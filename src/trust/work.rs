@@ -15,6 +15,7 @@ use crate::models::{
 use crate::training::optimizer::{Adam, AdamConfig, GradientSet};
 use crate::training::{UpdatePart, gradients};
 use burn::module::Module;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -31,7 +32,7 @@ pub enum Depth {
 }
 
 /// How far a backend is from flex with one model.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// The model.
     pub model: String,

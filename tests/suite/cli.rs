@@ -5,8 +5,10 @@ mod bad_input;
 mod evaluate;
 mod explain;
 mod export;
+mod flags;
 mod generate;
 mod inspect;
+mod manners;
 mod translate;
 
 use crate::training::{
@@ -135,9 +137,12 @@ fn wrong_usage_is_exit_code_2_and_says_what_is_allowed() {
     for (arguments, parts) in [
         (
             &["train", "--backend", "tpu"][..],
-            &["unknown backend \"tpu\"; there are auto, flex, ndarray, wgpu, vulkan, metal, cuda"][..],
+            &[
+                "invalid value 'tpu' for '--backend <BACKEND>'",
+                "[possible values: auto, flex, ndarray, wgpu, vulkan, metal, cuda]",
+            ][..],
         ),
-        (&["train", "--dashboard", "loud"], &["unknown dashboard \"loud\"; there are auto, tui, plain, none"]),
+        (&["train", "--dashboard", "loud"], &["invalid value 'loud'", "[possible values: auto, tui, plain, none]"]),
         (&["trian"], &["unrecognized subcommand 'trian'", "train"]),
         (&["translate"], &["--run <RUN>"]),
         (&["translate", "--run", "x", "--beem", "3"], &["unexpected argument '--beem'", "--beam"]),
@@ -186,9 +191,9 @@ fn devices_lists_every_backend_and_what_auto_is() {
     let text = succeed(dir.path(), &["devices"]);
     let has = |backend: &str| text.lines().any(|line| line.starts_with(&format!("{backend:<8}  ")));
     assert!(["flex", "ndarray", "wgpu", "vulkan", "metal", "cuda"].into_iter().all(has), "{text}");
-    assert_says(&text, &["flex      CPU, ", "auto      is "]);
+    assert_says(&text, &["flex      0  CPU, ", "auto         is "]);
     if cfg!(not(feature = "cuda")) {
-        assert_says(&text, &["cuda      not in this build; build with --features cuda"]);
+        assert_says(&text, &["cuda         not in this build; build with --features cuda"]);
     }
 }
 
@@ -210,8 +215,8 @@ fn the_number_of_threads_is_as_asked_and_changes_nothing_that_is_learnt() {
         assert_same_end(&dir.path().join("one"), &dir.path().join("three"), "one thread and three");
     }
     let dir = TempDir::new().unwrap();
-    assert_says(&succeed(dir.path(), &["devices", "--threads", "1"]), &["flex      CPU, 1 thread\n"]);
-    assert_says(&succeed(dir.path(), &["--threads", "3", "devices"]), &["flex      CPU, 3 threads\n"]);
+    assert_says(&succeed(dir.path(), &["devices", "--threads", "1"]), &["flex      0  CPU, 1 thread\n"]);
+    assert_says(&succeed(dir.path(), &["--threads", "3", "devices"]), &["flex      0  CPU, 3 threads\n"]);
     let refused = finish(dir.path(), &["devices", "--threads", "0"]);
     assert_eq!(refused.code, Some(2));
     assert_says(&refused.stderr, &["invalid value '0' for '--threads <N>'"]);

@@ -17,9 +17,30 @@ fn printed(name: &str, arguments: &[&str]) -> String {
 #[test]
 fn attention_learns_in_a_model_of_ones_own() {
     let shown = printed("own_model", &[]);
-    let last = shown.lines().last().unwrap();
-    let n_right: usize = last.split(' ').next().unwrap().parse().unwrap();
-    assert!(n_right >= 950, "{shown}");
+    assert!(first_of_last(&shown) >= 950, "{shown}");
+}
+
+/// The number before the first space of the last line.
+fn first_of_last(shown: &str) -> usize {
+    shown.lines().last().and_then(|line| line.split(' ').next()).and_then(|word| word.parse().ok()).expect(shown)
+}
+
+#[test]
+fn an_encoder_is_a_part_of_a_classifier_that_burns_learner_trains() {
+    let shown = printed("classifier", &[]);
+    assert!(first_of_last(&shown) >= 125, "of 128: {shown}");
+}
+
+#[test]
+fn a_score_of_ones_own_finds_the_nearest_key() {
+    let shown = printed("own_score", &[]);
+    assert!(first_of_last(&shown) >= 900, "{shown}");
+}
+
+#[test]
+fn a_task_of_ones_own_is_compared() {
+    let shown = printed("own_task", &[]);
+    assert_says(&shown, &["training attention", "training transformer", "sequence accuracy"]);
 }
 
 #[test]

@@ -29,7 +29,8 @@ fn alone(lines: &[&str], options: &[&str]) -> Vec<String> {
 
 #[test]
 fn many_callers_at_once_get_what_each_line_gets_alone() {
-    for options in [&[][..], &["--beam", "4"], &["--sample", "--seed", "5"]] {
+    let sample = ["--sample", "--seed", "5", "--temperature", "0.8", "--top-k", "4", "--top-p", "0.95"];
+    for options in [&[][..], &["--beam", "4"], &sample] {
         // Each line is the first of its file, for what is drawn depends on the line's number.
         let expected: Vec<String> = match options {
             ["--sample", ..] => LINES.iter().flat_map(|line| alone(&[line], options)).collect(),
@@ -55,6 +56,22 @@ fn many_callers_at_once_get_what_each_line_gets_alone() {
         assert_eq!(count("lookback_batch_sentences_total"), 68);
         assert!(count("lookback_batches_total") < 34, "sentences of several callers share batches");
         assert_eq!(count("lookback_queue_size"), 0);
+    }
+}
+
+#[test]
+fn decoding_options_are_those_of_translate() {
+    for options in [
+        &["--beam", "3", "--length-penalty", "0.5", "--early-stopping", "--backend", "flex", "--device", "0"][..],
+        &["--beam", "3", "--length-penalty", "3", "--no-early-stopping", "--checkpoint", "000150"],
+        &["--max-len-factor", "0.2", "--set", "decoding.max_len_extra=2"],
+        &["--max-source-len", "50", "-v"],
+    ] {
+        let server = Server::start(trained(), &[&["--run", "run"], options].concat());
+        let options: Vec<&str> = options.iter().copied().filter(|option| *option != "-v").collect();
+        let expected = alone(&LINES, &options);
+        let (status, answer) = server.post("/translate", &json!({ "q": LINES }));
+        assert_eq!((status, &answer["translatedText"]), (200, &json!(expected)), "{options:?}");
     }
 }
 

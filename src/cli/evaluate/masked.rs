@@ -8,7 +8,7 @@ use crate::data::masking::Masking;
 use crate::decoding::score_masked;
 use crate::error::{Error, Result};
 use crate::experiment::{Run, dataset};
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::notice;
 use crate::scoring::MaskedScores;
 use std::path::Path;
@@ -27,8 +27,7 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<String> {
 /// How well the model of a run predicts hidden words of a split of its text.
 fn of_run(args: &EvaluateArgs, run: &Path) -> Result<MaskedScores> {
     let config = Run::open(run)?.config_with(&args.set)?;
-    let backend = Some(args.backend.unwrap_or(config.backend));
-    let (loaded, _) = load_encoder_only(run, backend, args.checkpoint.as_deref())?;
+    let (loaded, _) = load_encoder_only(run, &args.place.or(config.backend), args.checkpoint.as_deref())?;
     let lines = lines_of_split(args, &config)?;
     let text = TokenStream::new(&lines, loaded.tokenizers.source());
     let own = config.data.text.clone().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! `lookback evaluate` of a model that answers with numbers.
 
-use super::{EvaluateArgs, check_overrides, files_of, moved, split_of};
+use super::{EvaluateArgs, check_overrides, files_of, moved};
 use crate::cli::output::json_line;
 use crate::cli::{load_encoder_only, progress};
 use crate::data::{Series, SeriesPair};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::experiment::series::{length_fault, scalings, series_of};
 use crate::experiment::{LoadedModel, Run, dataset};
 use crate::files;
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::scoring::{ErrorScores, SeriesScores, SeriesStatistics};
 use std::path::Path;
 
@@ -17,13 +17,13 @@ use std::path::Path;
 pub(super) fn evaluate(args: &EvaluateArgs, run: &Path) -> Result<String> {
     check_options(args)?;
     check_overrides(&args.set)?;
-    let split = split_of(args)?;
+    let split = args.split;
     let config = Run::open(run)?.config_with(&args.set)?;
     if let Some(path) = args.output.as_ref().filter(|output| config.data.names(output)) {
         return Err(Error::file(path, "is data of the run and would be written over; give another --output"));
     }
     let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, &files_of(split)))?;
-    let (loaded, _) = load_encoder_only(run, Some(args.backend.unwrap_or(config.backend)), args.checkpoint.as_deref())?;
+    let (loaded, _) = load_encoder_only(run, &args.place.or(config.backend), args.checkpoint.as_deref())?;
     let pairs = series_of(&config.data, split, &pairs, Some(&loaded.tokenizers))?;
     let limit = loaded.model.limits().source;
     if let Some(fault) = pairs.iter().find_map(|pair| length_fault(pair.source.n_steps(), limit)) {

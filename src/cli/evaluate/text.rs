@@ -1,6 +1,6 @@
 //! `lookback evaluate` of a language model.
 
-use super::{EvaluateArgs, check_overrides, moved, shown, split_of};
+use super::{EvaluateArgs, check_overrides, moved, shown};
 use crate::cli::output::{extension, picture};
 use crate::cli::{load_language_model, progress};
 use crate::data::TokenStream;
@@ -8,7 +8,7 @@ use crate::decoding::score_text;
 use crate::error::{Error, Result};
 use crate::experiment::{Config, Run, dataset};
 use crate::files;
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::notice;
 use crate::report::by_position;
 use crate::scoring::TextScores;
@@ -46,7 +46,7 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> Result<String> {
 
 /// The lines that are measured on.
 pub(super) fn lines_of_split(args: &EvaluateArgs, config: &Config) -> Result<Vec<String>> {
-    let split = split_of(args)?;
+    let split = args.split;
     let keys = format!("data.text.{split}=[\"FILE\"]");
     dataset::lines_of(&config.data, split).map_err(|error| moved(error, &keys))
 }
@@ -54,7 +54,7 @@ pub(super) fn lines_of_split(args: &EvaluateArgs, config: &Config) -> Result<Vec
 /// How well the model of a run predicts a split of its text.
 fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
     let config = Run::open(run)?.config_with(&args.set)?;
-    let loaded = load_language_model(run, Some(args.backend.unwrap_or(config.backend)), args.checkpoint.as_deref())?;
+    let loaded = load_language_model(run, &args.place.or(config.backend), args.checkpoint.as_deref())?;
     let lines = lines_of_split(args, &config)?;
     let text = TokenStream::new(&lines, loaded.tokenizers.target());
     let context = config.data.text.as_ref().map_or(text.n_tokens(), |text| text.context);

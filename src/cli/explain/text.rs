@@ -3,7 +3,7 @@
 use super::{Bars, ExplainArgs, detail};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::report::explanation::{Explanation, TextQuestion, explain_text, note_of_unknown, unknown_words};
 
 /// Tokens that are written where nothing else is asked for: as many boards as can still be read.

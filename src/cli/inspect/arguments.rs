@@ -1,6 +1,6 @@
 //! What `lookback inspect attention` is asked for, and the lines that it looks at.
 
-use crate::backend::Backend;
+use crate::cli::place::PlaceArgs;
 use crate::data::{Split, read_lines};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, dataset};
@@ -26,16 +26,16 @@ Examples:
   lookback inspect attention --run runs/captions-decoder-only --input a.txt --out a.html")]
 pub(in crate::cli) struct InspectAttentionArgs {
     /// The run folder.
-    #[arg(long)]
+    #[arg(short, long)]
     pub(super) run: PathBuf,
     /// Sentences, or texts, to look at, one a line; - is standard input [default: the first of the run's test data].
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     pub(super) input: Option<PathBuf>,
     /// Their targets, a line for each; without, the model's own translations.
     #[arg(long, value_name = "FILE", requires = "input")]
     pub(super) target: Option<PathBuf>,
     /// Where the maps go: a page (.html), a picture (.svg, .png) or numbers (.csv, .safetensors).
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
     /// The maps of --out: who looks at whom (cross, encoder, decoder), or what recurrences keep (memory, encoder-memory,
     /// encoder-memory-backward) [default: the first that is there in pictures, all elsewhere].
@@ -61,11 +61,10 @@ pub(in crate::cli) struct InspectAttentionArgs {
     /// Erase source words and see whether those with the most weight matter most, beside gradient x input.
     #[arg(long)]
     pub(super) faithfulness: bool,
-    /// Where the tensors live.
-    #[arg(long)]
-    pub(super) backend: Option<Backend>,
+    #[command(flatten)]
+    pub(super) place: PlaceArgs,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     pub(super) checkpoint: Option<String>,
     /// Beam size of the model's own translations.
     #[arg(long, conflicts_with = "target")]

@@ -4,11 +4,11 @@ use super::arguments::{InspectAttentionArgs, sources};
 use super::tables::Aligned;
 use super::{extension, faithfulness, picture, series, tables, text, write};
 use crate::cli::decoding::search;
-use crate::cli::{check_lengths, load_any, print, progress};
+use crate::cli::{check_lengths, load_any, output, print, progress};
 use crate::data::{TaskConfig, read_lines};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, Run};
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::notice;
 use crate::report::alignment::{self, Gold};
 use crate::report::attention::collect::{self, Written};
@@ -20,7 +20,8 @@ use std::path::Path;
 const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
 
 pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
-    // A wrong ending is said before the model works for minutes.
+    // What cannot be written is said before the model works for minutes.
+    output::check([args.out.as_ref()])?;
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
     let files = [&args.input, &args.target, &args.alignments];
     if files.into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
@@ -33,7 +34,7 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
         }
         return print(&if args.json { tables::json(&report) } else { tables::text(&report) });
     }
-    let loaded = load_any(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let loaded = load_any(&args.run, &args.place, args.checkpoint.as_deref())?;
     let written = match loaded.config.model.reads_source() {
         true => written(&args, &loaded)?,
         false => text::written(&args, &loaded)?,

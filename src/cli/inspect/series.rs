@@ -7,7 +7,7 @@ use crate::data::Series;
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
 use crate::experiment::series::{scalings, source_of};
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::report::attention::collect::collect_series;
 use crate::report::attention::measure::summarize;
 use crate::report::attention::{SentenceMaps, memory};
@@ -21,7 +21,7 @@ pub(super) fn maps(args: &InspectAttentionArgs) -> Result<(LoadedModel, Vec<Sent
         let message = format!("{option} has no effect here: the model answers with numbers");
         return Err(Error::message(message));
     }
-    let (loaded, _) = load_encoder_only(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let (loaded, _) = load_encoder_only(&args.run, &args.place, args.checkpoint.as_deref())?;
     let (source, target) = scalings(&loaded.tokenizers);
     let limit = loaded.model.limits().source;
     let read = |(number, line): &(usize, String)| {

@@ -1,14 +1,14 @@
 //! `lookback inspect states`.
 
 use super::{extension, text as plain_text, write};
-use crate::backend::Backend;
-use crate::cli::{check_lengths, load_any, print};
+use crate::cli::place::PlaceArgs;
+use crate::cli::{check_lengths, load_any, output, print};
 use crate::data::read_lines;
 use crate::data::text::line_ids;
 use crate::data::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::notice;
 use crate::report::attention::files::quoted;
 use crate::report::page::escape;
@@ -62,13 +62,13 @@ Examples:
   lookback inspect states --run runs/meaning-rnn --word dog --word cat")]
 pub(in crate::cli) struct InspectStatesArgs {
     /// The run folder.
-    #[arg(long)]
+    #[arg(short, long)]
     run: PathBuf,
     /// Sentences, or label TAB sentence, one a line; - is standard input.
-    #[arg(long, value_name = "FILE", required_unless_present = "words")]
+    #[arg(short, long, value_name = "FILE", required_unless_present = "words")]
     input: Option<PathBuf>,
     /// Where the picture goes: a page (.html), a picture (.svg, .png) or numbers (.csv).
-    #[arg(long, value_name = "FILE", requires = "input")]
+    #[arg(short, long, value_name = "FILE", requires = "input")]
     out: Option<PathBuf>,
     /// Draw tokens instead of sentences; a page has both.
     #[arg(long)]
@@ -76,11 +76,10 @@ pub(in crate::cli) struct InspectStatesArgs {
     /// List the words most alike to this one by their vectors; may be repeated, and then they are compared.
     #[arg(long = "word", value_name = "WORD")]
     words: Vec<String>,
-    /// Where the tensors live.
-    #[arg(long)]
-    backend: Option<Backend>,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The checkpoint to take [default: the best].
-    #[arg(long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME")]
     checkpoint: Option<String>,
     /// One JSON object instead of text.
     #[arg(long)]
@@ -88,8 +87,9 @@ pub(in crate::cli) struct InspectStatesArgs {
 }
 
 pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
+    output::check([args.out.as_ref()])?;
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
-    let loaded = load_any(&args.run, args.backend, args.checkpoint.as_deref())?;
+    let loaded = load_any(&args.run, &args.place, args.checkpoint.as_deref())?;
     let words = words(&loaded, &args.words)?;
     let mut report = Report {
         sentences: 0,

@@ -4,7 +4,7 @@ use super::arguments::{InspectAttentionArgs, numbered, own_lines};
 use crate::data::Tokenizer;
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::notice;
 use crate::report::attention::collect::Written;
 use std::path::Path;

@@ -9,7 +9,7 @@ use crate::decoding::predict_series;
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
 use crate::experiment::series::{scalings, source_of};
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;

@@ -1,12 +1,13 @@
 //! What a model looks at: maps of a few sentences, and source words that it hardly looked at.
 
-use crate::compare::progress::check_signal;
+use crate::compare::progress::check_stop;
 use crate::compare::test_set::TestSet;
 use crate::error::Result;
 use crate::experiment::LoadedModel;
 use crate::report::attention::Part;
 use crate::report::attention::collect::{Written, collect_attention};
 use crate::report::comparison::{AlignedSentence, GroupKind, Map};
+use crate::training::Observer;
 use serde::{Deserialize, Serialize};
 
 /// A source word that got less weight than this, from all words together, is left out.
@@ -63,12 +64,12 @@ pub fn chosen(test: &TestSet) -> Vec<(String, usize)> {
 /// Looks at what `loaded` attended to while it wrote `texts`; nothing for a model without attention.
 ///
 /// # Errors
-/// If a signal comes.
-pub fn look(loaded: &LoadedModel, texts: &[&str], test: &TestSet) -> Result<Looked> {
+/// If the observer stops it.
+pub fn look(loaded: &LoadedModel, texts: &[&str], test: &TestSet, observer: &dyn Observer) -> Result<Looked> {
     let mut looked = Looked::default();
     for (group, indices) in &test.groups {
         for i in indices.iter().take(PER_GROUP) {
-            check_signal()?;
+            check_stop(observer)?;
             let Some((_, map)) = map_of(loaded, *i, texts[*i], test) else { return Ok(looked) };
             // The end symbol stands for no word.
             let n_words = map.columns.len() - 1;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::experiment::Config;
 use crate::layers::Pass;
 use crate::memory::of_this_process;
-use crate::models::{Model, Seq2Seq, Vocabularies};
+use crate::models::{Autoregressive, Model, Seq2Seq, Vocabularies};
 use crate::pool::in_pool;
 use crate::report::comparison::CostKind;
 use crate::training::optimizer::{Adam, GradientSet};

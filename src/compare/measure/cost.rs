@@ -4,7 +4,7 @@
 use super::cell::Measured;
 use crate::backend::Backend;
 use crate::compare::plan::Entrant;
-use crate::compare::progress::{Progress, check_signal};
+use crate::compare::progress::{Progress, check_stop};
 use crate::compare::store::Store;
 use crate::error::{Error, Result};
 use crate::experiment::Config;
@@ -12,10 +12,12 @@ use crate::files;
 use crate::memory::of_status;
 use crate::models::{ModelConfig, Vocabularies};
 use crate::report::comparison::{Cost, CostKind};
+use crate::training::Observer;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The part of the free memory that a cell may take.
@@ -40,8 +42,10 @@ pub struct Bench<'a> {
     pub vocabularies: Vocabularies,
     /// Where tensors live.
     pub backend: Backend,
-    /// On which device.
-    pub device: String,
+    /// On which device: its number among those of the backend, and its name.
+    pub device: (usize, String),
+    /// Who may stop it.
+    pub observer: Arc<dyn Observer>,
 }
 
 impl Bench<'_> {
@@ -57,7 +61,7 @@ impl Bench<'_> {
     /// Every length of an entrant, together `work`; after one that was not finished, longer ones of its kind are left out.
     ///
     /// # Errors
-    /// If a process cannot be started, or a signal comes.
+    /// If a process cannot be started, or the observer stops it.
     pub fn costs(&self, entrant: &Entrant, progress: &mut Progress, work: f64) -> Result<Vec<Cost>> {
         let path = self.store.file(&format!("{}.cost.toml", entrant.name));
         files::replace(&path, self.config(entrant)?.to_toml().as_bytes())?;
@@ -68,7 +72,7 @@ impl Bench<'_> {
         let of_cells = |n: usize| work * n as f64 / n_cells as f64;
         for kind in kinds {
             for (i, length) in self.lengths.iter().copied().enumerate() {
-                check_signal()?;
+                check_stop(&*self.observer)?;
                 progress.at(&format!("timing {}", entrant.name), 0.0);
                 let steps = match kind {
                     CostKind::Update => model.family().training_steps(length),
@@ -111,13 +115,14 @@ impl Bench<'_> {
         let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
         let config_text = self.config(entrant)?.to_toml();
         // Another version of the program or another device takes another time.
-        let place = format!("{} {} {}", env!("CARGO_PKG_VERSION"), self.backend, self.device);
+        let place = format!("{} {} {}", env!("CARGO_PKG_VERSION"), self.backend, self.device.1);
         let key = format!("{config_text} {v:?} {} {length} {} {threads} {place}", kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}", entrant.name, kind.name());
         self.store.get(&name, &key, || {
             let program = std::env::current_exe().map_err(Error::io("the running program"))?;
             let mut command = Command::new(&program);
             command.arg("compare-cell").arg("--config").arg(config);
+            command.args(["--device", &self.device.0.to_string()]);
             command.args(["--threads", &threads.to_string()]);
             command.args(["--kind", kind.name(), "--length", &length.to_string()]);
             command.args(["--source-vocabulary", &v.source.to_string(), "--target-vocabulary", &v.target.to_string()]);
@@ -144,7 +149,7 @@ impl Bench<'_> {
             let too_much = limit.filter(|limit| bytes.is_some_and(|bytes| bytes > *limit));
             let too_much =
                 too_much.map(|limit| format!("needed more than {:.1} GiB", limit as f64 / (1u64 << 30) as f64));
-            let interrupted = check_signal();
+            let interrupted = check_stop(&*self.observer);
             if let Some(why) = too_long.or(too_much) {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -160,7 +165,7 @@ impl Bench<'_> {
         if !ended.success() {
             // Ctrl-C in a terminal ends this process and its cell; whoever hears of it first, it is no measurement.
             std::thread::sleep(Duration::from_millis(200));
-            check_signal()?;
+            check_stop(&*self.observer)?;
         }
         let mut text = String::new();
         if let Some(mut output) = child.stdout.take() {

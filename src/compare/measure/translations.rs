@@ -1,13 +1,14 @@
 //! What a model writes for the test sentences, and how often it is right when the words before are given.
 
-use crate::compare::progress::check_signal;
+use crate::compare::progress::check_stop;
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::{EOS, Pair, UNK};
 use crate::decoding::{DecodingConfig, Request, decode};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, dataset};
 use crate::layers::Pass;
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
+use crate::training::Observer;
 use burn::tensor::Int;
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +30,12 @@ pub struct Translation {
 /// Writes all of `pairs`; `progress` is told the part that is done.
 ///
 /// # Errors
-/// If a sentence is too long for the model, or a signal comes.
+/// If a sentence is too long for the model, or the observer stops it.
 pub fn translations(
     loaded: &LoadedModel,
     pairs: &[Pair],
     decoding: &DecodingConfig,
+    observer: &dyn Observer,
     mut progress: impl FnMut(f64),
 ) -> Result<Vec<Translation>> {
     let examples = dataset::encode(pairs, &loaded.tokenizers);
@@ -42,7 +44,7 @@ pub fn translations(
     order.sort_by_key(|i| (examples[*i].source.len(), *i));
     let mut found = vec![Translation::default(); pairs.len()];
     for (n, chunk) in order.chunks(CHUNK).enumerate() {
-        check_signal()?;
+        check_stop(observer)?;
         progress((n * CHUNK) as f64 / pairs.len() as f64);
         let requests: Vec<Request> = chunk.iter().map(|i| Request::new(examples[*i].source.clone())).collect();
         let written = decode(&loaded.model, &requests, decoding, loaded.config.seed, |_| ());
@@ -52,19 +54,24 @@ pub fn translations(
             found[*i].is_complete = best.is_complete;
         }
     }
-    for (i, forced) in forced(loaded, &examples, decoding.batch_tokens)?.into_iter().enumerate() {
+    for (i, forced) in forced(loaded, &examples, decoding.batch_tokens, observer)?.into_iter().enumerate() {
         found[i].forced = forced;
     }
     Ok(found)
 }
 
 /// For every target token whether it is the likeliest. An unknown word is never right.
-fn forced(loaded: &LoadedModel, examples: &[Example], batch_tokens: usize) -> Result<Vec<String>> {
+fn forced(
+    loaded: &LoadedModel,
+    examples: &[Example],
+    batch_tokens: usize,
+    observer: &dyn Observer,
+) -> Result<Vec<String>> {
     let lengths: Vec<(usize, usize)> = examples.iter().map(|e| (e.source.len(), e.target.len())).collect();
     let device = loaded.model.device();
     let mut found = vec![String::new(); examples.len()];
     for indices in plan_by_length(&lengths, batch_tokens) {
-        check_signal()?;
+        check_stop(observer)?;
         let batch = Batch::new(&indices.iter().map(|i| &examples[*i]).collect::<Vec<_>>(), &device);
         let logits = loaded.model.forward_batch(&batch, &mut Pass::inference().fused(true));
         let [_, len, _] = logits.dims();

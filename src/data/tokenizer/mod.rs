@@ -296,7 +296,16 @@ impl Tokenizers {
     /// When the file cannot be read, is damaged, or has another format version.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let text = std::fs::read(&path).map_err(Error::io(&path))?;
-        file::Saved::from_json(&text).and_then(file::Saved::build).map_err(|message| Error::file(&path, message))
+        Self::from_json(&text).map_err(|message| Error::file(&path, message))
+    }
+
+    /// Reads what [`Self::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// Says what is wrong with it.
+    pub fn from_json(text: &[u8]) -> Result<Self, String> {
+        file::Saved::from_json(text).and_then(file::Saved::build)
     }
 
     /// The sha256 of the saved file, in hexadecimal: equal exactly when two models' token ids mean the same.

@@ -1,6 +1,6 @@
 //! From TOML and `--set` to a [`Config`], and where the fault is when that fails.
 
-use super::Config;
+use super::{Config, paths};
 use crate::error::Error;
 use serde::Deserialize;
 use std::ops::Range;
@@ -10,9 +10,12 @@ use toml::de::{DeTable, DeValue};
 /// The largest whole number of TOML.
 pub(super) const LARGEST: u64 = i64::MAX as u64;
 
-/// Reads a config and applies overrides.
-pub(super) fn parse(text: &str, overrides: &[String]) -> Result<Config, Fault> {
-    let table = toml::from_str(text).map_err(|error| Fault::of_text(&error, text))?;
+/// Reads a config whose paths are relative to `folder`, and applies overrides, whose paths are the user's own.
+pub(super) fn parse(text: &str, folder: &Path, overrides: &[String]) -> Result<Config, Fault> {
+    let mut table = toml::from_str(text).map_err(|error| Fault::of_text(&error, text))?;
+    if !folder.as_os_str().is_empty() {
+        paths::place(&mut table, folder);
+    }
     parse_table(table, overrides)
 }
 

@@ -24,7 +24,7 @@ const SAMPLE: u64 = u64::MAX;
 pub fn sample_of_masked(model: &Model, tokenizers: &Tokenizers, config: &Config, lines: &[String]) -> String {
     let tokenizer = tokenizers.source();
     let Some(masking) = masking_of(config, tokenizers) else { return String::new() };
-    let limit = config.decoding.source_limit(crate::models::Seq2Seq::limits(model).source);
+    let limit = config.decoding.source_limit(crate::models::Autoregressive::limits(model).source);
     let fits = |ids: &Vec<u32>| !ids.is_empty() && limit.is_none_or(|limit| ids.len() < limit.len);
     let texts: Vec<Vec<u32>> = lines.iter().map(|line| tokenizer.encode(line)).filter(fits).take(N_SAMPLED).collect();
     let masked: Vec<Masked> = (0..)

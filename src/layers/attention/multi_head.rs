@@ -28,6 +28,22 @@ impl MultiHeadConfig {
         Self { d_model, n_heads, n_key_value_heads: n_heads, dropout_rate: 0.0 }
     }
 
+    /// Self-attention without positions, with weights drawn as burn's own layers draw theirs.
+    ///
+    /// # Panics
+    /// As [`SelfAttention::new`].
+    pub fn init(&self, device: &Device) -> SelfAttention {
+        SelfAttention::new(self, &PositionConfig::None {}, &Init::random(device))
+    }
+
+    /// Attention to another sequence, in the same way.
+    ///
+    /// # Panics
+    /// As [`CrossAttention::new`].
+    pub fn init_cross(&self, device: &Device) -> CrossAttention {
+        CrossAttention::new(self, &Init::random(device))
+    }
+
     /// The width of a head.
     pub fn d_head(&self) -> usize {
         self.d_model / self.n_heads

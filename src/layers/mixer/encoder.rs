@@ -5,7 +5,7 @@ use super::{MixerConfig, Mixers, ShortConvolution};
 use crate::layers::recurrent::{CellState, Running};
 use crate::layers::{Init, Pass};
 use burn::module::Module;
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
 /// One layer of [`RecurrentEncoder`].
 #[derive(Module, Debug)]
@@ -34,6 +34,16 @@ pub struct EncoderShape {
     pub dropout_rate: f64,
     /// Whether words come in reverse, which a trace has to say of what is recorded in that order.
     pub is_reversed: bool,
+}
+
+impl EncoderShape {
+    /// An encoder with weights drawn as burn's own layers draw theirs.
+    ///
+    /// # Panics
+    /// As [`RecurrentEncoder::new`].
+    pub fn init(self, device: &Device) -> RecurrentEncoder {
+        RecurrentEncoder::new(self, &Init::random(device))
+    }
 }
 
 /// What the encoder has read.

@@ -11,7 +11,7 @@ pub use config::DecoderOnlyConfig;
 use super::block::{Block, LayerState, RightAligned, normalized};
 use super::readout::{Output, Scores};
 use super::transformer::{NormPosition, TiedEmbeddings};
-use super::{LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale};
+use super::{Autoregressive, LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale, prefill_by_steps};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::norm::Norm;
@@ -60,8 +60,8 @@ impl DecoderOnlyConfig {
 /// There is no encoder and no cross-attention: the source is read by filling the caches, all words at once, and the target goes
 /// on from there. Source and target have tables of their own unless they are tied.
 ///
-/// Without a source it is a language model of plain text, in which each word is predicted from those before it. What `encode`
-/// reads is then the beginning of the text itself, as it stands: a prompt.
+/// Without a source it is a language model of plain text, in which each word is predicted from those before it; a prompt is read by
+/// [`Autoregressive::prefill`]. What `encode` reads is then the beginning of the text itself, as it stands.
 ///
 /// # Reference
 /// Radford et al., Improving Language Understanding by Generative Pre-Training, 2018, section 3.3 (source, delimiter, target);
@@ -156,6 +156,27 @@ impl DecoderOnlyModel {
         Scores { input, output: &self.output, embedding: Some(&self.target_embedding) }
     }
 
+    /// Fills the caches of layers that have seen nothing with words that end in the same column; what the last layer makes of them.
+    fn read(
+        &self,
+        scope: &str,
+        mut x: Tensor<3>,
+        rows: &RightAligned,
+        layers: &mut [LayerState],
+        mask: &Mask,
+        pass: &mut Pass,
+    ) -> Tensor<3> {
+        // A row that begins later has smaller distances to the same column: only differences of columns are looked at.
+        let positions = self.position.in_attention(0, x.dims()[1], &x.device());
+        for (depth, state) in layers.iter_mut().enumerate() {
+            x = pass.scoped(format_args!("{scope}.{depth}"), |pass| {
+                let x = self.layer(depth).mixing().prefill(x, rows, state, mask, &positions, pass);
+                self.layer(depth).after_mixing(x, pass)
+            });
+        }
+        x
+    }
+
     /// The scores of every target position, as [`Seq2Seq::forward`] has them.
     pub fn scores(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Scores<'_> {
         if !self.reads_source {
@@ -206,46 +227,9 @@ impl DecoderOnlyModel {
     }
 }
 
-impl Seq2Seq for DecoderOnlyModel {
+impl Autoregressive for DecoderOnlyModel {
     type Memory = DecoderOnlyMemory;
     type State = DecoderOnlyState;
-
-    fn encode(&self, source: &Padded, pass: &mut Pass) -> DecoderOnlyMemory {
-        let device = source.ids.device();
-        if source.n_tokens() == 0 {
-            let read = DecoderOnlyState {
-                layers: vec![LayerState::default(); self.n_layers],
-                starts: None,
-                n_source: 0,
-                len: 0,
-            };
-            return DecoderOnlyMemory { read, batch: source.batch_size() };
-        }
-        let (len, sees_all) = (source.len(), self.sees_whole_source);
-        let rows = RightAligned::new(&source.lengths, len, &device);
-        let starts = rows.starts();
-        let mask = match &starts {
-            Some(starts) => Mask::right_aligned(starts, len, sees_all, &device),
-            None if sees_all => Mask::none(),
-            None => Mask::causal(len, &device),
-        };
-        let embedded = self.position.embed(self.embed_source(source.ids.clone(), pass), 0);
-        let mut x = rows.to_right(pass.dropout(embedded, self.embedding_dropout_rate));
-        pass.record("encoder.embedded", || x.clone());
-        // A row that begins later has smaller distances to the same column: only differences of columns are looked at.
-        let positions = self.position.in_attention(0, len, &device);
-        let mut layers = vec![LayerState::default(); self.n_layers];
-        for (depth, state) in layers.iter_mut().enumerate() {
-            x = pass.scoped(format_args!("encoder.{depth}"), |pass| {
-                let x = self.layer(depth).mixing().prefill(x, &rows, state, &mask, &positions, pass);
-                self.layer(depth).after_mixing(x, pass)
-            });
-        }
-        pass.record("encoder.output", || normalized(&self.norm, x, &Pass::inference()));
-        let starts = starts.map(|starts| indices(starts, &device));
-        let read = DecoderOnlyState { layers, starts, n_source: len, len };
-        DecoderOnlyMemory { read, batch: source.batch_size() }
-    }
 
     fn start(&self, memory: &DecoderOnlyMemory, n_beams: usize) -> DecoderOnlyState {
         if n_beams == 1 {
@@ -288,8 +272,26 @@ impl Seq2Seq for DecoderOnlyModel {
         (self.scores_of(x, pass).logits(pass).squeeze_dim(1), state)
     }
 
-    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
-        self.scores(source, target_input, pass).logits(pass)
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        mut state: DecoderOnlyState,
+        memory: &DecoderOnlyMemory,
+        n_scored: usize,
+        pass: &mut Pass,
+    ) -> (Option<Tensor<3>>, DecoderOnlyState) {
+        // Behind a source the caches are filled already.
+        if state.len > 0 {
+            return prefill_by_steps(self, tokens, state, memory, n_scored, pass);
+        }
+        let ([n_rows, len], device) = (tokens.dims(), tokens.device());
+        let rows = RightAligned::new(&vec![len; n_rows], len, &device);
+        let embedded = self.position.embed(self.embed(&self.target_embedding, tokens, pass), 0);
+        let x = pass.dropout(embedded, self.embedding_dropout_rate);
+        let x = self.read("decoder", x, &rows, &mut state.layers, &Mask::causal(len, &device), pass);
+        state.len = len;
+        let scored = (n_scored > 0).then(|| self.scores_of(x.narrow(1, len - n_scored, n_scored), pass).logits(pass));
+        (scored, state)
     }
 
     fn limits(&self) -> LengthLimits {
@@ -298,5 +300,41 @@ impl Seq2Seq for DecoderOnlyModel {
 
     fn device(&self) -> Device {
         self.target_embedding.weight.val().device()
+    }
+}
+
+impl Seq2Seq for DecoderOnlyModel {
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> DecoderOnlyMemory {
+        let device = source.ids.device();
+        if source.n_tokens() == 0 {
+            let read = DecoderOnlyState {
+                layers: vec![LayerState::default(); self.n_layers],
+                starts: None,
+                n_source: 0,
+                len: 0,
+            };
+            return DecoderOnlyMemory { read, batch: source.batch_size() };
+        }
+        let (len, sees_all) = (source.len(), self.sees_whole_source);
+        let rows = RightAligned::new(&source.lengths, len, &device);
+        let starts = rows.starts();
+        let mask = match &starts {
+            Some(starts) => Mask::right_aligned(starts, len, sees_all, &device),
+            None if sees_all => Mask::none(),
+            None => Mask::causal(len, &device),
+        };
+        let embedded = self.position.embed(self.embed_source(source.ids.clone(), pass), 0);
+        let mut x = rows.to_right(pass.dropout(embedded, self.embedding_dropout_rate));
+        pass.record("encoder.embedded", || x.clone());
+        let mut layers = vec![LayerState::default(); self.n_layers];
+        x = self.read("encoder", x, &rows, &mut layers, &mask, pass);
+        pass.record("encoder.output", || normalized(&self.norm, x, &Pass::inference()));
+        let starts = starts.map(|starts| indices(starts, &device));
+        let read = DecoderOnlyState { layers, starts, n_source: len, len };
+        DecoderOnlyMemory { read, batch: source.batch_size() }
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        self.scores(source, target_input, pass).logits(pass)
     }
 }

@@ -10,7 +10,8 @@ pub use config::{Answers, EncoderOnlyConfig};
 
 use super::block::{Block, NormPosition, normalized};
 use super::readout::{Output, Scores};
-use super::{LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale};
+use super::stack::Stack;
+use super::{Autoregressive, LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale};
 use crate::data::batch::Padded;
 use crate::error::{Error, Result};
 use crate::layers::norm::Norm;
@@ -178,39 +179,9 @@ impl EncoderOnlyModel {
     }
 }
 
-impl Seq2Seq for EncoderOnlyModel {
+impl Autoregressive for EncoderOnlyModel {
     type Memory = EncoderOnlyMemory;
     type State = EncoderOnlyState;
-
-    fn encode(&self, source: &Padded, pass: &mut Pass) -> EncoderOnlyMemory {
-        let (device, len) = (source.ids.device(), source.len());
-        // Padding follows the real tokens, so whoever may not see the future does not see padding either.
-        let mask =
-            if self.is_causal { Mask::causal(len, &device) } else { Mask::padding(&source.lengths, len, &device) };
-        let places = pass.places(self.randomized_positions, len, 0);
-        let positions = self.position.in_attention_at(&places, &device);
-        let embedded = self.source_embedding.forward(source, self.embedding_scale, pass);
-        let embedded = pass.watch_input(self.position.embed_at(embedded, &places));
-        let embedded = normalized(&self.embedding_norm, embedded, pass);
-        let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
-        pass.record("encoder.embedded", || x.clone());
-        for depth in 0..self.n_layers {
-            let layer = &self.layers[depth % self.layers.len()];
-            x = pass.scoped(format_args!("encoder.{depth}"), |pass| {
-                let x = layer.mixing().forward(x, Some(&source.lengths), &mask, &positions, pass);
-                layer.after_mixing(x, pass)
-            });
-        }
-        let states = normalized(&self.norm, x, pass);
-        pass.record("encoder.output", || states.clone());
-        let last = |of: fn(usize) -> usize| indices(source.lengths.iter().map(|length| of(*length)), &device);
-        match self.answers {
-            Answers::Tags | Answers::MaskedWords | Answers::Values => {
-                EncoderOnlyMemory { states, last: last(|length| length - 1) }
-            }
-            Answers::Class => EncoderOnlyMemory { states: self.of_whole(states, &source.lengths), last: last(|_| 1) },
-        }
-    }
 
     fn start(&self, _memory: &EncoderOnlyMemory, _n_beams: usize) -> EncoderOnlyState {
         EncoderOnlyState::default()
@@ -230,10 +201,6 @@ impl Seq2Seq for EncoderOnlyModel {
         (self.scores_of(rows, pass).logits(pass).squeeze_dim(1), EncoderOnlyState { taken: state.taken + 1 })
     }
 
-    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
-        self.scores(source, target_input, pass).logits(pass)
-    }
-
     fn fixed_len(&self, source_len: usize) -> Option<usize> {
         (self.answers == Answers::MaskedWords).then_some(source_len)
     }
@@ -244,5 +211,35 @@ impl Seq2Seq for EncoderOnlyModel {
 
     fn device(&self) -> Device {
         self.source_embedding.device()
+    }
+}
+
+impl Seq2Seq for EncoderOnlyModel {
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> EncoderOnlyMemory {
+        let (device, len) = (source.ids.device(), source.len());
+        // Padding follows the real tokens, so whoever may not see the future does not see padding either.
+        let mask =
+            if self.is_causal { Mask::causal(len, &device) } else { Mask::padding(&source.lengths, len, &device) };
+        let places = pass.places(self.randomized_positions, len, 0);
+        let positions = self.position.in_attention_at(&places, &device);
+        let embedded = self.source_embedding.forward(source, self.embedding_scale, pass);
+        let embedded = pass.watch_input(self.position.embed_at(embedded, &places));
+        let embedded = normalized(&self.embedding_norm, embedded, pass);
+        let x = pass.dropout(embedded, self.embedding_dropout_rate);
+        pass.record("encoder.embedded", || x.clone());
+        let stack = Stack { layers: &self.layers, depth: self.n_layers, norm: &self.norm };
+        let states = stack.forward(x, &source.lengths, &mask, &positions, pass);
+        pass.record("encoder.output", || states.clone());
+        let last = |of: fn(usize) -> usize| indices(source.lengths.iter().map(|length| of(*length)), &device);
+        match self.answers {
+            Answers::Tags | Answers::MaskedWords | Answers::Values => {
+                EncoderOnlyMemory { states, last: last(|length| length - 1) }
+            }
+            Answers::Class => EncoderOnlyMemory { states: self.of_whole(states, &source.lengths), last: last(|_| 1) },
+        }
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        self.scores(source, target_input, pass).logits(pass)
     }
 }

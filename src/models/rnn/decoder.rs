@@ -5,7 +5,7 @@ use crate::layers::Pass;
 use crate::layers::attention::{Attention, AttentionMemory};
 use crate::layers::fused::{self, Reading};
 use crate::layers::recurrent::{CellState, unbind_steps};
-use crate::models::Seq2Seq;
+use crate::models::Autoregressive;
 use crate::models::readout::Scores;
 use burn::tensor::Tensor;
 

@@ -12,7 +12,7 @@ pub use config::{Bridge, ContextUse, Directions, OutputKind, RnnConfig};
 pub use state::{RnnMemory, RnnState};
 
 use super::readout::{Output, Readout, Scores};
-use super::{LengthLimits, Seq2Seq, Vocabularies};
+use super::{Autoregressive, LengthLimits, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::attention::Attention;
@@ -155,34 +155,9 @@ impl RnnModel {
     }
 }
 
-impl Seq2Seq for RnnModel {
+impl Autoregressive for RnnModel {
     type Memory = RnnMemory;
     type State = RnnState;
-
-    fn encode(&self, source: &Padded, pass: &mut Pass) -> RnnMemory {
-        let embedded = fused::embedding(source.ids.clone(), &self.source_embedding, 1.0, pass);
-        let embedded = pass.watch_input(embedded);
-        pass.record("encoder.embedded", || embedded.clone());
-        let embedded = if self.reverse_source { reversed(embedded, &source.lengths) } else { embedded };
-        let embedded = pass.dropout(embedded, self.dropout_rate);
-        let encoded = self.encoder.forward(embedded, &source.lengths, pass);
-        pass.record("encoder.output", || match self.reverse_source {
-            true => reversed(encoded.states.clone(), &source.lengths),
-            false => encoded.states.clone(),
-        });
-        let top = encoded.finals.last().expect("at least one layer");
-        let context = Tensor::cat(top.iter().map(|state| state.hidden.clone()).collect(), 1);
-        pass.record("encoder.context", || context.clone());
-        let start = self.start_states(&encoded);
-        let attention = self.attention.as_ref().map(|attention| {
-            // Attention sees the states in the order of the words, whatever the order of reading.
-            let states = if self.reverse_source { reversed(encoded.states, &source.lengths) } else { encoded.states };
-            let attended = attention.prepare(states, &source.lengths, pass);
-            attended.record(pass);
-            attended
-        });
-        RnnMemory { context, start, attention }
-    }
 
     fn start(&self, memory: &RnnMemory, n_beams: usize) -> RnnState {
         let repeat = |state: &CellState| CellState {
@@ -218,18 +193,45 @@ impl Seq2Seq for RnnModel {
         (scores.logits(pass).squeeze_dim(1), state)
     }
 
-    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
-        if pass.replaces_inputs() {
-            return self.forward_sampled(source, target_input, pass);
-        }
-        self.scores(source, target_input, pass).logits(pass)
-    }
-
     fn limits(&self) -> LengthLimits {
         self.limits
     }
 
     fn device(&self) -> Device {
         self.target_embedding.weight.val().device()
+    }
+}
+
+impl Seq2Seq for RnnModel {
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> RnnMemory {
+        let embedded = fused::embedding(source.ids.clone(), &self.source_embedding, 1.0, pass);
+        let embedded = pass.watch_input(embedded);
+        pass.record("encoder.embedded", || embedded.clone());
+        let embedded = if self.reverse_source { reversed(embedded, &source.lengths) } else { embedded };
+        let embedded = pass.dropout(embedded, self.dropout_rate);
+        let encoded = self.encoder.forward(embedded, &source.lengths, pass);
+        pass.record("encoder.output", || match self.reverse_source {
+            true => reversed(encoded.states.clone(), &source.lengths),
+            false => encoded.states.clone(),
+        });
+        let top = encoded.finals.last().expect("at least one layer");
+        let context = Tensor::cat(top.iter().map(|state| state.hidden.clone()).collect(), 1);
+        pass.record("encoder.context", || context.clone());
+        let start = self.start_states(&encoded);
+        let attention = self.attention.as_ref().map(|attention| {
+            // Attention sees the states in the order of the words, whatever the order of reading.
+            let states = if self.reverse_source { reversed(encoded.states, &source.lengths) } else { encoded.states };
+            let attended = attention.prepare(states, &source.lengths, pass);
+            attended.record(pass);
+            attended
+        });
+        RnnMemory { context, start, attention }
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        if pass.replaces_inputs() {
+            return self.forward_sampled(source, target_input, pass);
+        }
+        self.scores(source, target_input, pass).logits(pass)
     }
 }

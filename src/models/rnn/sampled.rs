@@ -3,7 +3,7 @@
 use super::{RnnModel, RnnState};
 use crate::data::batch::Padded;
 use crate::layers::Pass;
-use crate::models::Seq2Seq;
+use crate::models::{Autoregressive, Seq2Seq};
 use burn::tensor::{Bool, Int, Tensor, TensorData};
 
 impl RnnModel {

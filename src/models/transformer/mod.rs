@@ -4,15 +4,18 @@ mod config;
 mod costs;
 mod family;
 mod layer;
+mod stacks;
 mod state;
 
 pub use super::block::NormPosition;
 pub use config::{TiedEmbeddings, TransformerConfig};
+pub use stacks::{TransformerDecoder, TransformerEncoder};
 pub use state::{TransformerMemory, TransformerState};
 
-use super::block::{Block, LayerState, normalized};
+use super::block::{Block, RightAligned, normalized};
 use super::readout::{Output, Scores};
-use super::{LengthLimits, Seq2Seq, Vocabularies, embedding_scale};
+use super::stack::Stack;
+use super::{Autoregressive, LengthLimits, Seq2Seq, Vocabularies, embedding_scale, prefill_by_steps};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::mixer::MixerConfig;
@@ -22,7 +25,7 @@ use crate::layers::{Init, Mask, Pass, fused};
 use burn::module::Module;
 use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
-use layer::DecoderLayer;
+use layer::{DecoderLayer, DecoderLayers};
 
 /// The stacks, whose positions are drawn apart.
 const ENCODER: u64 = 0;
@@ -95,6 +98,10 @@ impl TransformerModel {
         fused::embedding(ids, embedding, self.embedding_scale, pass)
     }
 
+    fn decoder_layers(&self) -> DecoderLayers<'_> {
+        DecoderLayers { layers: &self.decoder, depth: self.depths[1] }
+    }
+
     fn decoder_position(&self) -> &Position {
         self.decoder_position.as_ref().unwrap_or(&self.position)
     }
@@ -119,15 +126,10 @@ impl TransformerModel {
         let causal = Mask::causal(target_input.len(), &device);
         let places = pass.places(self.randomized_positions, target_input.len(), DECODER);
         let positions = self.decoder_position().in_attention_at(&places, &device);
-        let mut x = self.embed_target(target_input.ids.clone(), &places, pass);
-        for depth in 0..self.depths[1] {
-            let i = depth % self.decoder.len();
-            let layer = &self.decoder[i];
-            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let x = layer.mixing().forward(x, None, &causal, &positions, pass);
-                layer.after_mixing(x, &memory.layers[i], &memory.mask, pass)
-            });
-        }
+        let x = self.embed_target(target_input.ids.clone(), &places, pass);
+        let x = self
+            .decoder_layers()
+            .run(x, &memory, pass, |mixing, _, x, pass| mixing.forward(x, None, &causal, &positions, pass));
         self.scores_of(x, pass)
     }
 }
@@ -139,35 +141,12 @@ impl TransformerModel {
     }
 }
 
-impl Seq2Seq for TransformerModel {
+impl Autoregressive for TransformerModel {
     type Memory = TransformerMemory;
     type State = TransformerState;
 
-    fn encode(&self, source: &Padded, pass: &mut Pass) -> TransformerMemory {
-        let device = source.ids.device();
-        let mask = Mask::padding(&source.lengths, source.len(), &device);
-        let places = pass.places(self.randomized_positions, source.len(), ENCODER);
-        let positions = self.position.in_attention_at(&places, &device);
-        let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
-        let embedded = self.position.embed_at(self.embed(embedding, source.ids.clone(), pass), &places);
-        let embedded = pass.watch_input(embedded);
-        let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
-        pass.record("encoder.embedded", || x.clone());
-        for depth in 0..self.depths[0] {
-            let layer = &self.encoder[depth % self.encoder.len()];
-            x = pass.scoped(format_args!("encoder.{depth}"), |pass| {
-                let x = layer.mixing().forward(x, Some(&source.lengths), &mask, &positions, pass);
-                layer.after_mixing(x, pass)
-            });
-        }
-        let x = normalized(&self.encoder_norm, x, pass);
-        pass.record("encoder.output", || x.clone());
-        let layers = self.decoder.iter().map(|layer| layer.cross_attention.prepare(x.clone(), pass)).collect();
-        TransformerMemory { layers, mask }
-    }
-
     fn start(&self, _memory: &TransformerMemory, _n_beams: usize) -> TransformerState {
-        TransformerState { layers: vec![LayerState::default(); self.depths[1]], len: 0 }
+        self.decoder_layers().start()
     }
 
     fn step(
@@ -179,22 +158,34 @@ impl Seq2Seq for TransformerModel {
     ) -> (Tensor<2>, TransformerState) {
         let place = Places::Following { offset: state.len, len: 1 };
         let positions = self.decoder_position().in_attention_at(&place, &previous.device());
-        let mut x = self.embed_target(previous.unsqueeze_dim(1), &place, pass);
+        let x = self.embed_target(previous.unsqueeze_dim(1), &place, pass);
         pass.record("decoder.embedded", || x.clone());
-        for depth in 0..self.depths[1] {
-            let i = depth % self.decoder.len();
-            let layer = &self.decoder[i];
-            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let x = layer.mixing().step(x, &mut state.layers[depth], &Mask::none(), &positions, pass);
-                layer.after_mixing(x, &memory.layers[i], &memory.mask, pass)
-            });
-        }
-        state.len += 1;
+        let x = self.decoder_layers().step(x, &mut state, &positions, memory, pass);
         (self.scores_of(x, pass).logits(pass).squeeze_dim(1), state)
     }
 
-    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
-        self.scores(source, target_input, pass).logits(pass)
+    fn prefill(
+        &self,
+        tokens: Tensor<2, Int>,
+        mut state: TransformerState,
+        memory: &TransformerMemory,
+        n_scored: usize,
+        pass: &mut Pass,
+    ) -> (Option<Tensor<3>>, TransformerState) {
+        if state.len > 0 {
+            return prefill_by_steps(self, tokens, state, memory, n_scored, pass);
+        }
+        let ([n_rows, len], device) = (tokens.dims(), tokens.device());
+        let (causal, rows) = (Mask::causal(len, &device), RightAligned::new(&vec![len; n_rows], len, &device));
+        let places = Places::Following { offset: 0, len };
+        let positions = self.decoder_position().in_attention_at(&places, &device);
+        let x = self.embed_target(tokens, &places, pass);
+        let x = self.decoder_layers().run(x, memory, pass, |mixing, depth, x, pass| {
+            mixing.prefill(x, &rows, &mut state.layers[depth], &causal, &positions, pass)
+        });
+        state.len = len;
+        let scored = (n_scored > 0).then(|| self.scores_of(x.narrow(1, len - n_scored, n_scored), pass).logits(pass));
+        (scored, state)
     }
 
     fn limits(&self) -> LengthLimits {
@@ -203,5 +194,27 @@ impl Seq2Seq for TransformerModel {
 
     fn device(&self) -> Device {
         self.target_embedding.weight.val().device()
+    }
+}
+
+impl Seq2Seq for TransformerModel {
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> TransformerMemory {
+        let device = source.ids.device();
+        let mask = Mask::padding(&source.lengths, source.len(), &device);
+        let places = pass.places(self.randomized_positions, source.len(), ENCODER);
+        let positions = self.position.in_attention_at(&places, &device);
+        let embedding = self.source_embedding.as_ref().unwrap_or(&self.target_embedding);
+        let embedded = self.position.embed_at(self.embed(embedding, source.ids.clone(), pass), &places);
+        let embedded = pass.watch_input(embedded);
+        let x = pass.dropout(embedded, self.embedding_dropout_rate);
+        pass.record("encoder.embedded", || x.clone());
+        let stack = Stack { layers: &self.encoder, depth: self.depths[0], norm: &self.encoder_norm };
+        let x = stack.forward(x, &source.lengths, &mask, &positions, pass);
+        pass.record("encoder.output", || x.clone());
+        self.decoder_layers().prepare(x, mask, pass)
+    }
+
+    fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
+        self.scores(source, target_input, pass).logits(pass)
     }
 }

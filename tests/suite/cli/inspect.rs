@@ -199,7 +199,7 @@ fn wrong_requests_are_refused_before_anything_is_written() {
         (
             &["--part", "side", "--out", &file],
             2,
-            "unknown part \"side\"; there are cross, encoder, decoder, memory, encoder-memory, encoder-memory-backward",
+            "[possible values: cross, encoder, decoder, memory, encoder-memory, encoder-memory-backward]",
         ),
         (&["--alignments", "gold"], 2, "--target"),
     ] {

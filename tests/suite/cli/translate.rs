@@ -140,12 +140,40 @@ fn a_prefix_begins_the_target_and_a_blank_one_is_none() {
 }
 
 #[test]
+fn a_line_with_a_prefix_is_translated_as_it_would_be_alone_whatever_prefixes_others_have() {
+    let dir = TempDir::new().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let prefixes = ["e e", "", "a b c d", "c", "d d", "b", "e e"];
+    let sources = ["a b c", "b", "c d e a b", "a b c", "e", "d c b a", "a b c d e"];
+    let translated = |beam: &str, lines: &[usize]| -> Vec<(String, f64)> {
+        let joined = |texts: &[&str]| lines.iter().map(|i| format!("{}\n", texts[*i])).collect::<String>();
+        fs::write(at("prefixes"), joined(&prefixes)).unwrap();
+        let output = pipe(&with(&["--beam", beam, "--json", "--prefixes", &at("prefixes")]), &joined(&sources));
+        let of_line = |line: &str| {
+            let best = &serde_json::from_str::<Value>(line).unwrap()["hypotheses"][0];
+            (best["text"].as_str().unwrap().to_string(), best["log_probability"].as_f64().unwrap())
+        };
+        output.lines().map(of_line).collect()
+    };
+    for beam in ["1", "3"] {
+        let all: Vec<usize> = (0..sources.len()).collect();
+        let alone = all.iter().flat_map(|i| translated(beam, &[*i]));
+        for ((found, alone), prefix) in translated(beam, &all).into_iter().zip(alone).zip(prefixes) {
+            assert!(found.0.starts_with(prefix) && found.0 == alone.0, "beam {beam}: {found:?}, alone {alone:?}");
+            assert!((found.1 - alone.1).abs() < 1e-4, "beam {beam}: {found:?}, alone {alone:?}");
+        }
+    }
+}
+
+#[test]
 fn sampling_is_repeatable_by_seed() {
     let source = "a b c d e\n".repeat(20);
     let sample = |seed: &str| pipe(&with(&["--sample", "--temperature", "2.5", "--seed", seed]), &source);
     assert_eq!(sample("1"), sample("1"));
     assert_ne!(sample("1"), sample("2"));
     assert_eq!(pipe(&with(&["--sample", "--top-k", "1"]), INPUT), pipe(&TRANSLATE, INPUT), "of one word the likeliest");
+    let narrow = with(&["--sample", "--top-p", "0.000001"]);
+    assert_eq!(pipe(&narrow, INPUT), pipe(&TRANSLATE, INPUT), "so little probability is one word's");
 }
 
 #[test]

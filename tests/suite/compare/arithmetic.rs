@@ -23,7 +23,7 @@ use serde::Deserialize;
 #[test]
 fn what_will_be_found_done_is_not_left_to_do() {
     let show = |_: &Status| ();
-    let mut progress = Progress::new(10.0, 6.0, &show);
+    let mut progress = Progress::new(10.0, 6.0, &show, std::sync::Arc::new(lookback::training::Silent));
     assert_eq!(progress.left(), 4.0);
     progress.skip(4.0);
     assert_eq!(progress.left(), 4.0, "found as foreseen");

@@ -60,6 +60,8 @@ fn set_reaches_every_key() {
     let path = dir.path().join("my.toml");
     for config in complete() {
         fs::write(&path, config.to_toml()).unwrap();
+        // Paths in a file are relative to it.
+        let config = Config::load(Some(&path), &[]).unwrap();
         let mut all = BTreeMap::new();
         leaves("", &toml::from_str(&config.to_toml()).unwrap(), &mut all);
         // A task is not filtered.

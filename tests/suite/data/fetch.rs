@@ -334,3 +334,11 @@ fn every_listed_file_has_a_complete_checksum_and_its_own_name() {
         assert!(data.files.iter().all(|file| is_hex(file.sha256)), "{}", data.name);
     }
 }
+
+#[test]
+fn the_command_fetches_from_another_place_than_the_corpus_home() {
+    let dir = TempDir::new().unwrap();
+    let from = format!("file://{}", dir.path().join("nowhere").display());
+    let message = crate::training::fail(dir.path(), &["data", "fetch", "scan", "--out", "scan", "--base-url", &from]);
+    crate::training::assert_says(&message, &["nowhere"]);
+}

@@ -4,7 +4,7 @@ use super::mock::{Mock, VOCAB_SIZE};
 use super::{assert_same, config, decode_all, decode_one, requests};
 use crate::support::{flex, golden};
 use lookback::decoding::{DecodingConfig, Hypothesis, Request, SamplingConfig, decode};
-use lookback::models::Seq2Seq;
+use lookback::models::Autoregressive;
 
 #[test]
 fn greedy_search_takes_the_likeliest_word_at_every_step() {

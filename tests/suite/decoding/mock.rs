@@ -6,7 +6,7 @@ use lookback::data::batch::Padded;
 use lookback::data::{BOS, EOS, PAD, stream};
 use lookback::decoding::{DecodingConfig, Hypothesis};
 use lookback::layers::Pass;
-use lookback::models::{LengthLimit, LengthLimits, Rows, Seq2Seq};
+use lookback::models::{Autoregressive, LengthLimit, LengthLimits, Rows, Seq2Seq};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -177,23 +177,11 @@ fn numbers<const D: usize>(tensor: Tensor<D, Int>) -> Vec<u32> {
     tensor.into_data().iter::<i64>().map(|value| u32::try_from(value).expect("ids are not negative")).collect()
 }
 
-impl Seq2Seq for Mock {
+impl Autoregressive for Mock {
     /// The sources without their ends.
     type Memory = Lists;
     /// The targets so far, with the start symbol.
     type State = Lists;
-
-    fn encode(&self, source: &Padded, pass: &mut Pass) -> Lists {
-        assert!(!pass.is_training(), "decoding drops nothing");
-        let ids = numbers(source.ids.clone());
-        let rows = ids.chunks(source.len()).zip(&source.lengths).map(|(row, len)| {
-            assert_eq!(row[len - 1], EOS, "a source ends with its end symbol");
-            assert!(row[*len..].iter().all(|id| *id == PAD), "what follows is padding");
-            assert!(*len > 1, "an empty source has entered the model");
-            row[..len - 1].to_vec()
-        });
-        Lists(rows.collect())
-    }
 
     fn start(&self, memory: &Lists, n_beams: usize) -> Lists {
         Lists(vec![Vec::new(); memory.0.len() * n_beams])
@@ -216,6 +204,29 @@ impl Seq2Seq for Mock {
         (Tensor::from_data(TensorData::new(logits, shape), &self.device()), Lists(state))
     }
 
+    fn limits(&self) -> LengthLimits {
+        let limit = self.max_len.map(|len| LengthLimit { len, key: "max_len" });
+        LengthLimits { source: limit, target: limit }
+    }
+
+    fn device(&self) -> Device {
+        flex()
+    }
+}
+
+impl Seq2Seq for Mock {
+    fn encode(&self, source: &Padded, pass: &mut Pass) -> Lists {
+        assert!(!pass.is_training(), "decoding drops nothing");
+        let ids = numbers(source.ids.clone());
+        let rows = ids.chunks(source.len()).zip(&source.lengths).map(|(row, len)| {
+            assert_eq!(row[len - 1], EOS, "a source ends with its end symbol");
+            assert!(row[*len..].iter().all(|id| *id == PAD), "what follows is padding");
+            assert!(*len > 1, "an empty source has entered the model");
+            row[..len - 1].to_vec()
+        });
+        Lists(rows.collect())
+    }
+
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
         let memory = self.encode(source, pass);
         let len = target_input.len();
@@ -226,14 +237,5 @@ impl Seq2Seq for Mock {
             logits.extend((0..len).flat_map(|t| self.logits(source, &target[1..t + 1])));
         }
         Tensor::from_data(TensorData::new(logits, [memory.0.len(), len, VOCAB_SIZE]), &self.device())
-    }
-
-    fn limits(&self) -> LengthLimits {
-        let limit = self.max_len.map(|len| LengthLimit { len, key: "max_len" });
-        LengthLimits { source: limit, target: limit }
-    }
-
-    fn device(&self) -> Device {
-        flex()
     }
 }

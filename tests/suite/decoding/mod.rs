@@ -2,6 +2,7 @@
 
 mod beam;
 mod cap;
+mod continuation;
 mod greedy;
 mod mock;
 mod sampling;

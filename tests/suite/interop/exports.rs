@@ -265,6 +265,8 @@ fn what_another_program_has_no_place_for_is_refused() {
     for program in ["huggingface", "ctranslate2"] {
         let said = fail(dir.path(), &["export", program, "--run", "run", "--out", "out"]);
         assert_says(&said, &["run:", "is a model of a kind (model.kind) that is not written for"]);
+        let said = fail(dir.path(), &["export", program, "--run", "run", "--out", "out", "--checkpoint", "nine"]);
+        assert_says(&said, &["run: has no checkpoint nine; there are "]);
     }
     let dir = trained(MODERN);
     let said = fail(dir.path(), &["export", "huggingface", "--run", "run", "--out", "out"]);

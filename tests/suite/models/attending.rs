@@ -11,7 +11,7 @@ use lookback::layers::recurrent::CellKind;
 use lookback::layers::{Pass, Trace};
 use lookback::models::rnn::Directions;
 use lookback::models::weights::to_vec;
-use lookback::models::{Model, ModelConfig, RnnConfig, Seq2Seq, Vocabularies};
+use lookback::models::{Autoregressive, Model, ModelConfig, RnnConfig, Seq2Seq, Vocabularies};
 use proptest::collection::vec;
 use proptest::prelude::*;
 

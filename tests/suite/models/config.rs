@@ -7,7 +7,9 @@ use lookback::layers::position::PositionConfig;
 use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{Bridge, ContextUse};
 use lookback::models::transformer::TiedEmbeddings;
-use lookback::models::{LengthLimit, LengthLimits, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig, Vocabularies};
+use lookback::models::{
+    Autoregressive, LengthLimit, LengthLimits, ModelConfig, RnnConfig, TransformerConfig, Vocabularies,
+};
 
 const SEPARATE: Vocabularies = Vocabularies { source: 11, target: 13, shared: false };
 

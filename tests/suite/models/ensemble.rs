@@ -6,7 +6,7 @@ use burn::tensor::activation::softmax;
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::{Weights, apply, collect, to_vec};
-use lookback::models::{Ensemble, Model, Seq2Seq};
+use lookback::models::{Autoregressive, Ensemble, Model, Seq2Seq};
 use std::path::Path;
 
 /// The model with every parameter a little larger: another model with the same vocabularies.

@@ -5,7 +5,7 @@ use crate::support::{SAME_TOLERANCE, assert_close, golden, host_backends};
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::to_vec;
-use lookback::models::{Model, Rows, Seq2Seq};
+use lookback::models::{Autoregressive, Model, Rows, Seq2Seq};
 
 const BEAMS: usize = 3;
 const STEPS: usize = 5;

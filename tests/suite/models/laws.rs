@@ -14,7 +14,7 @@ use lookback::layers::mixer::MixerKind;
 use lookback::layers::position::PositionConfig;
 use lookback::layers::{Pass, Trace};
 use lookback::models::weights::{apply, collect, to_vec};
-use lookback::models::{Answers, Memory, Model, ModelConfig, RnnConfig, Seq2Seq, State};
+use lookback::models::{Answers, Autoregressive, Memory, Model, ModelConfig, RnnConfig, Seq2Seq, State};
 use std::path::Path;
 
 /// A golden model on a device.
@@ -109,6 +109,41 @@ fn stepping_is_the_same_as_the_whole_sentence_at_once() {
         let steps = to_vec(Tensor::stack::<3>(steps, 1));
         assert_close(&subject.what, &steps, &to_vec(subject.whole()), SAME_TOLERANCE);
     }
+}
+
+#[test]
+fn reading_known_words_at_once_is_the_same_as_stepping_and_so_is_what_follows() {
+    for subject in subjects() {
+        let words = subject.case.target_input.clone();
+        let len = longest(&words);
+        let columns: Vec<Tensor<1, Int>> = (0..len).map(|t| column(&words, t, &subject.device)).collect();
+        let memory = subject.encode();
+        let expected = subject.steps(&memory, 1, &words);
+        for n_read in 1..len {
+            let what = format!("{}, {n_read} of {len}", subject.what);
+            let (first, n_scored) = (Tensor::stack::<2>(columns[..n_read].to_vec(), 1), n_read.min(2));
+            let start = subject.model.start(&memory, 1);
+            let pass = || Pass::inference();
+            let (logits, state) = subject.model.prefill(first.clone(), start.clone(), &memory, n_scored, &mut pass());
+            let scored = Tensor::stack::<3>(expected[n_read - n_scored..n_read].to_vec(), 1);
+            assert_close(&what, &to_vec(logits.unwrap()), &to_vec(scored), SAME_TOLERANCE);
+            let (next, _) = subject.step(columns[n_read].clone(), state, &memory);
+            assert_close(&format!("{what}, then"), &to_vec(next), &to_vec(expected[n_read].clone()), SAME_TOLERANCE);
+            // A state that has read can read on; fused, and with nothing scored.
+            let rest = Tensor::stack::<2>(columns[n_read..].to_vec(), 1);
+            let (logits, _) =
+                subject.model.prefill(rest, state_of(&subject, first, start, &memory), &memory, 1, &mut pass());
+            let last = to_vec(expected[len - 1].clone());
+            assert_close(&format!("{what}, on"), &to_vec(logits.unwrap()), &last, SAME_TOLERANCE);
+        }
+    }
+}
+
+/// The state after `tokens`, read by fused layers.
+fn state_of(subject: &Subject, tokens: Tensor<2, Int>, start: State, memory: &Memory) -> State {
+    let (logits, state) = subject.model.prefill(tokens, start, memory, 0, &mut Pass::inference().fused(true));
+    assert!(logits.is_none());
+    state
 }
 
 #[test]

@@ -9,7 +9,7 @@ use lookback::layers::Pass;
 use lookback::layers::attention::AttentionConfig;
 use lookback::layers::recurrent::CellKind;
 use lookback::models::weights::to_vec;
-use lookback::models::{Model, Seq2Seq};
+use lookback::models::{Autoregressive, Model, Seq2Seq};
 
 const LEN: usize = 5;
 

@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::{collect, to_vec};
-use lookback::models::{Model, ModelConfig, Seq2Seq, Vocabularies};
+use lookback::models::{Autoregressive, Model, ModelConfig, Seq2Seq, Vocabularies};
 use serde_json::{Value, json};
 
 const CHANNELS: Vocabularies = Vocabularies { source: 2, target: 3, shared: false };

@@ -15,7 +15,7 @@ use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{ContextUse, Directions, OutputKind};
 use lookback::models::transformer::{NormPosition, TiedEmbeddings};
 use lookback::models::weights::{apply, collect, to_vec};
-use lookback::models::{DecoderOnlyConfig, Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig};
+use lookback::models::{Autoregressive, DecoderOnlyConfig, Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig};
 use lookback::report::explanation::terminal::{Look, render_step};
 use lookback::report::explanation::{AttentionRow, Detail, Explanation, Mechanism, Question, explain, explain_trace};
 use std::path::Path;

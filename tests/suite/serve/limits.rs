@@ -175,6 +175,13 @@ fn without_the_token_there_is_no_answer() {
 }
 
 #[test]
+fn other_machines_are_let_in_without_a_token_where_it_is_said() {
+    let server = Server::start(trained(), &["--run", "run", "--host", "0.0.0.0", "--no-token"]);
+    let (status, answer) = server.post("/translate", &json!({ "q": "a b" }));
+    assert_eq!(status, 200, "{answer}");
+}
+
+#[test]
 fn a_page_that_calls_this_machine_by_a_name_of_its_own_gets_nothing() {
     let server = Server::start(trained(), &["--run", "run"]);
     assert_eq!(server.send("GET", "/info", &["Host: evil.example"], "").0, 403);

@@ -3,7 +3,7 @@
 use super::{column, indices, longest, pick, subjects};
 use crate::support::{SAME_TOLERANCE, assert_close};
 use lookback::models::weights::to_vec;
-use lookback::models::{Rows, Seq2Seq};
+use lookback::models::{Autoregressive, Rows};
 
 #[test]
 fn selected_rows_go_on_as_the_sentences_they_came_from() {

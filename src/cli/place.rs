@@ -1,0 +1,37 @@
+//! Where a command computes.
+
+use super::terminal::Terminal;
+use crate::backend::{Adapter, Backend};
+use crate::error::Result;
+use crate::trust::{self, Check};
+use clap::Args;
+use std::sync::OnceLock;
+
+/// Whether drivers are checked, as the command line says.
+pub(super) static CHECK: OnceLock<Check> = OnceLock::new();
+
+/// A backend and one of its devices.
+#[derive(Args, Clone, Debug)]
+pub(super) struct PlaceArgs {
+    /// Where the tensors live [default: as the config says].
+    #[arg(short, long)]
+    pub(super) backend: Option<Backend>,
+    /// The device of that backend, as `devices` numbers them [default: the best].
+    #[arg(long, value_name = "N", requires = "backend")]
+    pub(super) device: Option<usize>,
+}
+
+impl PlaceArgs {
+    /// What was asked for, or the backend `own`.
+    pub(super) fn or(&self, own: Backend) -> Self {
+        Self { backend: Some(self.backend.unwrap_or(own)), ..*self }
+    }
+
+    /// Opens a device whose driver can be trusted; without a backend of its own that of `own`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn open(&self, own: Backend) -> Result<Adapter> {
+        trust::open(self.backend.unwrap_or(own), self.device, CHECK.get().copied().unwrap_or_default(), &Terminal)
+    }
+}
