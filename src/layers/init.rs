@@ -22,8 +22,7 @@ pub struct Init {
 pub(super) fn random_seed(device: &Device) -> u64 {
     // Two numbers of 24 bits are what floats of 32 bits hold.
     let drawn = Tensor::<1>::random([2], Distribution::Uniform(0.0, f64::from(1u32 << 24)), device);
-    let drawn = drawn.into_data().iter::<f32>().fold(0, |seed, part| seed << 24 | part as u64);
-    drawn
+    drawn.into_data().iter::<f32>().fold(0, |seed, part| seed << 24 | part as u64)
 }
 
 impl Init {

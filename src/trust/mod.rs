@@ -57,7 +57,7 @@ fn trust(adapter: &Adapter, check: Check, observer: &dyn Observer) -> Result<()>
     }
     observer.say(&format!("check    {identity} against flex, once for this driver and program"));
     let start = Instant::now();
-    let seen = child::run(&adapter, work::Depth::Quick);
+    let seen = child::run(adapter, work::Depth::Quick);
     let fault = match seen {
         Ok(differences) => match work::worst(&differences) {
             worst if worst.agrees() => {
