@@ -39,7 +39,7 @@ fuzz_target!(|text: &str| {
         let _ = (tokenizers.source().decode(&ids), tokenizers.source().unknown(source));
         let (ids, prefix) = (ids.into_iter().take(12).collect(), tokenizers.target().encode(prefix).into_iter().take(5).collect());
         let request = Request { source: ids, prefix, number: None };
-        let config = DecodingConfig { beam_size: 2, max_len_factor: Some(1.0), max_len_extra: 2, ..DecodingConfig::default() };
+        let config = DecodingConfig { beam_size: 2, max_len_factor: Some(1.0), max_len_extra: Some(2), ..DecodingConfig::default() };
         let found = decode(model, std::slice::from_ref(&request), &config, 1, |_| ());
         assert!(found[0].iter().all(|h| h.log_probability.is_finite()));
         if !request.source.is_empty() {

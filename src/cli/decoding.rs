@@ -40,7 +40,7 @@ pub(super) struct DecodingArgs {
     /// nearly as good; on the CPU only.
     #[arg(long)]
     int8: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Decoding")]
     pub(super) sampling: SamplingArgs,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct EvaluateArgs {
     /// measured one after the other.
     #[arg(short, long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
     run: Vec<PathBuf>,
-    /// Which of the run's data: train, valid or test.
+    /// Which of the run's data.
     #[arg(long, default_value = "test", conflicts_with = "hypotheses")]
     split: Split,
     /// Override a key of the run's config under data or decoding, such as the path of moved data.
@@ -73,7 +73,7 @@ pub(super) struct EvaluateArgs {
     /// One JSON object, always with all scores.
     #[arg(long)]
     json: bool,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Decoding")]
     decoding: DecodingArgs,
 }
 

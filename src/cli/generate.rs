@@ -37,10 +37,6 @@ pub(super) struct GenerateArgs {
     /// Stop after so many ends of lines.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     lines: Option<u64>,
-    #[command(flatten)]
-    sampling: SamplingArgs,
-    #[command(flatten)]
-    set: SetArgs,
     /// Texts to draw.
     #[arg(long, requires = "sample", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     samples: u64,
@@ -52,6 +48,10 @@ pub(super) struct GenerateArgs {
     /// One JSON object for each text, when it is done.
     #[arg(long)]
     json: bool,
+    #[command(flatten, next_help_heading = "Decoding")]
+    sampling: SamplingArgs,
+    #[command(flatten, next_help_heading = "Decoding")]
+    set: SetArgs,
 }
 
 pub(super) fn run(args: GenerateArgs) -> Result<()> {

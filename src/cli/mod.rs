@@ -54,19 +54,20 @@ use std::time::Instant;
   lookback inspect attention --run runs/numbers-transformer --out maps.html")]
 pub struct Cli {
     /// Threads of the CPU backends [default: one for each core].
-    #[arg(long, global = true, value_name = "N", display_order = 900, value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, global = true, value_name = "N", display_order = 900, help_heading = "Every command",
+          value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// Check the GPU's driver against flex once more, also where it was found to agree before.
-    #[arg(long, global = true, display_order = 901)]
+    #[arg(long, global = true, display_order = 901, help_heading = "Every command")]
     recheck: bool,
     /// Take the GPU's driver as it is, unchecked.
-    #[arg(long, global = true, display_order = 902, conflicts_with = "recheck")]
+    #[arg(long, global = true, display_order = 902, help_heading = "Every command", conflicts_with = "recheck")]
     no_check: bool,
     /// Say nothing on standard error but warnings and errors, and show no progress.
-    #[arg(short, long, global = true, display_order = 903, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, display_order = 903, help_heading = "Every command", conflicts_with = "verbose")]
     quiet: bool,
     /// Say more on standard error: which model, which device, how long.
-    #[arg(short, long, global = true, display_order = 904)]
+    #[arg(short, long, global = true, display_order = 904, help_heading = "Every command")]
     verbose: bool,
     #[command(subcommand)]
     command: Command,

@@ -70,9 +70,9 @@ pub(super) struct ServeArgs {
     /// The checkpoint to take [default: the best].
     #[arg(short, long, value_name = "NAME")]
     checkpoint: Option<String>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Decoding")]
     decoding: DecodingArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Decoding")]
     set: SetArgs,
 }
 

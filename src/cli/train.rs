@@ -31,7 +31,7 @@ Examples:
 pub(super) struct TrainArgs {
     /// The experiment; without it, the quick start.
     config: Option<PathBuf>,
-    /// Overrides a key of the config: --set training.learning_rate=0.001
+    /// Override a key of the config: --set training.learning_rate=0.001
     #[arg(short, long = "set", value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
     #[command(flatten)]

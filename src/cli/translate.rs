@@ -59,9 +59,9 @@ pub(super) struct TranslateArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "prefixes", "beam", "n_best", "length_penalty", "early_stopping", "no_early_stopping", "max_len_factor", "sample", "set"])]
     targets: Option<PathBuf>,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Decoding")]
     decoding: DecodingArgs,
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Decoding")]
     set: SetArgs,
 }
 

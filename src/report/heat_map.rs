@@ -50,11 +50,12 @@ impl HeatMap<'_> {
         let n_columns = self.columns.len();
         for (i, row) in self.values.chunks(n_columns.max(1)).enumerate() {
             let mut j = 0;
-            while j < n_columns {
+            // A matrix read from a file may be cut short.
+            while j < row.len() {
                 // Neighbours of one colour are one rectangle: pictures of long sentences stay small.
                 let level = level(row[j], most);
                 let start = j;
-                while j < n_columns && self::level(row[j], most) == level {
+                while j < row.len() && self::level(row[j], most) == level {
                     j += 1;
                 }
                 if level > 0 {

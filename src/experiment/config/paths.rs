@@ -10,33 +10,57 @@ const SPLITS: [&str; 3] = ["train", "valid", "test"];
 /// Makes the paths in `[data]` of a file in `folder` what they are from the working directory: `data.dir`, or the files themselves
 /// where there is none, since files lie under `data.dir`.
 ///
-/// What is no path is left as it is, for the reader to complain of.
-pub(super) fn place(config: &mut Table, folder: &Path) {
-    let Some(data) = config.get_mut("data").and_then(Value::as_table_mut) else { return };
+/// What is no path is left as it is, for the reader to complain of, and what `is_overridden` for the one who overrides it.
+///
+/// # Errors
+/// If a path leads nowhere from there, and somewhere from the working directory: the key, and what to write.
+pub(super) fn place(
+    config: &mut Table,
+    folder: &Path,
+    is_overridden: impl Fn(&[String]) -> bool,
+) -> Result<(), (Vec<String>, String)> {
+    let Some(data) = config.get_mut("data").and_then(Value::as_table_mut) else { return Ok(()) };
+    let whole = |key: &[&str]| ["data"].iter().chain(key).map(|part| part.to_string()).collect::<Vec<String>>();
+    let put = |key: &[&str], value: &mut Value| {
+        let key = whole(key);
+        if is_overridden(&key) { Ok(()) } else { place_value(value, folder).map_err(|fault| (key, fault)) }
+    };
     if let Some(dir) = data.get_mut("dir") {
-        return place_value(dir, folder);
+        return put(&["dir"], dir);
+    }
+    if is_overridden(&whole(&["dir"])) {
+        return Ok(());
     }
     for split in SPLITS {
         if let Some(files) = data.get_mut(split).and_then(Value::as_table_mut) {
-            OF_PAIRS.iter().filter_map(|key| files.remove_entry(*key)).collect::<Vec<_>>().into_iter().for_each(
-                |(key, mut value)| {
-                    place_value(&mut value, folder);
-                    files.insert(key, value);
-                },
-            );
+            for (key, files) in files.iter_mut().filter(|(key, _)| OF_PAIRS.contains(&key.as_str())) {
+                put(&[split, key], files)?;
+            }
         }
         if let Some(files) = data.get_mut("text").and_then(Value::as_table_mut).and_then(|text| text.get_mut(split)) {
-            place_value(files, folder);
+            put(&["text", split], files)?;
         }
     }
+    Ok(())
 }
 
 /// A path, or a list of paths.
-fn place_value(value: &mut Value, folder: &Path) {
+fn place_value(value: &mut Value, folder: &Path) -> Result<(), String> {
     match value {
-        Value::String(path) => *path = simple(&folder.join(&*path)).to_string_lossy().into_owned(),
-        Value::Array(paths) => paths.iter_mut().for_each(|path| place_value(path, folder)),
-        _ => {}
+        Value::String(path) => {
+            let placed = simple(&folder.join(&*path));
+            if !placed.exists() && !Path::new(path).is_absolute() && Path::new(path).exists() {
+                return Err(format!(
+                    "is \"{path}\", relative to the folder of this file: {} is not there. There is one in the working directory; write \
+                     the way to it from here, or give it with --set",
+                    placed.display()
+                ));
+            }
+            *path = placed.to_string_lossy().into_owned();
+            Ok(())
+        }
+        Value::Array(paths) => paths.iter_mut().try_for_each(|path| place_value(path, folder)),
+        _ => Ok(()),
     }
 }
 
@@ -61,7 +85,7 @@ mod tests {
 
     fn placed(text: &str, folder: &str) -> Table {
         let mut config = toml::from_str(text).unwrap();
-        place(&mut config, Path::new(folder));
+        place(&mut config, Path::new(folder), |_| false).unwrap();
         config["data"].as_table().unwrap().clone()
     }
 
@@ -77,6 +101,9 @@ mod tests {
         let data = placed("[data.text]\ntrain = [\"../a.txt\"]\nvalid = 3", "../configs");
         assert_eq!(data["text"]["train"], Value::from(vec!["../a.txt"]));
         assert_eq!(data["text"]["valid"].as_integer(), Some(3));
+        let mut config = toml::from_str("[data.train]\ntsv = \"a\"").unwrap();
+        place(&mut config, Path::new("config"), |key| key == ["data", "dir"]).unwrap();
+        assert_eq!(config["data"]["train"]["tsv"].as_str(), Some("a"), "it lies under the folder that is given");
         assert_eq!(placed("[data]\ndir = \"..\"", "config")["dir"].as_str(), Some("."));
         assert_eq!(placed("[data]\ndir = \"../../x\"", "config")["dir"].as_str(), Some("../x"));
     }

@@ -14,7 +14,9 @@ pub(super) const LARGEST: u64 = i64::MAX as u64;
 pub(super) fn parse(text: &str, folder: &Path, overrides: &[String]) -> Result<Config, Fault> {
     let mut table = toml::from_str(text).map_err(|error| Fault::of_text(&error, text))?;
     if !folder.as_os_str().is_empty() {
-        paths::place(&mut table, folder);
+        let is_overridden = |key: &[String]| overrides.iter().any(|setting| sets(setting, key));
+        let placed = paths::place(&mut table, folder, is_overridden);
+        placed.map_err(|(key, message)| Fault { message, place: Place::Key(key) })?;
     }
     parse_table(table, overrides)
 }

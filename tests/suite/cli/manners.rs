@@ -181,6 +181,14 @@ fn paths_in_a_config_are_relative_to_it_and_those_of_the_command_line_are_not() 
     let shown = succeed(&at("elsewhere"), &["config", "show", "../project/config/dir.toml"]);
     assert_says(&shown, &["dir = \"../project/data\"", "tsv = \"train.tsv\""]);
     assert_says(&succeed(&at("project"), &["config", "check", "--data", "config/dir.toml"]), &["40"]);
+    // As it was meant before paths were relative to the file.
+    fs::write(at("project/config/old.toml"), format!("{before}[data]\ndir = \"data\"\ntrain = {{ tsv = \"train.tsv\" }}\nvalid = {{ tsv = \"valid.tsv\" }}\n[tokenizer]{rest}")).unwrap();
+    let old = fail(&at("project"), &["config", "check", "config/old.toml"]);
+    assert_says(
+        &old,
+        &["config/old.toml:", "data.dir: is \"data\", relative to the folder of this file: config/data is not there"],
+    );
+    succeed(&at("project"), &["config", "check", "--data", "config/old.toml", "--set", "data.dir=data"]);
     let moved = ["config", "check", "--data", "config/dir.toml", "--set", "data.dir=../elsewhere"];
     assert_says(&fail(&at("project"), &moved), &["../elsewhere/train.tsv"]);
 }

@@ -1,6 +1,8 @@
 //! The command from end to end on tiny models: what it writes, and going on.
 
+use crate::reliability::campaign;
 use crate::training::{BAHDANAU, TRANSFORMER, assert_says, fail, lookback, read, succeed, tiny_text};
+use lookback::data::stream;
 use lookback::report::comparison::tables::tables;
 use lookback::report::comparison::{Comparison, Cost, words};
 use std::path::Path;
@@ -122,6 +124,36 @@ fn a_comparison_that_is_stopped_and_continued_comes_to_the_same_report() {
     assert!(!dir.path().join("out/results.json").exists(), "nothing is reported before all is measured");
     succeed(dir.path(), &arguments(&["--out", "out"]));
     assert_eq!(timeless(&dir.path().join("out")), timeless(&COMPARED.path().join("out")));
+}
+
+/// Four kills, ten times as many in a campaign; also in the middle of tuning, testing and writing.
+#[test]
+fn a_comparison_killed_at_random_moments_comes_to_the_same_report() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let command = |out| {
+        let configs = ["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--per-length", "6"];
+        let settings = ["--tune", "2", "--set", "training.max_updates=30", "--set", "training.save_every=7"];
+        [&configs[..], &settings, &["--out", out]].concat()
+    };
+    let start = Instant::now();
+    succeed(dir.path(), &command("whole"));
+    let seconds = start.elapsed().as_secs_f64();
+    let n_kills = 2 + 2 * campaign() as u64;
+    let mut n_killed = 0;
+    for i in 0..n_kills {
+        let mut child =
+            lookback(dir.path(), &command("killed")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Together about as long as it takes.
+        let share = (seconds / n_kills as f64).max(0.05);
+        std::thread::sleep(Duration::from_secs_f64(2.0 * share * stream(5, "kill", i).unit()));
+        child.kill().unwrap();
+        n_killed += usize::from(child.wait().unwrap().code().is_none());
+    }
+    assert!(n_killed > 0, "none of {n_kills} processes was killed before it had finished");
+    succeed(dir.path(), &command("killed"));
+    assert_eq!(timeless(&dir.path().join("killed")), timeless(&dir.path().join("whole")));
+    println!("{n_killed} kills: the same report");
 }
 
 #[test]

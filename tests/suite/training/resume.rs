@@ -99,30 +99,63 @@ fn start(dir: &Path, arguments: &[&str]) -> Child {
     lookback(dir, arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts")
 }
 
+/// A run that is killed: its model, and what it does besides.
+struct Killed {
+    model: &'static str,
+    settings: &'static [&'static str],
+    /// Whether it starts from the parameters of another run.
+    is_fine_tuned: bool,
+}
+
+/// One for each round: the first is the test, the others belong to a campaign.
+const KILLED: [Killed; 5] = [
+    Killed { model: TRANSFORMER, settings: &[], is_fine_tuned: false },
+    Killed { model: BAHDANAU, settings: &["--backend", "ndarray"], is_fine_tuned: false },
+    Killed {
+        model: TRANSFORMER,
+        settings: &["--backend", "ndarray", "--set", "training.average_checkpoints=3"],
+        is_fine_tuned: false,
+    },
+    Killed {
+        model: BAHDANAU,
+        settings: &["--set", "tokenizer={ kind = \"bpe\", vocab_size = 20, shared = true }"],
+        is_fine_tuned: false,
+    },
+    Killed { model: TRANSFORMER, settings: &["--set", "training.accumulation=3"], is_fine_tuned: true },
+];
+
 /// Twenty kills, ten times as many in a campaign.
 #[test]
 fn a_run_killed_at_random_moments_ends_as_one_that_was_not() {
     let n_rounds = campaign().div_ceil(2) as u64;
-    for round in 0..n_rounds {
-        check_kills(round, if round % 2 == 0 { TRANSFORMER } else { BAHDANAU });
+    for (round, killed) in (0..n_rounds).zip(KILLED.iter().cycle()) {
+        check_kills(round, killed);
     }
     println!("{} kills: the same bytes in the end, {n_rounds} of {n_rounds} runs", 20 * n_rounds);
 }
 
-fn check_kills(round: u64, model: &str) {
+fn check_kills(round: u64, killed: &Killed) {
     let dir = TempDir::new().unwrap();
-    write_tiny(dir.path(), model);
+    write_tiny(dir.path(), killed.model);
+    if killed.is_fine_tuned {
+        succeed(dir.path(), &["train", "tiny.toml", "--run", "first", "--set", "training.max_updates=2"]);
+    }
+    let command = |run| {
+        // A run that has made an update has its parameters.
+        let has_begun = dir.path().join(run).join("last").is_file();
+        let from: &[&str] = if killed.is_fine_tuned && !has_begun { &["--init-from", "first"] } else { &[] };
+        [&long_run(run)[..], killed.settings, from].concat()
+    };
     let start_time = Instant::now();
-    succeed(dir.path(), &long_run("whole"));
+    succeed(dir.path(), &command("whole"));
     let whole_seconds = start_time.elapsed().as_secs_f64();
     let start_time = Instant::now();
     succeed(dir.path(), &["config", "check"]);
     let idle_seconds = start_time.elapsed().as_secs_f64();
-    let command = long_run("killed");
     let (mut n_killed, mut n_begun) = (0, 0);
     for i in 0..20 {
         let mut rng = stream(9 + round, "kill", i);
-        let mut child = start(dir.path(), &command);
+        let mut child = start(dir.path(), &command("killed"));
         // Twenty stretches of this length on average make up the whole run.
         let seconds = idle_seconds + rng.unit() * 2.0 * (whole_seconds / 20.0 + idle_seconds);
         std::thread::sleep(Duration::from_secs_f64(seconds));
@@ -133,7 +166,7 @@ fn check_kills(round: u64, model: &str) {
     }
     assert!(n_killed >= 5, "only {n_killed} of 20 processes were killed before they had finished");
     assert!(n_begun >= 5, "only {n_begun} of 20 kills came after the first checkpoint");
-    succeed(dir.path(), &command);
+    succeed(dir.path(), &command("killed"));
     assert_same_end(&dir.path().join("whole"), &dir.path().join("killed"), "after 20 kills");
     let leftovers: Vec<String> =
         checkpoints(&dir.path().join("killed")).into_iter().filter(|name| name.starts_with('.')).collect();
