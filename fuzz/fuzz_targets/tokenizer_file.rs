@@ -4,7 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use lookback::data::Tokenizers;
 
-const TEXTS: [&str; 6] = ["", "a b", "ein Hund läuft.", "<mask> </s> <unk>", "\u{0}\u{301}\u{200d}👩‍👩‍👧", "▁▁ \u{202e}x\ty"];
+const TEXTS: [&str; 6] =
+    ["", "a b", "ein Hund läuft.", "<mask> </s> <unk>", "\u{0}\u{301}\u{200d}👩‍👩‍👧", "▁▁ \u{202e}x\ty"];
 
 fuzz_target!(|json: &[u8]| {
     let Ok(tokenizers) = Tokenizers::from_json(json) else { return };
