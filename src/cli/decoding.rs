@@ -58,14 +58,19 @@ impl SetArgs {
     /// # Errors
     /// If a key is not one of decoding, or its value breaks a rule.
     pub(super) fn decoding_of(&self, run: &Path) -> Result<DecodingConfig> {
-        let key = |setting: &String| setting.split('=').next().unwrap_or_default().trim().to_string();
-        if let Some(other) = self.set.iter().map(key).find(|key| !key.starts_with("decoding.")) {
-            let message =
-                "has no effect here: the model is trained, and its data are not read; only decoding can be set";
-            return Err(Error::config(other, message));
-        }
+        let message = "has no effect here: the model is trained, and its data are not read; only decoding can be set";
+        check_keys(&self.set, &["decoding."], message)?;
         let run = Run::open(run)?;
         Ok(if self.set.is_empty() { run.config()? } else { run.config_with(&self.set)? }.decoding)
+    }
+}
+
+/// Refuses settings of keys that begin with none of `allowed`, with `message`.
+pub(super) fn check_keys(set: &[String], allowed: &[&str], message: &str) -> Result<()> {
+    let key = |setting: &String| setting.split('=').next().unwrap_or_default().trim().to_string();
+    match set.iter().map(key).find(|key| !allowed.iter().any(|start| key.starts_with(start))) {
+        Some(other) => Err(Error::config(other, message)),
+        None => Ok(()),
     }
 }
 

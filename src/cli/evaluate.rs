@@ -4,7 +4,7 @@ mod masked;
 pub(super) mod series;
 mod text;
 
-use super::decoding::DecodingArgs;
+use super::decoding::{DecodingArgs, check_keys};
 use super::output::{self, json_line, print_json};
 use super::place::PlaceArgs;
 use super::unknown::Unknown;
@@ -16,6 +16,7 @@ use crate::experiment::{LoadedModel, Run, dataset, validate};
 use crate::files;
 use crate::models::{Autoregressive, Seq2Seq};
 use crate::notice;
+use crate::ranks::Alone;
 use crate::scoring::{Bleu, BleuTokenizer, Chrf, LengthBuckets, LengthUnit, Metric, Scorer, Scores};
 use clap::Args;
 use schemars::JsonSchema;
@@ -182,7 +183,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
         notice::warn(warning);
     }
     warn_of_cut(found.cut, sources.len(), &decoding);
-    let sums = validate(&model, &examples, decoding.batch_tokens);
+    let sums = validate(&model, &examples, decoding.batch_tokens, &Alone);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
     Ok((scores, config.training.score))
 }
@@ -213,15 +214,9 @@ fn shown<S: Serialize>(measured: &[(String, S)], json: bool, table: impl Fn(&S) 
 
 /// Refuses overrides that would change nothing: the model is what it is.
 fn check_overrides(set: &[String]) -> Result<()> {
-    const WITH_EFFECT: [&str; 5] = ["data.", "decoding.", "backend", "seed", "training.score"];
-    let key = |setting: &String| setting.split('=').next().unwrap_or_default().trim().to_string();
-    match set.iter().map(key).find(|key| !WITH_EFFECT.iter().any(|start| key.starts_with(start))) {
-        Some(key) => Err(Error::config(
-            key,
-            "has no effect here: the model is trained; only data, decoding, backend, seed and training.score can be set",
-        )),
-        None => Ok(()),
-    }
+    let message =
+        "has no effect here: the model is trained; only data, decoding, backend, seed and training.score can be set";
+    check_keys(set, &["data.", "decoding.", "backend", "seed", "training.score"], message)
 }
 
 /// How the files of a split of pairs are named.

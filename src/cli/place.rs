@@ -10,6 +10,11 @@ use std::sync::OnceLock;
 /// Whether drivers are checked, as the command line says.
 pub(super) static CHECK: OnceLock<Check> = OnceLock::new();
 
+/// Whether drivers are checked.
+pub(super) fn check() -> Check {
+    CHECK.get().copied().unwrap_or_default()
+}
+
 /// A backend and one of its devices.
 #[derive(Args, Clone, Debug)]
 pub(super) struct PlaceArgs {
@@ -32,6 +37,6 @@ impl PlaceArgs {
     /// # Errors
     /// If there is none.
     pub(super) fn open(&self, own: Backend) -> Result<Adapter> {
-        trust::open(self.backend.unwrap_or(own), self.device, CHECK.get().copied().unwrap_or_default(), &Terminal)
+        trust::open(self.backend.unwrap_or(own), self.device, check(), &Terminal)
     }
 }

@@ -50,7 +50,8 @@ pub fn answers<M: Seq2Seq>(
     found
 }
 
-/// The likeliest answer to a source, of a model that does not learn where an answer ends ([`Autoregressive::fixed_len`](crate::models::Autoregressive::fixed_len)).
+/// The likeliest answer to a source, of a model that does not learn where an answer ends
+/// ([`Autoregressive::fixed_len`](crate::models::Autoregressive::fixed_len)).
 pub fn fixed_answer<M: Seq2Seq>(model: &M, source: &[u32]) -> Option<Vec<u32>> {
     let n = model.fixed_len(source.len())?;
     let found = answers(model, &[source.to_vec()], |_| n, 1, 1);
