@@ -16,7 +16,6 @@ fuzz_target!(|json: &[u8]| {
             let _ = (tokenizer.decode(&ids), tokenizer.unknown(text), tokenizer.around_masks(text));
         }
     }
-    // Scores of a unigram model with more digits than a trained one has come back with another last digit.
     let again = Tokenizers::from_json(tokenizers.to_json().as_bytes()).expect("what was written is right");
-    assert_eq!(again.source().vocab_size(), tokenizers.source().vocab_size());
+    assert_eq!(again.to_json(), tokenizers.to_json());
 });

@@ -47,7 +47,7 @@ impl<M: Trainable> Trainer<M> {
         record.write_sample(self.state.update, sample)?;
         if self.is_better(stats) {
             self.state.best = Some(self.criterion(stats));
-            self.state.best_loss = Some(nine_decimals(stats.loss));
+            self.state.best_loss = Some(stats.loss);
             self.state.best_checkpoint = Some(checkpoint::name_of(self.state.update));
             self.state.stalled = 0;
         } else {
@@ -57,18 +57,17 @@ impl<M: Trainable> Trainer<M> {
     }
 
     fn criterion(&self, stats: &Stats) -> f64 {
-        let value = match self.training.criterion {
+        match self.training.criterion {
             Criterion::Loss => stats.loss,
             Criterion::Score => stats.score.unwrap_or(0.0),
-        };
-        nine_decimals(value)
+        }
     }
 
     /// Of equal scores that with the lower loss is better: many are 100 % long before all has been learnt.
     pub(super) fn is_better(&self, stats: &Stats) -> bool {
         let value = self.criterion(stats);
         if self.training.criterion == Criterion::Score && self.state.best == Some(value) {
-            return self.state.best_loss.is_some_and(|best| nine_decimals(stats.loss) < best);
+            return self.state.best_loss.is_some_and(|best| stats.loss < best);
         }
         match (self.state.best, self.training.criterion) {
             (None, _) => value.is_finite(),
@@ -77,9 +76,4 @@ impl<M: Trainable> Trainer<M> {
             (Some(best), Criterion::Score) => value > best,
         }
     }
-}
-
-/// With more digits serde_json does not read back what it wrote, and a resumed run would compare with another number.
-fn nine_decimals(value: f64) -> f64 {
-    (value * 1e9).round() / 1e9
 }

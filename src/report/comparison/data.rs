@@ -211,14 +211,6 @@ pub struct Group {
 }
 
 impl Comparison {
-    /// The same with every number rounded to ten digits, so that reading `results.json` gives exactly what was written: with
-    /// more digits serde_json's reader may miss the last bit.
-    pub fn rounded(self) -> Self {
-        let mut value = serde_json::to_value(&self).expect("a comparison is plain data");
-        round(&mut value);
-        serde_json::from_value(value).expect("rounding changes no types")
-    }
-
     /// A score of a contestant in a group.
     pub fn score(&self, contestant: &str, group: &str, metric: &str) -> Option<&super::Score> {
         let row = self.quality.iter().find(|row| row.contestant == contestant && row.group == group)?;
@@ -238,21 +230,6 @@ impl Comparison {
     /// Whether more than one seed was trained.
     pub fn has_seeds(&self) -> bool {
         self.contestants.iter().any(|contestant| contestant.seeds.len() > 1)
-    }
-}
-
-/// Rounds every number in `value` that is not whole to ten significant digits.
-fn round(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::Number(number) if number.is_f64() => {
-            let rounded = number.as_f64().and_then(|number| format!("{number:.9e}").parse::<f64>().ok());
-            if let Some(rounded) = rounded.and_then(serde_json::Number::from_f64) {
-                *number = rounded;
-            }
-        }
-        serde_json::Value::Array(values) => values.iter_mut().for_each(round),
-        serde_json::Value::Object(values) => values.values_mut().for_each(round),
-        _ => {}
     }
 }
 

@@ -103,7 +103,6 @@ pub(super) fn example() -> Comparison {
         groups,
         ..Comparison::default()
     }
-    .rounded()
 }
 
 #[test]

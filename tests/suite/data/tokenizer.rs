@@ -436,3 +436,22 @@ fn the_unknown_parts_of_a_text_are_those_that_become_unknown_tokens() {
         assert!(tokenizer.unknown("one ☃ hundred").concat().contains('☃'), "{config:?}");
     }
 }
+
+#[test]
+fn scores_of_any_number_of_digits_are_written_and_read_back_as_they_are() {
+    let score = |text: &str| {
+        let pieces = format!(r#"[["▁a", {text}], ["▁b", -1.5]]"#);
+        let config = r#"{ "kind": "unigram", "vocab_size": 16, "shared": true, "lowercase": false }"#;
+        let source = format!(r#"{{ "kind": "unigram", "pieces": {pieces} }}"#);
+        let json = format!(r#"{{ "format": 1, "config": {config}, "source": {source} }}"#);
+        Tokenizers::from_json(json.as_bytes()).unwrap().to_json()
+    };
+    for text in [
+        "-1.9145680000000001",
+        "99000000000000000000000000000000000000000000237790060325162.1866",
+        "-0.1234567890123456789",
+    ] {
+        let written = score(text);
+        assert_eq!(Tokenizers::from_json(written.as_bytes()).unwrap().to_json(), written);
+    }
+}
