@@ -1,6 +1,6 @@
 //! `lookback compare`, and the hidden command that measures one cell of its table of costs.
 
-use super::place::PlaceArgs;
+use super::place::{PlaceArgs, check as check_of_drivers};
 use super::print;
 use super::terminal::Terminal;
 use super::train::command_line;
@@ -105,7 +105,7 @@ pub(super) struct CompareCellArgs {
     shared: bool,
     /// The device of the config's backend.
     #[arg(long)]
-    device: Option<usize>,
+    device: usize,
 }
 
 pub(super) fn run(args: CompareArgs) -> Result<()> {
@@ -119,7 +119,7 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         out: args.out.unwrap_or_else(|| PathBuf::from("runs/compare")),
         backend: args.place.backend,
         device: args.place.device,
-        check: super::CHECK.get().copied().unwrap_or_default(),
+        check: check_of_drivers(),
         seeds: args.seeds.unwrap_or(if is_built_in { 3 } else { 1 }) as usize,
         budget: args.budget,
         trials: args.tune.unwrap_or(0) as usize,
@@ -243,7 +243,7 @@ impl Bar {
 /// Measures one cell and prints it as JSON.
 pub(super) fn cell(args: CompareCellArgs) -> Result<()> {
     let config = Config::load(Some(&args.config), &[])?;
-    let adapter = args.device.map_or_else(|| config.backend.open(), |n| config.backend.nth(n))?;
+    let adapter = config.backend.nth(args.device)?;
     let vocabularies =
         Vocabularies { source: args.source_vocabulary, target: args.target_vocabulary, shared: args.shared };
     let kind = if args.kind == "update" { CostKind::Update } else { CostKind::Decode };

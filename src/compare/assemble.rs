@@ -1,6 +1,7 @@
 //! From trained contestants to a [`Comparison`]: every measurement is made, or found finished, and put in its place.
 
 use super::describe::{decoding_words, task_name};
+use super::jobs::Jobs;
 use super::measure::alignments::{Looked, aligned, look};
 use super::measure::claims;
 use super::measure::cost::{Bench, note_of_load, note_of_shared};
@@ -44,6 +45,7 @@ struct Found {
 pub(super) fn assemble(
     prepared: &Prepared,
     options: &Options,
+    jobs: &Jobs,
     progress: &mut Progress,
     work: &[f64],
 ) -> Result<Comparison> {
@@ -56,9 +58,18 @@ pub(super) fn assemble(
         decoding.sampling = None;
     }
     decoding.validate()?;
+    let runs = entrants.iter().zip(work);
+    let runs: Vec<_> =
+        runs.flat_map(|(entrant, work)| entrant.runs.iter().map(move |run| (entrant, run, *work))).collect();
+    let name = |(entrant, run, _): &(&Entrant, &EntrantRun, f64)| format!("test-{}", name_of(entrant, run));
+    jobs.share(&runs, progress, name, |(entrant, run, work), progress| {
+        test_run(entrant, run, prepared, &decoding, &store, progress, *work).map(|_| ())
+    })?;
+    // Times are measured by one process at a time, which also writes the report.
+    let _lock = jobs.wait_for("measure", progress)?;
     let mut found = Vec::new();
-    for (entrant, work) in entrants.iter().zip(work) {
-        found.push(measure(entrant, prepared, &decoding, &store, progress, *work)?);
+    for entrant in entrants {
+        found.push(measure(entrant, prepared, &decoding, &store, progress)?);
     }
     let mut costs: Vec<Cost> = Vec::new();
     let mut timed: Vec<((Config, Vocabularies), String)> = Vec::new();
@@ -156,7 +167,42 @@ pub(super) fn assemble(
     comparison.alignments = aligned(&looked, test);
     comparison.metrics = metrics;
     comparison.thresholds = thresholds(&comparison);
-    Ok(comparison.rounded())
+    Ok(comparison)
+}
+
+/// A run as measurements name it.
+fn name_of(entrant: &Entrant, run: &EntrantRun) -> String {
+    format!("{}-seed{}", entrant.name, run.seed)
+}
+
+/// A run, what it translates, and what it looks at.
+type Tested = (LoadedModel, Vec<Translation>, Looked);
+
+/// Tests one run, or finds that done; nearly all of the work of measuring it.
+fn test_run(
+    entrant: &Entrant,
+    run: &EntrantRun,
+    prepared: &Prepared,
+    decoding: &DecodingConfig,
+    store: &Store,
+    progress: &mut Progress,
+    work: f64,
+) -> Result<Tested> {
+    let Prepared { test, adapter, .. } = prepared;
+    let name = name_of(entrant, run);
+    let run = Run::open(&run.folder)?;
+    let observer = progress.observer().clone();
+    let loaded = run.load_model(adapter, None, |line| observer.warn(&line))?;
+    let decoding = &decoding.clone().with_cap_of(&loaded.config.decoding);
+    let key = key_of(&run, &loaded, decoding, &test.sha256)?;
+    let testing = |part: f64| progress.at(&format!("testing {name}"), work * part);
+    let make = || translations(&loaded, &test.pairs, decoding, &*observer, testing);
+    let (translations, is_found) = store.get(&format!("{name}.translations"), &key, make)?;
+    progress.finish(work, is_found);
+    let texts: Vec<&str> = translations.iter().map(|translation| translation.text.as_str()).collect();
+    progress.at(&format!("looking at {name}"), 0.0);
+    let (looked, _) = store.get(&format!("{name}.attention"), &key, || look(&loaded, &texts, test, &*observer))?;
+    Ok((loaded, translations, looked))
 }
 
 /// Everything about one contestant that needs its parameters.
@@ -166,28 +212,15 @@ fn measure(
     decoding: &DecodingConfig,
     store: &Store,
     progress: &mut Progress,
-    work: f64,
 ) -> Result<Found> {
-    let Prepared { test, adapter, .. } = prepared;
+    let Prepared { test, .. } = prepared;
     let config = &entrant.config;
     let (mut finished_runs, mut written, mut seen, mut all_curves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut best, mut last) = (Vec::new(), None);
     for entrant_run in &entrant.runs {
-        let run = Run::open(&entrant_run.folder)?;
-        let observer = progress.observer().clone();
-        let loaded = run.load_model(adapter, None, |line| observer.warn(&line))?;
-        let name = format!("{}-seed{}", entrant.name, entrant_run.seed);
-        let decoding = &decoding.clone().with_cap_of(&loaded.config.decoding);
-        let key = key_of(&run, &loaded, decoding, &test.sha256)?;
-        let testing = |part: f64| progress.at(&format!("testing {name}"), work * part);
-        let make = || translations(&loaded, &test.pairs, decoding, &*observer, testing);
-        let (translations, is_found) = store.get(&format!("{name}.translations"), &key, make)?;
-        // Nearly all of the work.
-        progress.finish(work, is_found);
-        let texts: Vec<&str> = translations.iter().map(|translation| translation.text.as_str()).collect();
-        progress.at(&format!("looking at {name}"), 0.0);
-        let (looked, _) = store.get(&format!("{name}.attention"), &key, || look(&loaded, &texts, test, &*observer))?;
-        let (train, valid) = curves::read(&run);
+        // It has been tested, and counted.
+        let (loaded, translations, looked) = test_run(entrant, entrant_run, prepared, decoding, store, progress, 0.0)?;
+        let (train, valid) = curves::read(&Run::open(&entrant_run.folder)?);
         all_curves.push(Curve { contestant: entrant.name.clone(), seed: entrant_run.seed, train, valid });
         finished_runs.push(finished(&entrant_run.folder, config)?);
         best.push(loaded.updates);

@@ -7,6 +7,7 @@
 mod assemble;
 mod describe;
 pub mod fairness;
+mod jobs;
 pub mod measure;
 pub mod options;
 pub mod plan;
@@ -26,9 +27,9 @@ use crate::backend::Adapter;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
 use crate::report::comparison::{Comparison, Trial};
-use crate::training::Lock;
 use crate::trust;
-use plan::Entrant;
+use jobs::Jobs;
+use plan::{Entrant, EntrantRun};
 use progress::Progress;
 use test_set::TestSet;
 
@@ -62,7 +63,7 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     )?;
     let test = test_set::test_set(&entrants, options)?;
     std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
-    let _lock = Lock::of(&options.out, "is in use by another `lookback compare`; wait for it or give another --out")?;
+    let jobs = Jobs::open(&options.out)?;
     if options.match_parameters {
         width::match_parameters(&mut entrants, &adapter)?;
     }
@@ -81,24 +82,54 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
         }
     }
     let mut progress = Progress::new(total, foreseen, show, options.observer.clone());
-    let mut trials = Vec::new();
-    for (entrant, work) in entrants.iter_mut().zip(&work).filter(|(entrant, _)| !entrant.is_given) {
-        let each = tuning_work(entrant, options, *work);
-        trials.extend(tuning::tune(entrant, options, &adapter, &mut progress, each)?);
-    }
-    for (entrant, work) in entrants.iter().zip(&work).filter(|(entrant, _)| !entrant.is_given) {
-        for run in &entrant.runs {
-            let what = match entrant.runs.len() {
-                1 => format!("training {}", entrant.name),
-                _ => format!("training {}, seed {}", entrant.name, run.seed),
-            };
-            let config = entrant.config_of(run);
-            let state = (what.as_str(), *work);
-            training::run_to_end(&config, &run.folder, &adapter, &options.command, &mut progress, state)?;
-        }
-    }
+    let trials = tune(&mut entrants, options, &adapter, &jobs, &mut progress, &work)?;
+    let to_train = entrants.iter().zip(&work).filter(|(entrant, _)| !entrant.is_given);
+    let to_train: Vec<_> =
+        to_train.flat_map(|(entrant, work)| entrant.runs.iter().map(move |run| (entrant, run, *work))).collect();
+    let name = |(entrant, run, _): &(&Entrant, &EntrantRun, f64)| format!("train-{}-seed{}", entrant.name, run.seed);
+    jobs.share(&to_train, &mut progress, name, |(entrant, run, work), progress| {
+        let what = match entrant.runs.len() {
+            1 => format!("training {}", entrant.name),
+            _ => format!("training {}, seed {}", entrant.name, run.seed),
+        };
+        let state = (what.as_str(), *work);
+        training::run_to_end(&entrant.config_of(run), &run.folder, &adapter, &options.command, progress, state)
+    })?;
     let prepared = Prepared { entrants, test, trials, adapter };
-    assemble::assemble(&prepared, options, &mut progress, &work.iter().map(|work| work * MEASURING).collect::<Vec<_>>())
+    assemble::assemble(
+        &prepared,
+        options,
+        &jobs,
+        &mut progress,
+        &work.iter().map(|work| work * MEASURING).collect::<Vec<_>>(),
+    )
+}
+
+/// Tries settings for every entrant that is trained here, and gives each its best.
+fn tune(
+    entrants: &mut [Entrant],
+    options: &Options,
+    adapter: &Adapter,
+    jobs: &Jobs,
+    progress: &mut Progress,
+    work: &[f64],
+) -> Result<Vec<Trial>> {
+    let tuned = entrants.iter().zip(work).filter(|(entrant, _)| !entrant.is_given);
+    let trials: Vec<_> = tuned
+        .flat_map(|(entrant, work)| {
+            let each = tuning_work(entrant, options, *work);
+            (1..=options.trials).map(move |trial| (entrant, trial, each))
+        })
+        .collect();
+    let name = |(entrant, trial, _): &(&Entrant, usize, f64)| format!("tune-{}-trial{trial}", entrant.name);
+    jobs.share(&trials, progress, name, |(entrant, trial, work), progress| {
+        tuning::run_trial(entrant, options, *trial, adapter, progress, *work)
+    })?;
+    let mut found = Vec::new();
+    for entrant in entrants.iter_mut().filter(|entrant| !entrant.is_given) {
+        found.extend(tuning::choose(entrant, options, adapter, &**progress.observer())?);
+    }
+    Ok(found)
 }
 
 fn tuning_work(entrant: &Entrant, options: &Options, work: f64) -> f64 {

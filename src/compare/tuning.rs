@@ -11,6 +11,7 @@ use crate::backend::Adapter;
 use crate::data::{Split, random};
 use crate::error::Result;
 use crate::experiment::{Config, Run, dataset, validate};
+use crate::ranks::Alone;
 use crate::report::comparison::Trial;
 use crate::training::Observer;
 use std::path::PathBuf;
@@ -59,36 +60,56 @@ pub fn folder(entrant: &Entrant, options: &Options, trial: usize) -> PathBuf {
     options.out.join("tuning").join(file_name(&format!("{}-trial{trial}", entrant.name)))
 }
 
-/// Tries `options.trials` settings for an entrant and takes the one with the least validation loss.
+/// The config of a trial.
+fn config_of(entrant: &Entrant, trial: usize) -> Config {
+    let mut config = entrant.config.clone();
+    set(&mut config, settings(&entrant.config, trial));
+    let training = &mut config.training;
+    training.max_updates = trial_updates(&entrant.config);
+    training.warmup_updates = training.warmup_updates.min(training.max_updates / 5);
+    training.max_minutes = training.max_minutes.map(|minutes| PART * minutes);
+    training.validate_every = training.validate_every.min(training.max_updates.div_ceil(2));
+    training.patience = 0;
+    config
+}
+
+/// Trains what a trial tries for an entrant, counted from 1.
 ///
 /// # Errors
-/// If a trial fails or is interrupted.
-pub fn tune(
-    entrant: &mut Entrant,
+/// If it fails or is interrupted.
+pub fn run_trial(
+    entrant: &Entrant,
     options: &Options,
+    trial: usize,
     adapter: &Adapter,
     progress: &mut Progress,
     work: f64,
+) -> Result<()> {
+    let config = config_of(entrant, trial);
+    let length = match config.training.max_minutes {
+        Some(minutes) => format!("{minutes:.1} minutes"),
+        None => format!("{} of {} updates", config.training.max_updates, entrant.config.training.max_updates),
+    };
+    let what = format!("tuning {}: trial {trial} of {}, {length}", entrant.name, options.trials);
+    run_to_end(&config, &folder(entrant, options, trial), adapter, &options.command, progress, (&what, work))
+}
+
+/// What all trials of an entrant came to, which gets the settings of the one with the least validation loss.
+///
+/// # Errors
+/// If a trial cannot be read.
+pub fn choose(
+    entrant: &mut Entrant,
+    options: &Options,
+    adapter: &Adapter,
+    observer: &dyn Observer,
 ) -> Result<Vec<Trial>> {
     let mut trials = Vec::new();
     for trial in 1..=options.trials {
         let (learning_rate, dropout_rate) = settings(&entrant.config, trial);
-        let mut config = entrant.config.clone();
-        set(&mut config, (learning_rate, dropout_rate));
-        let training = &mut config.training;
-        training.max_updates = trial_updates(&entrant.config);
-        training.warmup_updates = training.warmup_updates.min(training.max_updates / 5);
-        training.max_minutes = training.max_minutes.map(|minutes| PART * minutes);
-        training.validate_every = training.validate_every.min(training.max_updates.div_ceil(2));
-        training.patience = 0;
+        let config = config_of(entrant, trial);
         let folder = folder(entrant, options, trial);
-        let length = match training.max_minutes {
-            Some(minutes) => format!("{minutes:.1} minutes"),
-            None => format!("{} of {} updates", training.max_updates, entrant.config.training.max_updates),
-        };
-        let what = format!("tuning {}: trial {trial} of {}, {length}", entrant.name, options.trials);
-        run_to_end(&config, &folder, adapter, &options.command, progress, (&what, work))?;
-        let valid_loss = least_valid_loss(&Run::open(&folder)?, adapter, &**progress.observer())?;
+        let valid_loss = least_valid_loss(&Run::open(&folder)?, adapter, observer)?;
         let contestant = entrant.name.clone();
         // Those that were planned have no end where minutes are the budget.
         let updates = finished(&folder, &config)?.updates;
@@ -124,7 +145,8 @@ fn least_valid_loss(run: &Run, adapter: &Adapter, observer: &dyn Observer) -> Re
     let loaded = run.load_model(adapter, None, |line| observer.warn(&line))?;
     let config = &loaded.config;
     let pairs = dataset::pairs_of(&config.data, Split::Valid, config.seed)?;
-    let sums = validate(&loaded.model, &dataset::encode(&pairs, &loaded.tokenizers), config.training.batch_tokens);
+    let sums =
+        validate(&loaded.model, &dataset::encode(&pairs, &loaded.tokenizers), config.training.batch_tokens, &Alone);
     let loss = sums.cross_entropy / sums.n_tokens.max(1) as f64;
     Ok(if loss.is_finite() { loss } else { f64::MAX })
 }

@@ -14,12 +14,24 @@ const MAX_ATTEMPTS: usize = 100;
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    is_read_only: bool,
 }
 
 impl RunFolder {
     /// The folder `path`, which need not be there.
     pub fn at(path: &Path) -> Self {
-        Self { path: path.to_path_buf() }
+        Self { path: path.to_path_buf(), is_read_only: false }
+    }
+
+    /// The folder, into which somebody else writes: nothing is written there, and nothing removed.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self { is_read_only: true, ..self }
+    }
+
+    /// Whether somebody else writes there.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// The folder `path`, made if need be.
@@ -31,7 +43,7 @@ impl RunFolder {
         fs::create_dir_all(&checkpoints).map_err(Error::io(&checkpoints))?;
         let samples = path.join("samples");
         fs::create_dir_all(&samples).map_err(Error::io(&samples))?;
-        Ok(Self { path: path.to_path_buf() })
+        Ok(Self::at(path))
     }
 
     /// The folder.
@@ -165,6 +177,9 @@ impl RunFolder {
 
     /// Lets `last` and `best` name what `state` says.
     pub(super) fn write_pointers(&self, state: &TrainingState) -> Result<()> {
+        if self.is_read_only {
+            return Ok(());
+        }
         pointer::write(&self.join("last"), &self.checkpoint(&checkpoint::name_of(state.update)))?;
         match &state.best_checkpoint {
             Some(best) => pointer::write(&self.join("best"), &self.checkpoint(best)),
@@ -174,6 +189,9 @@ impl RunFolder {
 
     /// Adds a line to `log.txt`.
     pub(crate) fn log(&self, line: &str) -> Result<()> {
+        if self.is_read_only {
+            return Ok(());
+        }
         let path = self.join("log.txt");
         let mut file = fs::OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(&path))?;
         writeln!(file, "{line}").map_err(Error::io(&path))
@@ -190,12 +208,19 @@ impl Lock {
     /// # Errors
     /// If somebody else has locked it.
     pub fn of(folder: &Path, fault: &str) -> Result<Self> {
-        let path = folder.join("lock");
-        let file = File::create(&path).map_err(Error::io(&path))?;
+        Self::try_of(&folder.join("lock"))?.ok_or_else(|| Error::file(folder, fault))
+    }
+
+    /// The lock in the file `path`; nothing if somebody else has it.
+    ///
+    /// # Errors
+    /// If the disk refuses.
+    pub(crate) fn try_of(path: &Path) -> Result<Option<Self>> {
+        let file = File::create(path).map_err(Error::io(path))?;
         match file.try_lock() {
-            Ok(()) => Ok(Self(file)),
-            Err(fs::TryLockError::WouldBlock) => Err(Error::file(folder, fault)),
-            Err(fs::TryLockError::Error(error)) => Err(Error::io(&path)(error)),
+            Ok(()) => Ok(Some(Self(file))),
+            Err(fs::TryLockError::WouldBlock) => Ok(None),
+            Err(fs::TryLockError::Error(error)) => Err(Error::io(path)(error)),
         }
     }
 }

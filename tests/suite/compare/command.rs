@@ -1,7 +1,7 @@
 //! The command from end to end on tiny models: what it writes, and going on.
 
 use crate::reliability::campaign;
-use crate::training::{BAHDANAU, TRANSFORMER, assert_says, fail, lookback, read, succeed, tiny_text};
+use crate::training::{BAHDANAU, Finished, TRANSFORMER, assert_says, fail, lookback, read, succeed, tiny_text};
 use lookback::data::stream;
 use lookback::report::comparison::tables::tables;
 use lookback::report::comparison::{Comparison, Cost, words};
@@ -154,6 +154,39 @@ fn a_comparison_killed_at_random_moments_comes_to_the_same_report() {
     succeed(dir.path(), &command("killed"));
     assert_eq!(timeless(&dir.path().join("killed")), timeless(&dir.path().join("whole")));
     println!("{n_killed} kills: the same report");
+}
+
+/// Three at once, of which one is killed in the middle of a run: the others take that over.
+#[test]
+fn processes_share_the_work_of_one_comparison_and_come_to_the_same_report() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let command = |out| {
+        let configs = ["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--per-length", "6"];
+        let settings = ["--tune", "2", "--set", "training.max_updates=30", "--seeds", "2", "--threads", "1"];
+        [&configs[..], &settings, &["--out", out]].concat()
+    };
+    succeed(dir.path(), &command("alone"));
+    let start = |_| {
+        let mut command = lookback(dir.path(), &command("shared"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut children: Vec<_> = (0..3).map(start).collect();
+    // The first has something to do, and the others find it taken.
+    let locks = dir.path().join("shared/locks");
+    let begun = || std::fs::read_dir(&locks).map_or(0, |entries| entries.count());
+    let start = Instant::now();
+    while begun() < 2 && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    children[0].kill().unwrap();
+    children.remove(0).wait().unwrap();
+    for child in children {
+        let end = Finished::from(child.wait_with_output().unwrap());
+        assert_eq!(end.code, Some(0), "{}", end.stderr);
+        assert_says(&end.stdout, &["the report is shared/report/index.html"]);
+    }
+    assert_eq!(timeless(&dir.path().join("shared")), timeless(&dir.path().join("alone")));
 }
 
 #[test]

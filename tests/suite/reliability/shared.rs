@@ -2,7 +2,7 @@
 
 use crate::cli::trained;
 use crate::training::{
-    BAHDANAU, Finished, TRANSFORMER, assert_same_end, assert_says, fail, finish, lookback, read, succeed, write_tiny,
+    BAHDANAU, Finished, TRANSFORMER, assert_same_end, assert_says, finish, lookback, read, succeed, write_tiny,
 };
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,17 +59,6 @@ fn of_two_trainings_that_begin_at_once_one_is_refused_and_the_other_is_whole() {
         assert_says(end.fault(), &["is in use by another `lookback train`"]);
     }
     assert_same_end(&dir.path().join("alone"), &dir.path().join("shared"), "with others who tried");
-}
-
-#[test]
-fn of_two_comparisons_in_one_folder_one_is_refused() {
-    let dir = TempDir::new().unwrap();
-    write_tiny(dir.path(), BAHDANAU);
-    fs::create_dir_all(dir.path().join("compared")).unwrap();
-    let lock = fs::File::create(dir.path().join("compared/lock")).unwrap();
-    lock.lock().unwrap();
-    let message = fail(dir.path(), &["compare", "tiny.toml", "--out", "compared", "--max-cost-length", "0"]);
-    assert_says(&message, &["compared: is in use by another `lookback compare`", "--out"]);
 }
 
 /// What every file of a folder is, and when it was last written.
