@@ -21,7 +21,7 @@
 //!                        └──compare─▶ several models by source length: one report
 //! ```
 //!
-//! Dependencies point one way: [`error`], [`backend`], [`random`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
+//! Dependencies point one way: [`error`], [`backend`], [`random`], [`ranks`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
 //! [`experiment`] ← [`report`] ← [`compare`], [`serve`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model,
 //! [`training`] knows no family of models, no config file and no tokenizer. A test keeps it so, down to single files.
 //!
@@ -94,6 +94,7 @@
 //! | `cli` | the command line, with the four below; on by default |
 //! | `report` | explanations, attention maps, comparisons: texts, pages and pictures |
 //! | `serve` | models over HTTP |
+//! | `mpi` | training by several processes, which `mpirun` starts; needs the development files of an MPI and of libclang |
 //! | `fetch` | corpora from the net |
 //! | `tui` | burn-train's dashboard in the terminal |
 // burn's types are deep: autodiff of dispatch of backends.
@@ -121,6 +122,7 @@ pub mod notice;
 mod panics;
 pub mod pool;
 pub mod random;
+pub mod ranks;
 #[cfg(feature = "report")]
 pub mod report;
 pub mod scoring;

@@ -5,17 +5,24 @@ mod series;
 use super::place::PlaceArgs;
 use super::terminal::Terminal;
 use super::{evaluate, print};
+use crate::backend::{Adapter, Backend};
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::experiment::{
-    Config, LoadedModel, QUICK_START, Run, TrainOptions, dataset, sample_of_masked, sample_of_text, train,
+    Config, LoadedModel, QUICK_START, Run, TrainOptions, dataset, sample_of_masked, sample_of_text, train_on,
 };
 use crate::notice::{self, Level};
+use crate::ranks::{self, Ranks};
 use crate::signal;
 use crate::training::{Dashboard, Outcome, Stop, duration};
 use clap::Args;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a rank keeps an error to itself that the first may have too.
+const PATIENCE_WITH_THE_FIRST: Duration = Duration::from_secs(2);
 
 /// Examples that are shown at the end.
 const N_SHOWN: usize = 5;
@@ -34,8 +41,13 @@ pub(super) struct TrainArgs {
     /// Override a key of the config: --set training.learning_rate=0.001
     #[arg(short, long = "set", value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
-    #[command(flatten)]
-    place: PlaceArgs,
+    /// Where the tensors live [default: as the config says].
+    #[arg(short, long)]
+    backend: Option<Backend>,
+    /// The device of that backend, as `devices` numbers them [default: the best]. Several, as in 0,1, share the parts of every
+    /// update.
+    #[arg(long, value_name = "N", requires = "backend", value_delimiter = ',')]
+    device: Vec<usize>,
     /// The run folder [default: runs/NAME, NAME being the config's].
     #[arg(short, long)]
     run: Option<PathBuf>,
@@ -48,25 +60,59 @@ pub(super) struct TrainArgs {
 }
 
 pub(super) fn run(args: TrainArgs) -> Result<()> {
+    let ranks = ranks::of_launcher()?;
+    let result = catch_unwind(AssertUnwindSafe(|| train_as(args, ranks.clone()))).unwrap_or_else(|panic| {
+        if ranks.size() > 1 {
+            // It has said what happened. The others would wait for this one forever.
+            ranks.give_up();
+        }
+        resume_unwind(panic)
+    });
+    match &result {
+        // All of them have saved and leave, or one does what is left to do while the others wait.
+        Ok(()) | Err(Error::Interrupted(_)) => ranks::meet(&*ranks),
+        Err(error) if ranks.size() > 1 => {
+            // What ails all of them is said by the first, which ends the others.
+            if ranks.rank() > 0 {
+                std::thread::sleep(PATIENCE_WITH_THE_FIRST);
+            }
+            notice::fail(format_args!("lookback: rank {}: {error}", ranks.rank()));
+            ranks.give_up();
+        }
+        Err(_) => {}
+    }
+    result
+}
+
+/// Trains as one of `ranks`; the first of them tells people of it.
+fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
+    let is_first = ranks.rank() == 0;
     let mut config = Config::load(args.config.as_deref(), &args.set)?;
-    config.backend = args.place.backend.unwrap_or(config.backend);
+    config.backend = args.backend.unwrap_or(config.backend);
     let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
-    let adapter = args.place.open(config.backend)?;
+    let adapters = open(&config, &args.device, &*ranks)?;
+    let adapter = &adapters[0];
     let options = TrainOptions {
         run: run.clone(),
         dashboard: args.dashboard.unwrap_or_else(default_dashboard),
         init_from: args.init_from,
         command: command_line(std::env::args().skip(1)),
         observer: Arc::new(Terminal),
+        ranks,
     };
-    if args.config.is_none() {
+    if args.config.is_none() && is_first {
         let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
         about.for_each(|line| notice::say(format_args!("{}", line.trim_start_matches(['#', ' ']))));
     }
     let outcome = {
         let _listening = signal::listen();
-        train(&config, &adapter, &options)?
+        train_on(&config, &adapters, &options)?
     };
+    // The first says it.
+    if !is_first {
+        let is_interrupted = outcome.stop == Stop::Interrupted;
+        return if is_interrupted { Err(Error::Interrupted(String::new())) } else { Ok(()) };
+    }
     let unit = if config.model.answers_with_numbers() { "steps" } else { "target tokens" };
     notice::say(format_args!("{}", summary(&outcome, unit)));
     if outcome.stop == Stop::Interrupted {
@@ -79,7 +125,7 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
             outcome.cut
         ));
     }
-    let loaded = Run::open(&run)?.load_model(&adapter, None, notice::warn)?;
+    let loaded = Run::open(&run)?.load_model(adapter, None, notice::warn)?;
     if config.data.text.is_some() {
         return show_text(&run, &loaded);
     }
@@ -111,6 +157,23 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
         print(&format!("  {}  ->  {translation}{verdict}\n", sentence.source))?;
     }
     show_use(&run, &loaded.config)
+}
+
+/// The devices that this process trains on.
+fn open(config: &Config, asked: &[usize], ranks: &dyn Ranks) -> Result<Vec<Adapter>> {
+    let backend = config.backend;
+    let open = |device| PlaceArgs { backend: Some(backend), device }.open(backend);
+    if asked.len() > 1 && ranks.size() > 1 {
+        let message =
+            "several processes train together already: give --device once, or not at all, and each takes its own";
+        return Err(Error::message(message));
+    }
+    if !asked.is_empty() {
+        return asked.iter().map(|device| open(Some(*device))).collect();
+    }
+    // Processes on one machine take its devices in turn. Those of the CPU are one.
+    let own = ranks::local_rank().filter(|_| ranks.size() > 1 && backend != Backend::Auto && !backend.is_host());
+    Ok(vec![open(own.map(|rank| rank % backend.adapters().len().max(1)))?])
 }
 
 fn default_dashboard() -> Dashboard {

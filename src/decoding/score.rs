@@ -10,8 +10,12 @@ use crate::layers::{Pass, fused};
 use crate::models::Seq2Seq;
 use crate::models::weights::to_vec;
 use crate::pool::in_pool;
+use crate::ranks::{Ranks, share};
 use crate::scoring::{TextScores, TextStatistics};
 use burn::tensor::{Tensor, activation};
+
+/// Batches whose losses are kept until all of them are there.
+const BATCHES_AT_ONCE: usize = 64;
 
 /// The log-probability of every target word, its end symbol last, for each example, in nats.
 ///
@@ -62,31 +66,38 @@ pub fn score_tokens<M: Seq2Seq>(model: &M, ids: &[u32], n_likeliest: usize) -> V
 /// How well a model without a source predicts a text of which it has at most `context` tokens in sight.
 ///
 /// The text is read in windows half a context apart: every token counts once, and but for the beginning of the text it has at
-/// least half a context before it. `progress` is called with the number of tokens that have been read.
+/// least half a context before it. Windows are shared out among `ranks`. `progress` is called with the number of tokens that have been read.
 pub fn score_text<M: Seq2Seq>(
     model: &M,
     text: &TokenStream,
     context: usize,
     batch_tokens: usize,
+    ranks: &dyn Ranks,
     mut progress: impl FnMut(usize),
 ) -> TextScores {
     let device = model.device();
+    let windows = scored_windows(text.ids.len(), context);
+    let batches: Vec<_> = windows.chunks((batch_tokens / context).max(1)).collect();
     let mut statistics = TextStatistics::default();
-    for windows in scored_windows(text.ids.len(), context).chunks((batch_tokens / context).max(1)) {
-        let pieces: Vec<&[u32]> = windows.iter().map(|window| &text.ids[window.range.clone()]).collect();
-        let batch = Batch::of_text(&pieces, &device);
-        let losses = in_pool(&device, || {
-            let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
-            losses(logits, &batch)
+    for batches in batches.chunks(BATCHES_AT_ONCE) {
+        let found = share(ranks, batches, |windows| {
+            let pieces: Vec<&[u32]> = windows.iter().map(|window| &text.ids[window.range.clone()]).collect();
+            let batch = Batch::of_text(&pieces, &device);
+            let losses = in_pool(&device, || {
+                let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
+                losses(logits, &batch)
+            });
+            progress(windows.last().map_or(0, |window| window.range.end - 1));
+            (batch.target_output.len(), losses)
         });
-        let len = batch.target_output.len();
-        for (row, window) in windows.iter().enumerate() {
-            for place in 0..window.range.len() - 1 {
-                let (loss, is_correct) = losses[row * len + place];
-                statistics.add(place + 1, place >= window.counted, loss, is_correct);
+        for (windows, (len, losses)) in batches.iter().zip(found) {
+            for (row, window) in windows.iter().enumerate() {
+                for place in 0..window.range.len() - 1 {
+                    let (loss, is_correct) = losses[row * len + place];
+                    statistics.add(place + 1, place >= window.counted, loss, is_correct);
+                }
             }
         }
-        progress(windows.last().map_or(0, |window| window.range.end - 1));
     }
     statistics.scores(text.n_characters, text.n_bytes, text.n_unknown(), context)
 }

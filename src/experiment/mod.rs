@@ -6,6 +6,7 @@
 
 mod config;
 pub mod dataset;
+mod devices;
 mod export;
 mod format;
 mod learning;
@@ -14,10 +15,12 @@ mod options;
 mod resume;
 pub mod run;
 pub mod series;
+mod together;
 mod train;
 mod validation;
 
 pub use config::{Config, QUICK_START, differences};
+pub use devices::train_on;
 pub use export::{ExportOptions, export, export_parts};
 pub(crate) use export::{check_free, model_card};
 pub use learning::batch_loss;

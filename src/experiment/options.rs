@@ -1,5 +1,6 @@
 //! What `train` is asked for.
 
+use crate::ranks::{Alone, Ranks};
 use crate::training::{Dashboard, Observer, Silent};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +18,8 @@ pub struct TrainOptions {
     pub command: String,
     /// Who hears of it, and may stop it.
     pub observer: Arc<dyn Observer>,
+    /// The processes or threads that train together; each calls [`train`](super::train) with its own.
+    pub ranks: Arc<dyn Ranks>,
 }
 
 impl TrainOptions {
@@ -28,6 +31,7 @@ impl TrainOptions {
             init_from: None,
             command: String::new(),
             observer: Arc::new(Silent),
+            ranks: Arc::new(Alone),
         }
     }
 }

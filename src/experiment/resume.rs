@@ -115,6 +115,7 @@ pub(super) fn environment(
         data_sha256,
         n_parameters,
         init_from: options.init_from.as_ref().map(|run| run.display().to_string()),
+        ranks: options.ranks.size(),
     }
 }
 
@@ -150,8 +151,8 @@ pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment
     }
     // The config first: the environment says of which format it is.
     write_config(run, config)?;
-    // The run that it started from stays as it was first written.
-    write_environment(run, &Environment { init_from: old.init_from, ..environment.clone() })
+    // What it was begun with stays as it was first written.
+    write_environment(run, &Environment { init_from: old.init_from, ranks: old.ranks, ..environment.clone() })
 }
 
 fn write_config(run: &Run, config: &Config) -> Result<()> {

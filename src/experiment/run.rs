@@ -51,6 +51,17 @@ pub struct Environment {
     /// The run whose parameters were the start of this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init_from: Option<String>,
+    /// The ranks that it was begun with.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub ranks: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(n: &usize) -> bool {
+    *n == 1
 }
 
 impl Run {
@@ -80,6 +91,12 @@ impl Run {
     /// If the disk refuses.
     pub fn create(path: &Path) -> Result<Self> {
         RunFolder::create(path).map(|folder| Self { folder })
+    }
+
+    /// The run, into which somebody else writes.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        Self { folder: self.folder.read_only() }
     }
 
     /// What training writes into.

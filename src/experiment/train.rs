@@ -3,22 +3,28 @@
 use super::lessons::{MaskedLessons, PairLessons, Prepared, SeriesLessons, TextLessons};
 use super::options::TrainOptions;
 use super::run::{self, Run};
+use super::together::{self, Facts, Follower};
 use super::{Config, differences, resume};
 use crate::backend::Adapter;
 use crate::data::{Tokenizers, TokenizersConfig};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::{Autoregressive, LengthLimit, LengthLimits, Model, Vocabularies, weights};
-use crate::training::{Observer, Outcome, Setup, Trainer, checkpoint, fit};
+use crate::training::{Dashboard, Observer, Outcome, Setup, Trainer, checkpoint, fit};
 use burn::module::Module;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Trains, or goes on training, in the run folder `options.run`.
 ///
 /// # Errors
 /// If the data, the config or the run folder cannot be used, or training diverges.
 pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
-    let say = |line: String| options.observer.say(&line);
+    let ranks = &*options.ranks;
+    let is_first = ranks.rank() == 0;
+    let observer = if is_first { options.observer.clone() } else { Arc::new(Follower(options.observer.clone())) };
+    let teller = observer.clone();
+    let say = |line: String| teller.say(&line);
     config.validate()?;
     options.dashboard.check()?;
     if options.run.join(checkpoint::MODEL).is_file() {
@@ -26,18 +32,28 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
             "is an exported model, which has no state to go on from; give another --run and --init-from with this one";
         return Err(Error::file(&options.run, message));
     }
-    let run = Run::create(&options.run)?;
-    let _lock = run.folder().lock()?;
-    let begun = resume::begun(&run, options.init_from.is_some())?;
+    let (run, lock, begun);
+    if is_first {
+        run = Run::create(&options.run)?;
+        lock = Some(run.folder().lock()?);
+        begun = resume::begun(&run, options.init_from.is_some())?;
+    } else {
+        let is_new = together::folder_is_ready(ranks, None);
+        run = Run::open(&options.run)?.read_only();
+        lock = None;
+        begun = if is_new { None } else { Some(run.config()?) };
+    }
     let is_new = begun.is_none();
     let mut config = config.clone();
+    let began_with = if is_new { ranks.size() } else { run.environment().map_or(1, |environment| environment.ranks) };
+    config.training.accumulation = together::parts_of_update(&config, begun.as_ref(), began_with);
     if let Some(begun) = &begun {
         config.decoding = config.decoding.with_cap_of(&begun.decoding);
         resume::check_config(begun, &config)?;
     }
     say(format!("run      {}{}", options.run.display(), if is_new { "" } else { " (continued)" }));
     let Prepared { lessons, tokenizers, sha256, said } =
-        prepare(&run, &mut config, options.init_from.as_deref(), is_new)?;
+        prepare(&run, &mut config, options.init_from.as_deref(), is_new && is_first)?;
     say(format!("data     {said}"));
     let config = &config;
     let vocabularies = run::vocabularies(&tokenizers);
@@ -45,20 +61,30 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     check_memory(config, vocabularies, adapter)?;
     let mut model = config.model.init(vocabularies, config.seed, &adapter.device)?;
     if let Some(from) = &options.init_from {
-        model = weights_from(model, from, config, &tokenizers, &*options.observer)?;
+        model = weights_from(model, from, config, &tokenizers, &*observer)?;
     }
     say(format!("model    {} parameters", model.num_params()));
     say(format!("device   {} ({})", adapter.backend, adapter.name));
     // A run that began before horizons were written down planned for its last update.
     let is_old = !is_new && run.environment()?.format_version < 3;
+    let facts = Facts::new(config, &sha256, &tokenizers, model.num_params());
     let environment = resume::environment(adapter, options, sha256, model.num_params());
-    if is_new {
+    if !is_first {
+        // The first has written it all.
+    } else if is_new {
         // Only this command knows where the parameters came from; the run has to know it without.
         let start = options.init_from.is_some().then(|| weights::collect(&model));
         resume::begin(&run, config, &tokenizers, &environment, start.as_ref())?;
     } else {
         resume::check_data(&run.environment()?, &environment)?;
         resume::note_changes(&run, config, &environment)?;
+    }
+    if ranks.size() > 1 {
+        if is_first {
+            together::folder_is_ready(ranks, Some(is_new));
+        }
+        facts.check(ranks)?;
+        say(together::said_of(ranks.size(), config.training.accumulation));
     }
     lessons.check_lengths(model.limits())?;
     if let Some(len) = config.model.family().randomized_positions() {
@@ -78,7 +104,8 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
         lessons,
         folder: run.folder().clone(),
         horizon,
-        observer: options.observer.clone(),
+        observer,
+        ranks: options.ranks.clone(),
     })?;
     if let Some(horizon) = trainer.horizon().filter(|horizon| *horizon != config.training.max_updates) {
         say(format!("schedule the learning rate falls until update {horizon}, as planned when the run began"));
@@ -88,7 +115,10 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     }
     let compiles = if adapter.backend.is_host() { "" } else { "; the first updates compile kernels" };
     say(format!("starting at update {}{compiles}", trainer.update() + 1));
-    fit(trainer, options.dashboard, |supervised| supervised)
+    let dashboard = if is_first { options.dashboard } else { Dashboard::None };
+    let outcome = fit(trainer, dashboard, |supervised| supervised);
+    drop(lock);
+    outcome
 }
 
 /// How many tokens or channels there are, in words.

@@ -6,6 +6,7 @@ use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::layers::Pass;
 use crate::models::{Model, Seq2Seq};
 use crate::pool::in_pool;
+use crate::ranks::{Ranks, share};
 use crate::scoring::{Metric, Scorer, SentenceStatistics, Summable};
 use crate::training::loss::{LossSums, smoothed_cross_entropy};
 
@@ -19,22 +20,23 @@ pub struct Sample {
     pub cut: usize,
 }
 
-/// The sums of the loss over `examples`, without dropout or smoothing.
-pub fn validate<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize) -> LossSums {
+/// The sums of the loss over `examples`, without dropout or smoothing; batches are shared out among `ranks`.
+pub fn validate<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize, ranks: &dyn Ranks) -> LossSums {
     let lengths: Vec<(usize, usize)> = examples.iter().map(|e| (e.source.len(), e.target.len())).collect();
-    let mut sums = LossSums::default();
-    for indices in plan_by_length(&lengths, batch_tokens) {
+    let sums = share(ranks, &plan_by_length(&lengths, batch_tokens), |indices| {
         let chosen: Vec<&Example> = indices.iter().map(|i| &examples[*i]).collect();
         let batch = Batch::new(&chosen, &model.device());
-        sums += in_pool(&model.device(), || {
+        in_pool(&model.device(), || {
             let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
             smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums
-        });
-    }
-    sums
+        })
+    });
+    let mut total = LossSums::default();
+    sums.into_iter().for_each(|sums| total += sums);
+    total
 }
 
-/// Translates the sources greedily and scores them against their references.
+/// Translates the sources greedily, shared out among `ranks`, and scores them against their references.
 ///
 /// # Panics
 /// If there are no sentences.
@@ -44,17 +46,29 @@ pub fn sample_score(
     sample: &[Sentence],
     score: Metric,
     decoding: &DecodingConfig,
+    ranks: &dyn Ranks,
 ) -> Sample {
-    let requests = sample.iter().map(|s| Request::new(tokenizers.source().encode(&s.source))).collect::<Vec<_>>();
     let greedy = DecodingConfig { beam_size: 1, n_best: 1, sampling: None, ..decoding.clone() };
-    let found = decode(model, &requests, &greedy, 0, |_| ());
-    let translations: Vec<String> =
-        found.iter().map(|hypotheses| tokenizers.target().decode(&hypotheses[0].tokens)).collect();
+    // Sentence i belongs to rank i mod size, so that each has long and short ones.
+    let shares: Vec<usize> = (0..ranks.size()).collect();
+    let mut cut = 0;
+    let mut translations = vec![String::new(); sample.len()];
+    let translated = share(ranks, &shares, |first| {
+        let own = sample.iter().skip(*first).step_by(ranks.size());
+        let requests = own.map(|s| Request::new(tokenizers.source().encode(&s.source))).collect::<Vec<_>>();
+        let found = decode(model, &requests, &greedy, 0, |_| ());
+        let texts = found.iter().map(|hypotheses| tokenizers.target().decode(&hypotheses[0].tokens));
+        (texts.collect::<Vec<String>>(), count_cut(&found))
+    });
+    for (first, (texts, n_cut)) in translated.into_iter().enumerate() {
+        translations.iter_mut().skip(first).step_by(ranks.size()).zip(texts).for_each(|(place, text)| *place = text);
+        cut += n_cut;
+    }
     // A model that writes lower case is measured on lower case.
     let lowercase = tokenizers.config().target().is_lowercase();
     let cased = |reference: &String| if lowercase { reference.to_lowercase() } else { reference.clone() };
     let references: Vec<Vec<String>> = sample.iter().map(|s| s.references.iter().map(cased).collect()).collect();
     let statistics = Scorer::default().statistics_any(&translations, &references).expect("a sample has sentences");
     let score = score.of_statistics(&SentenceStatistics::total(&statistics));
-    Sample { score, translations, cut: count_cut(&found) }
+    Sample { score, translations, cut }
 }

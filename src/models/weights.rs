@@ -68,6 +68,14 @@ pub fn collect<M: Module>(model: &M) -> Weights {
     collector.weights
 }
 
+/// A checksum of all parameters, names and bits.
+pub(crate) fn checksum(weights: &Weights) -> u32 {
+    weights.iter().fold(0, |sum, (path, weight)| {
+        let sum = crc32c::crc32c_append(sum, path.as_bytes());
+        weight.values.iter().fold(sum, |sum, value| crc32c::crc32c_append(sum, &value.to_bits().to_le_bytes()))
+    })
+}
+
 /// The elements of a tensor as `f32`.
 pub fn to_vec<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.try_into_vec_as::<f32>().expect("a float tensor can be read as f32")

@@ -1,11 +1,11 @@
 //! Errors of numbers: squared and absolute.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
 /// Sums over predicted numbers, each with its true one.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ErrorSums {
     /// Of `(prediction - truth)^2`.
     pub squared: f64,

@@ -28,7 +28,7 @@ pub struct TrainingConfig {
     pub max_minutes: Option<f64>,
     /// Most tokens on either side of one micro-batch, padding included.
     pub batch_tokens: usize,
-    /// Micro-batches whose gradients make one update.
+    /// Micro-batches whose gradients make one update; where several ranks train together, of each of them.
     pub accumulation: usize,
     /// The highest learning rate, per update.
     pub learning_rate: f64,

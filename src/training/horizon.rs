@@ -4,6 +4,7 @@ use super::lessons::Trainable;
 use super::schedule::Pace;
 use super::trainer::Trainer;
 use crate::error::Result;
+use crate::ranks::say;
 use std::time::Instant;
 
 /// The part of `max_minutes` after which the horizon of a falling learning rate is planned.
@@ -20,12 +21,14 @@ impl<M: Trainable> Trainer<M> {
         let Some(minutes) = training.max_minutes.filter(|_| is_open) else { return Ok(()) };
         self.paces.push(seconds);
         let all = 60.0 * minutes;
-        if self.seconds() < PLANNING * all || self.paces.len() < MIN_PACES {
+        let is_due = self.seconds() >= PLANNING * all && self.paces.len() >= MIN_PACES;
+        // Of several ranks the clock of the first counts.
+        if !say(&*self.ranks, is_due)[0] {
             return Ok(());
         }
         if self.validation_seconds == 0.0 {
             let start = Instant::now();
-            self.lessons.measure(&self.model().valid());
+            self.lessons.measure(&self.model().valid(), &*self.ranks);
             self.validation_seconds = start.elapsed().as_secs_f64();
         }
         self.paces.sort_by(f64::total_cmp);
@@ -36,7 +39,7 @@ impl<M: Trainable> Trainer<M> {
             validation: self.validation_seconds,
             validate_every: self.training.validate_every,
         };
-        let horizon = pace.horizon().min(self.training.max_updates);
+        let horizon = say(&*self.ranks, pace.horizon().min(self.training.max_updates))[0];
         self.state.horizon = Some(horizon);
         self.folder.log(&format!("update {}: the learning rate falls until update {horizon}", self.state.update))
     }

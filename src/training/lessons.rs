@@ -3,6 +3,7 @@
 use super::loss::{Loss, LossSums};
 use super::metrics::{Scalar, Shown, Stats};
 use crate::layers::Pass;
+use crate::ranks::Ranks;
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
@@ -75,8 +76,9 @@ pub trait Lessons<M: Trainable>: Send + Sync {
     /// The text of one of them, for whoever looks for a fault in it.
     fn text(&self, epoch: u64, numbers: &[usize]) -> String;
 
-    /// How good a model is on what it has not learnt from.
-    fn measure(&self, model: &M) -> Measured;
+    /// How good a model is on what it has not learnt from. All ranks call this at once, and may share the work out; all are to
+    /// return the same. A process by itself hands in [`Alone`](crate::ranks::Alone).
+    fn measure(&self, model: &M, ranks: &dyn Ranks) -> Measured;
 
     /// What is shown of that beside the loss and what goes with it.
     fn metric(&self) -> Option<Scalar> {
@@ -90,23 +92,26 @@ pub trait Lessons<M: Trainable>: Send + Sync {
 }
 
 /// The held-out data as one item: a score such as BLEU is no mean over batches.
-pub struct HeldOut<M>(Arc<dyn Lessons<M>>);
+pub struct HeldOut<M> {
+    lessons: Arc<dyn Lessons<M>>,
+    ranks: Arc<dyn Ranks>,
+}
 
 impl<M: Trainable> HeldOut<M> {
-    /// That of `lessons`.
-    pub fn new(lessons: Arc<dyn Lessons<M>>) -> Self {
-        Self(lessons)
+    /// That of `lessons`, with which all of `ranks` are examined.
+    pub fn new(lessons: Arc<dyn Lessons<M>>, ranks: Arc<dyn Ranks>) -> Self {
+        Self { lessons, ranks }
     }
 
     /// What every [`Trainable`] does as an [`InferenceStep`].
     pub fn examine(&self, model: &M) -> Measured {
-        self.0.measure(model)
+        self.lessons.measure(model, &*self.ranks)
     }
 }
 
 impl<M> Clone for HeldOut<M> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { lessons: self.lessons.clone(), ranks: self.ranks.clone() }
     }
 }
 

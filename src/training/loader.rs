@@ -2,6 +2,8 @@
 
 use super::config::TrainingConfig;
 use super::lessons::{Lessons, Trainable, UpdatePart};
+use super::together::own_parts;
+use crate::ranks::Ranks;
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
@@ -25,7 +27,7 @@ impl Place {
     }
 }
 
-/// The micro-batches of an epoch, from where training stands.
+/// The micro-batches of an epoch that a rank works on, from where training stands.
 pub(super) struct PartLoader<M: Trainable> {
     lessons: Arc<dyn Lessons<M>>,
     training: TrainingConfig,
@@ -34,6 +36,7 @@ pub(super) struct PartLoader<M: Trainable> {
     place: Place,
     /// The micro-batches of an epoch that are this loader's; nothing where all are.
     slice: Option<Range<usize>>,
+    ranks: Arc<dyn Ranks>,
 }
 
 impl<M: Trainable> PartLoader<M> {
@@ -44,15 +47,17 @@ impl<M: Trainable> PartLoader<M> {
         seed: u64,
         device: &Device,
         place: &Place,
+        ranks: Arc<dyn Ranks>,
     ) -> Self {
-        Self { lessons, training: training.clone(), seed, device: device.clone(), place: place.clone(), slice: None }
+        let (training, device, place) = (training.clone(), device.clone(), place.clone());
+        Self { lessons, training, seed, device, place, slice: None, ranks }
     }
 
     fn with(&self, device: &Device, slice: Option<Range<usize>>) -> Self {
         let place = Place::default();
         let (epoch, position) = self.place.get();
         place.set(epoch, position);
-        Self { slice, ..Self::new(self.lessons.clone(), &self.training, self.seed, device, &place) }
+        Self { slice, ..Self::new(self.lessons.clone(), &self.training, self.seed, device, &place, self.ranks.clone()) }
     }
 
     fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
@@ -83,11 +88,13 @@ impl<M: Trainable> DataLoader<UpdatePart<M::Batch>> for PartLoader<M> {
     }
 }
 
-/// The parts of one update after the other; each knows the targets of all parts of its update.
+/// The parts of one update after the other that this rank works on; each knows the targets of those of them that belong to its
+/// update.
 struct Parts<'a, M: Trainable> {
     loader: &'a PartLoader<M>,
     epoch: u64,
     plan: Vec<Vec<usize>>,
+    /// Where the next update begins.
     position: usize,
     /// The rest of the update.
     made: VecDeque<UpdatePart<M::Batch>>,
@@ -95,19 +102,21 @@ struct Parts<'a, M: Trainable> {
 
 impl<M: Trainable> Parts<'_, M> {
     fn make_update(&mut self) {
-        let PartLoader { lessons, training, seed, device, .. } = self.loader;
-        let last = (self.position + training.accumulation).min(self.plan.len());
-        let batches: Vec<M::Batch> =
-            self.plan[self.position..last].iter().map(|numbers| lessons.batch(self.epoch, numbers, device)).collect();
-        let n_total = batches.iter().map(|batch| lessons.n_targets(batch)).sum();
-        self.made = (self.position as u64..)
-            .zip(batches)
+        let PartLoader { lessons, training, seed, device, ranks, .. } = self.loader;
+        let first = self.position;
+        self.position = (first + training.accumulation).min(self.plan.len());
+        let own = own_parts(&**ranks, self.position - first).map(|number| first + number);
+        let batches: Vec<(usize, M::Batch)> =
+            own.map(|position| (position, lessons.batch(self.epoch, &self.plan[position], device))).collect();
+        let n_total = batches.iter().map(|(_, batch)| lessons.n_targets(batch)).sum();
+        self.made = batches
+            .into_iter()
             .map(|(position, batch)| UpdatePart {
                 batch,
                 n_total,
                 smoothing: training.label_smoothing,
                 seed: *seed,
-                place: (self.epoch, position),
+                place: (self.epoch, position as u64),
                 is_fused: training.fused,
                 // Only the loop knows which update this will be: some are skipped.
                 replacement_rate: 0.0,
@@ -120,12 +129,11 @@ impl<M: Trainable> Iterator for Parts<'_, M> {
     type Item = Result<UpdatePart<M::Batch>, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.made.is_empty() && self.position < self.plan.len() {
+        // Where there are more ranks than parts, one may have nothing of an update.
+        while self.made.is_empty() && self.position < self.plan.len() {
             self.make_update();
         }
-        let part = self.made.pop_front()?;
-        self.position += 1;
-        Some(Ok(part))
+        self.made.pop_front().map(Ok)
     }
 }
 

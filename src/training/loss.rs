@@ -4,9 +4,10 @@ use crate::data::PAD;
 use crate::layers::fused::{self, RowLoss};
 use crate::scoring::ErrorSums;
 use burn::tensor::{Int, Tensor, TensorData, activation};
+use serde::{Deserialize, Serialize};
 
 /// The sums of a batch; divide by the tokens for means.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LossSums {
     /// What is minimised: cross-entropy in nats, with label smoothing; of numbers, the squared error of the scaled ones.
     pub smoothed: f64,

@@ -44,6 +44,9 @@ pub struct Stats {
     /// Target tokens per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_per_second: Option<f64>,
+    /// Seconds that this rank waited for the sum of the gradients of all ranks, having computed its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sum_seconds: Option<f64>,
     /// The score of the greedily translated sample, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,

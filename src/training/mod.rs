@@ -9,6 +9,7 @@ pub mod checkpoint;
 mod config;
 mod folder;
 pub mod format;
+mod gradient_set;
 mod horizon;
 mod lessons;
 mod loader;
@@ -27,6 +28,7 @@ mod setup;
 pub mod squared_error;
 mod strategy;
 mod tensorboard;
+mod together;
 mod trainer;
 mod validation;
 

@@ -4,10 +4,11 @@
 //! file does not carry: loaded naively, it starts from zero unnoticed. It also clips each tensor's norm by itself; here the
 //! norm is that of all gradients together.
 
+use super::gradient_set::Flat;
+pub use super::gradient_set::GradientSet;
 use crate::layers::fused::vectorized;
 use crate::models::weights::{PathStack, Weight, Weights, replace, to_vec};
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
+use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -31,118 +32,6 @@ pub struct AdamConfig {
 impl Default for AdamConfig {
     fn default() -> Self {
         Self { beta_1: 0.9, beta_2: 0.98, epsilon: 1e-9, weight_decay: 0.0 }
-    }
-}
-
-/// A flat tensor, on the host where that costs nothing.
-// A few hundred exist, each of which stands for thousands of numbers.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone)]
-enum Flat {
-    Host(Vec<f32>),
-    Device(Tensor<1>),
-}
-
-/// The sum of squares in 64 bits, in lanes that the compiler may keep side by side.
-fn sum_of_squares(values: &[f32]) -> f64 {
-    vectorized(
-        #[inline(always)]
-        || {
-            let mut lanes = [0f64; 16];
-            for chunk in values.chunks(lanes.len()) {
-                for (sum, value) in lanes.iter_mut().zip(chunk) {
-                    *sum += *value as f64 * *value as f64;
-                }
-            }
-            lanes.iter().sum()
-        },
-    )
-}
-
-impl Flat {
-    fn sum_of_squares(&self) -> f64 {
-        match self {
-            // Chunks of fixed size, added in order: the sum does not depend on the number of threads.
-            Self::Host(values) => {
-                let chunks: Vec<f64> = values.par_chunks(1 << 14).map(sum_of_squares).collect();
-                chunks.iter().sum()
-            }
-            Self::Device(tensor) => to_vec(tensor.clone().square().sum())[0] as f64,
-        }
-    }
-
-    fn to_vec(&self) -> Vec<f32> {
-        match self {
-            Self::Host(values) => values.clone(),
-            Self::Device(tensor) => to_vec(tensor.clone()),
-        }
-    }
-}
-
-/// The gradients of a model by parameter path.
-#[derive(Clone, Default)]
-pub struct GradientSet {
-    by_path: BTreeMap<String, Flat>,
-}
-
-impl GradientSet {
-    /// Takes the gradients of `model` out of `grads`; `is_host` says whether its tensors lie in this process's memory.
-    pub fn new<M: Module>(model: &M, grads: GradientsParams, is_host: bool) -> Self {
-        struct Taker {
-            path: PathStack,
-            grads: GradientsParams,
-            is_host: bool,
-            set: GradientSet,
-        }
-        impl ModuleVisitor for Taker {
-            fn enter_module(&mut self, name: &str, container: &str) {
-                self.path.enter(name, container);
-            }
-            fn exit_module(&mut self, _name: &str, _container: &str) {
-                self.path.exit();
-            }
-            fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-                let Some(grad) = self.grads.remove::<D>(param.id) else { return };
-                let flat = if self.is_host {
-                    Flat::Host(to_vec(grad))
-                } else {
-                    let len = grad.shape().num_elements();
-                    Flat::Device(grad.reshape([len]))
-                };
-                self.set.by_path.insert(self.path.path(), flat);
-            }
-        }
-        let mut taker = Taker { path: PathStack::default(), grads, is_host, set: Self::default() };
-        model.visit(&mut taker);
-        taker.set
-    }
-
-    /// Adds the gradients of another part of the same update.
-    pub fn add(&mut self, other: Self) {
-        for (path, theirs) in other.by_path {
-            match (self.by_path.remove(&path), theirs) {
-                (Some(Flat::Host(mut ours)), Flat::Host(theirs)) => {
-                    ours.par_iter_mut().zip(theirs).for_each(|(ours, theirs)| *ours += theirs);
-                    self.by_path.insert(path, Flat::Host(ours));
-                }
-                (Some(Flat::Device(ours)), Flat::Device(theirs)) => {
-                    self.by_path.insert(path, Flat::Device(ours + theirs));
-                }
-                (_, theirs) => {
-                    self.by_path.insert(path, theirs);
-                }
-            }
-        }
-    }
-
-    /// The Euclidean norm of all gradients together.
-    pub fn norm(&self) -> f64 {
-        self.by_path.values().map(Flat::sum_of_squares).sum::<f64>().sqrt()
-    }
-
-    /// The gradient of one parameter, flat.
-    pub fn get(&self, path: &str) -> Option<Vec<f32>> {
-        self.by_path.get(path).map(Flat::to_vec)
     }
 }
 
@@ -227,14 +116,7 @@ impl Adam {
             }
         }
 
-        let is_host = crate::backend::is_host(device);
-        let flat = |values: Vec<f32>| {
-            if is_host {
-                return Flat::Host(values);
-            }
-            let len = values.len();
-            Flat::Device(Tensor::from_data(TensorData::new(values, [len]), device))
-        };
+        let flat = |values: Vec<f32>| Flat::new(values, device);
         let mut state = state;
         let paths: Vec<String> = state.keys().filter_map(|key| key.strip_suffix(".first").map(String::from)).collect();
         self.moments.clear();
@@ -274,7 +156,7 @@ impl ModuleMapper for Updater<'_> {
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let path = self.path.path();
-        let Some(gradient) = self.gradients.by_path.remove(&path) else { return param };
+        let Some(gradient) = self.gradients.take(&path) else { return param };
         let shape = param.lazy_shape().to_vec();
         let step = self.step;
         let config = &self.adam.config;

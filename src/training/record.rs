@@ -33,8 +33,10 @@ pub(crate) struct MetricsLine {
     memory_mib: Option<u64>,
 }
 
-/// The open `metrics.jsonl` of a run, and the files of events beside it.
-pub(super) struct Record {
+/// The open `metrics.jsonl` of a run, and the files of events beside it; nothing where somebody else writes them.
+pub(super) struct Record(Option<Files>);
+
+struct Files {
     run: RunFolder,
     file: File,
     /// The folder of each split, and what is written there.
@@ -44,12 +46,15 @@ pub(super) struct Record {
 impl Record {
     /// Opens the file; new lines come after those that are there. Events begin behind those of `update` updates.
     pub(super) fn open(run: &RunFolder, update: u64) -> Result<Self> {
+        if run.is_read_only() {
+            return Ok(Self(None));
+        }
         let path = run.join("metrics.jsonl");
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(Error::io(path))?;
         let events = |split: &'static str| -> Result<_> {
             Ok((split, EventFile::create(&run.join("tensorboard").join(split), update + 1)?))
         };
-        Ok(Self { run: run.clone(), file, events: [events("train")?, events("valid")?] })
+        Ok(Self(Some(Files { run: run.clone(), file, events: [events("train")?, events("valid")?] })))
     }
 
     /// Adds the line of an update or a validation.
@@ -60,27 +65,32 @@ impl Record {
         seconds: f64,
         stats: &Stats,
     ) -> Result<()> {
+        let Some(files) = &mut self.0 else { return Ok(()) };
         let memory_mib = memory::in_use().map(|bytes| bytes >> 20);
         let (update, epoch) = (state.update, state.epoch);
         let line = MetricsLine { split, update, epoch, stats: stats.clone(), seconds, memory_mib };
         let line = serde_json::to_value(line).expect("stats are plain data");
         let numbers = line.as_object().into_iter().flatten().filter(|(name, _)| !COUNTS.contains(&name.as_str()));
         let numbers = numbers.filter_map(|(name, value)| Some((name.as_str(), value.as_f64()?)));
-        if let Some((_, file)) = self.events.iter_mut().find(|(own, _)| *own == split) {
+        if let Some((_, file)) = files.events.iter_mut().find(|(own, _)| *own == split) {
             file.add(state.update, numbers)?;
         }
-        writeln!(self.file, "{line}").map_err(Error::io(self.run.join("metrics.jsonl")))
+        writeln!(files.file, "{line}").map_err(Error::io(files.run.join("metrics.jsonl")))
     }
 
     /// Writes down what the model wrote at a validation.
     pub(super) fn write_sample(&self, update: u64, sample: &str) -> Result<()> {
-        let path = self.run.join(&format!("samples/{}.txt", checkpoint::name_of(update)));
+        let Some(Files { run, .. }) = &self.0 else { return Ok(()) };
+        let path = run.join(&format!("samples/{}.txt", checkpoint::name_of(update)));
         files::replace(&path, sample.as_bytes())
     }
 }
 
 /// Removes the lines of updates after `update`, which will be made again.
 pub(super) fn cut(run: &RunFolder, update: u64) -> Result<()> {
+    if run.is_read_only() {
+        return Ok(());
+    }
     let path = run.join("metrics.jsonl");
     let Ok(text) = std::fs::read_to_string(&path) else { return Ok(()) };
     let is_kept = |line: &&str| {

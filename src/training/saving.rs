@@ -8,6 +8,7 @@ use super::{pointer, record};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights;
+use crate::ranks::meet;
 
 /// Rollbacks after which training gives up.
 const MAX_ROLLBACKS: u32 = 3;
@@ -27,7 +28,9 @@ impl<M: Trainable> Trainer<M> {
             let excess = self.state.validated.len().saturating_sub(n_averaged.max(1));
             self.state.validated.drain(..excess);
         }
-        checkpoint::save(&folder, &weights::collect(&self.model().valid()), Some(&self.adam), &self.state)?;
+        if !self.folder.is_read_only() {
+            checkpoint::save(&folder, &weights::collect(&self.model().valid()), Some(&self.adam), &self.state)?;
+        }
         self.saved = Some(self.state.update);
         self.folder.write_pointers(&self.state)?;
         self.remove_old();
@@ -35,6 +38,9 @@ impl<M: Trainable> Trainer<M> {
     }
 
     fn remove_old(&self) {
+        if self.folder.is_read_only() {
+            return;
+        }
         let all = checkpoint::list(&self.folder.join("checkpoints"));
         let n_old = all.len().saturating_sub(self.training.keep_checkpoints);
         for (update, folder) in &all[..n_old] {
@@ -54,6 +60,8 @@ impl<M: Trainable> Trainer<M> {
         if n < 2 || self.state.validated.len() < 2 {
             return Ok(());
         }
+        // Rank 0 may still be writing the last of them.
+        meet(&*self.ranks);
         let mut sets = Vec::new();
         for name in &self.state.validated {
             match checkpoint::load(&self.folder.checkpoint(name)) {
@@ -68,7 +76,7 @@ impl<M: Trainable> Trainer<M> {
         let name = format!("averaged-{}", checkpoint::name_of(self.state.update));
         let folder = self.folder.checkpoint(&name);
         let model = weights::apply(model, &mean, &folder)?;
-        let stats = self.lessons.measure(&model).stats;
+        let stats = self.lessons.measure(&model, &*self.ranks).stats;
         let is_better = self.is_better(&stats);
         let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
         let line = format!(
@@ -79,7 +87,7 @@ impl<M: Trainable> Trainer<M> {
         );
         self.folder.log(&line)?;
         self.observer.say(&line);
-        if is_better {
+        if is_better && !self.folder.is_read_only() {
             checkpoint::save(&folder, &mean, None, &self.state)?;
             pointer::write(&self.folder.join("best"), &folder)?;
         }
@@ -105,7 +113,9 @@ impl<M: Trainable> Trainer<M> {
             let last = position.map_or_else(|| plan.last(), |last| plan.get(last));
             let text = last.map(|numbers| self.lessons.text(epoch, numbers)).unwrap_or_default();
             let path = self.folder.join("diverged-batch.tsv");
-            files::replace(&path, text.as_bytes())?;
+            if !self.folder.is_read_only() {
+                files::replace(&path, text.as_bytes())?;
+            }
             return Err(Error::message(format!(
                 "training diverged: {MAX_BAD_UPDATES} gradients in a row were not finite after update {} and {} rollbacks; \
                  the last batch is in {}; lower training.learning_rate or raise training.warmup_updates",

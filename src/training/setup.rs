@@ -5,11 +5,13 @@ use super::config::TrainingConfig;
 use super::folder::RunFolder;
 use super::lessons::{Lessons, Trainable};
 use super::observer::Observer;
+use crate::ranks::Ranks;
 use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Why training ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stop {
     /// All updates were made.
     Updates,
@@ -56,4 +58,7 @@ pub struct Setup<M: Trainable> {
     pub horizon: Option<u64>,
     /// Who hears of it.
     pub observer: Arc<dyn Observer>,
+    /// Who trains besides: [`Alone`](crate::ranks::Alone), unless parts of updates are shared out. Rank 0 alone writes into the
+    /// folder; the others read checkpoints there.
+    pub ranks: Arc<dyn Ranks>,
 }

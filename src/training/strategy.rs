@@ -122,7 +122,7 @@ pub fn fit<M: Trainable>(
     let label = trainer.folder.path().display().to_string();
     let folder = trainer.folder.clone();
     let train = Arc::new(trainer.loader());
-    let valid = Arc::new(OneItem(HeldOut::new(trainer.lessons.clone())));
+    let valid = Arc::new(OneItem(HeldOut::new(trainer.lessons.clone(), trainer.ranks.clone())));
     let learner = Learner::new(trainer.take_model(), optimizer_of(&training.optimizer), training.learning_rate);
     let strategy = Arc::new(Strategy { trainer: Mutex::new(trainer), outcome: Mutex::default() });
     let mut supervised = SupervisedTraining::new(folder.path(), train, valid)

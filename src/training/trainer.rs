@@ -9,19 +9,21 @@
 use super::checkpoint::{self, TrainingState};
 use super::config::TrainingConfig;
 use super::folder::RunFolder;
+use super::gradient_set::{GradientSet, Layout};
 use super::lessons::{Lessons, Trainable, UpdatePart, gradients};
 use super::loader::{PartLoader, Place};
-use super::loss::LossSums;
 use super::metrics::Stats;
 use super::observer::Observer;
-use super::optimizer::{Adam, GradientSet};
+use super::optimizer::Adam;
 use super::record::{self, Record};
 use super::renderer::Progress;
 use super::schedule::ScheduleParameters;
 use super::setup::{Setup, Stop};
+use super::together::{self, Part, Sum, own_parts};
 use crate::error::{Error, Result};
 use crate::models::weights;
 use crate::pool::in_pool;
+use crate::ranks::{Ranks, say};
 use burn::tensor::Device;
 use burn_train::{
     EventProcessorTraining, Interrupter, LearnerEvent, SupervisedTrainingEventProcessor, TrainLoader, TrainingItem,
@@ -33,6 +35,43 @@ use std::time::Instant;
 /// Updates in a row without a finite gradient after which the last good checkpoint is taken up again.
 pub(super) const MAX_BAD_UPDATES: u32 = 10;
 
+/// Refuses ranks that would not begin with the same parameters.
+fn check_start<M: Trainable>(ranks: &dyn Ranks, model: &M, update: u64) -> Result<()> {
+    if ranks.size() == 1 {
+        return Ok(());
+    }
+    let said = say(ranks, (update, weights::checksum(&weights::collect(model))));
+    let Some(other) = said.iter().position(|own| *own != said[0]) else { return Ok(()) };
+    Err(Error::message(format!(
+        "rank {other} begins behind update {} and rank 0 behind update {}, or with other parameters: all ranks have to see the same \
+         run folder",
+        said[other].0, said[0].0
+    )))
+}
+
+/// The parts of an epoch's plan that an update is made of.
+struct Stretch {
+    start: usize,
+    end: usize,
+    /// Parts of the epoch.
+    n: usize,
+}
+
+impl Stretch {
+    /// The next `accumulation` of `n` parts from `start` on, or fewer at the end of the epoch.
+    fn new(start: usize, accumulation: usize, n: usize) -> Self {
+        Self { start, end: (start + accumulation).min(n), n }
+    }
+
+    fn n_parts(&self) -> usize {
+        self.end - self.start
+    }
+
+    fn ends_epoch(&self) -> bool {
+        self.end == self.n
+    }
+}
+
 /// Everything the loop owns.
 pub struct Trainer<M: Trainable> {
     pub(super) training: TrainingConfig,
@@ -40,6 +79,9 @@ pub struct Trainer<M: Trainable> {
     width: usize,
     pub(super) folder: RunFolder,
     is_host: bool,
+    pub(super) ranks: Arc<dyn Ranks>,
+    /// The parameters one after the other, for whoever adds gradients of several ranks.
+    layout: Layout,
     pub(super) device: Device,
     pub(super) lessons: Arc<dyn Lessons<M>>,
     pub(super) observer: Arc<dyn Observer>,
@@ -69,7 +111,8 @@ impl<M: Trainable> Trainer<M> {
     /// # Errors
     /// If there are checkpoints, and none of them is whole and of this model.
     pub fn new(setup: Setup<M>) -> Result<Self> {
-        let Setup { training, seed, width, model, device, lessons, folder, horizon, observer } = setup;
+        let Setup { training, seed, width, model, device, lessons, folder, horizon, observer, ranks } = setup;
+        let folder = if ranks.rank() == 0 { folder } else { folder.read_only() };
         let mut state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
         let mut adam = Adam::new(training.optimizer.clone());
         let mut model = model;
@@ -80,7 +123,9 @@ impl<M: Trainable> Trainer<M> {
             checkpoint.restore(&mut adam, &whole, &device)?;
             state = checkpoint.state;
             saved = Some(state.update);
-            checkpoint::set_aside(there.into_iter().filter(|(update, _)| *update > state.update))?;
+            if !folder.is_read_only() {
+                checkpoint::set_aside(there.into_iter().filter(|(update, _)| *update > state.update))?;
+            }
             // A kill between a checkpoint and its pointers leaves those behind.
             folder.write_pointers(&state)?;
         } else if !there.is_empty() {
@@ -90,6 +135,7 @@ impl<M: Trainable> Trainer<M> {
         if state.horizon.is_none() && training.schedule.has_end() {
             state.horizon = horizon;
         }
+        check_start(&*ranks, &model, state.update)?;
         record::cut(&folder, state.update)?;
         let progress = Progress {
             update: state.update,
@@ -106,6 +152,8 @@ impl<M: Trainable> Trainer<M> {
             width,
             folder,
             is_host: crate::backend::is_host(&device),
+            layout: Layout::of(&model),
+            ranks,
             device: device.autodiff(),
             lessons,
             observer,
@@ -126,7 +174,7 @@ impl<M: Trainable> Trainer<M> {
 
     /// The loader of what is learnt from.
     pub(super) fn loader(&self) -> PartLoader<M> {
-        PartLoader::new(self.lessons.clone(), &self.training, self.seed, &self.device, &self.place)
+        PartLoader::new(self.lessons.clone(), &self.training, self.seed, &self.device, &self.place, self.ranks.clone())
     }
 
     /// The model as it learns.
@@ -186,15 +234,18 @@ impl<M: Trainable> Trainer<M> {
                 self.save(false)?;
                 return Err(Error::message(format!("{error}; what was learnt is saved, the same command goes on")));
             }
-            if let Some(stop) = self.stop(interrupter) {
+            if let Some(stop) = self.agree_on_stop(interrupter) {
                 self.save(false)?;
                 return Ok(stop);
             }
             let start = Instant::now();
-            let parts = epoch.by_ref().take(self.training.accumulation).collect::<Result<Vec<_>, _>>();
+            let stretch_of_plan =
+                Stretch::new(self.state.position, self.training.accumulation, epoch.progress().items_total);
+            let n_own = own_parts(&*self.ranks, stretch_of_plan.n_parts()).count();
+            let parts = epoch.by_ref().take(n_own).collect::<Result<Vec<_>, _>>();
             let parts = parts.map_err(|error| Error::message(format!("the data cannot be read: {error}")))?;
-            let used = epoch.progress();
-            let stats = self.update_once(parts, used.items_processed, used.items_total, start)?;
+            let device = self.device.clone();
+            let stats = in_pool(&device, || self.update_once(parts, &stretch_of_plan, start))?;
             if self.state.position == 0 {
                 self.place.set(self.state.epoch, 0);
                 epoch = train.iter();
@@ -243,6 +294,16 @@ impl<M: Trainable> Trainer<M> {
         interrupter.fail_on_error(events.process_train(event));
     }
 
+    /// Why to stop, if all ranks are to: a signal counts wherever it came, of the rest only rank 0 decides, whose clock counts.
+    fn agree_on_stop(&self, interrupter: &Interrupter) -> Option<Stop> {
+        let own = self.stop(interrupter);
+        if self.ranks.size() == 1 {
+            return own;
+        }
+        let said = say(&*self.ranks, own);
+        if said.contains(&Some(Stop::Interrupted)) { Some(Stop::Interrupted) } else { said[0] }
+    }
+
     fn stop(&self, interrupter: &Interrupter) -> Option<Stop> {
         let training = &self.training;
         if self.observer.should_stop() || interrupter.should_stop() {
@@ -262,37 +323,44 @@ impl<M: Trainable> Trainer<M> {
         self.progress.lock().expect("no thread panics with the lock").seconds()
     }
 
-    /// One update, after which `used` of the `n` micro-batches of the epoch have been used; nothing if its gradient is not finite,
-    /// which is counted and skipped. It began at `start`.
+    /// The gradient of an update with `n_parts` parts, of which `parts` are those of this rank, and its targets.
+    fn gradient(&self, parts: Vec<UpdatePart<M::Batch>>, n_parts: usize) -> (Sum, usize) {
+        let n_own = parts.first().map_or(0, |part| part.n_total);
+        let n_total = say(&*self.ranks, n_own).into_iter().sum();
+        let replacement_rate = 1.0 - self.training.scheduled_sampling.truth(self.state.update + 1);
+        let of_part = |part| {
+            let (grads, sums) = gradients(self.model(), &UpdatePart { replacement_rate, n_total, ..part });
+            (GradientSet::new(self.model(), grads, self.is_host), sums)
+        };
+        if self.ranks.size() == 1 {
+            let mut total = Sum::default();
+            for (gradients, sums) in parts.into_iter().map(of_part) {
+                total.gradients.add(gradients);
+                total.sums += sums;
+            }
+            return (total, n_total);
+        }
+        let mut parts = own_parts(&*self.ranks, n_parts).zip(parts);
+        let compute = || {
+            let (number, part) = parts.next()?;
+            let (gradients, sums) = of_part(part);
+            Some(Part { number, gradients, sums })
+        };
+        (together::sum(&*self.ranks, &self.layout, n_parts, &self.device.clone().inner(), compute), n_total)
+    }
+
+    /// One update from the parts of it that belong to this rank; nothing if its gradient is not finite, which is counted and
+    /// skipped. It began at `start`.
     fn update_once(
         &mut self,
         parts: Vec<UpdatePart<M::Batch>>,
-        used: usize,
-        n: usize,
+        stretch: &Stretch,
         start: Instant,
     ) -> Result<Option<Stats>> {
-        in_pool(&self.device.clone(), || self.update_here(parts, used, n, start))
-    }
-
-    fn update_here(
-        &mut self,
-        parts: Vec<UpdatePart<M::Batch>>,
-        used: usize,
-        n: usize,
-        start: Instant,
-    ) -> Result<Option<Stats>> {
-        let n_total = parts.first().map_or(0, |part| part.n_total);
-        let replacement_rate = 1.0 - self.training.scheduled_sampling.truth(self.state.update + 1);
-        let mut sums = LossSums::default();
-        let mut total = GradientSet::default();
-        for part in parts {
-            let (grads, part_sums) = gradients(self.model(), &UpdatePart { replacement_rate, ..part });
-            total.add(GradientSet::new(self.model(), grads, self.is_host));
-            sums += part_sums;
-        }
-        let norm = total.norm();
-        self.state.position = used;
-        if used == n {
+        let (Sum { gradients, sums, seconds: sum_seconds }, n_total) = self.gradient(parts, stretch.n_parts());
+        let norm = gradients.norm();
+        self.state.position = stretch.end;
+        if stretch.ends_epoch() {
             self.state.epoch += 1;
             self.state.position = 0;
         }
@@ -307,7 +375,7 @@ impl<M: Trainable> Trainer<M> {
         self.state.update += 1;
         let rate = self.state.rate_factor * training.schedule.rate(self.state.update, &self.schedule());
         let model = self.take_model();
-        self.model = Some(self.adam.step(model, total, scale, rate));
+        self.model = Some(self.adam.step(model, gradients, scale, rate));
         self.state.tokens += n_total as u64;
         self.tokens += n_total as u64;
         {
@@ -322,6 +390,7 @@ impl<M: Trainable> Trainer<M> {
             learning_rate: Some(rate),
             gradient_norm: Some(norm),
             tokens_per_second: Some(n_total as f64 / seconds),
+            sum_seconds: (self.ranks.size() > 1).then_some(sum_seconds),
             ..Stats::new(sums)
         }))
     }

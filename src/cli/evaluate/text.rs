@@ -10,6 +10,7 @@ use crate::experiment::{Config, Run, dataset};
 use crate::files;
 use crate::models::Autoregressive;
 use crate::notice;
+use crate::ranks::Alone;
 use crate::report::by_position;
 use crate::scoring::TextScores;
 use std::path::Path;
@@ -68,7 +69,7 @@ fn of_run(args: &EvaluateArgs, run: &Path) -> Result<TextScores> {
     }
     let bar = progress::bar(text.n_tokens() as u64, "reading");
     let scores =
-        score_text(&loaded.model, &text, context, config.decoding.batch_tokens, |n| bar.set_position(n as u64));
+        score_text(&loaded.model, &text, context, config.decoding.batch_tokens, &Alone, |n| bar.set_position(n as u64));
     bar.finish_and_clear();
     Ok(scores)
 }

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::experiment::Config;
 use crate::models::{LengthLimits, Model};
 use crate::random::{Purpose, Stream};
+use crate::ranks::Ranks;
 use crate::training::{Lessons, Measured, Scalar, Stats};
 use burn::tensor::Device;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ impl Lessons<Model> for MaskedLessons {
         batch.n_target_tokens()
     }
 
-    fn measure(&self, model: &Model) -> Measured {
+    fn measure(&self, model: &Model, _ranks: &dyn Ranks) -> Measured {
         let sizes = (self.context, self.config.training.batch_tokens);
         let scores = score_masked(model, &self.valid, &self.masking, sizes, self.config.seed, |_| ());
         let stats = Stats {

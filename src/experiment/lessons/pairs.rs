@@ -8,6 +8,7 @@ use crate::experiment::Config;
 use crate::experiment::dataset::{self, Corpus, encode};
 use crate::experiment::validation::{sample_score, validate};
 use crate::models::{LengthLimits, Model};
+use crate::ranks::Ranks;
 use crate::training::{Lessons, Measured, Scalar, Stats};
 use burn::tensor::Device;
 use std::sync::Arc;
@@ -76,10 +77,11 @@ impl Lessons<Model> for PairLessons {
         batch.n_target_tokens()
     }
 
-    fn measure(&self, model: &Model) -> Measured {
+    fn measure(&self, model: &Model, ranks: &dyn Ranks) -> Measured {
         let training = &self.config.training;
-        let sums = validate(model, &self.valid, training.batch_tokens);
-        let found = sample_score(model, &self.tokenizers, &self.sample, training.score, &self.config.decoding);
+        let sums = validate(model, &self.valid, training.batch_tokens, ranks);
+        let decoding = &self.config.decoding;
+        let found = sample_score(model, &self.tokenizers, &self.sample, training.score, decoding, ranks);
         let stats = Stats { score: Some(found.score), cut: Some(found.cut), ..Stats::new(sums) };
         let sample = self.sample.iter().zip(&found.translations).map(|(sentence, translation)| {
             let references: String =

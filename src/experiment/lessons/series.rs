@@ -9,6 +9,7 @@ use crate::experiment::Config;
 use crate::experiment::dataset::{self, Corpus};
 use crate::experiment::series::{length_fault, scalings, series_of};
 use crate::models::{LengthLimits, Model};
+use crate::ranks::Ranks;
 use crate::scoring::{ErrorScores, ErrorSums};
 use crate::training::{Lessons, Measured, Scalar, Shown, Stats};
 use burn::tensor::Device;
@@ -74,7 +75,7 @@ impl Lessons<Model> for SeriesLessons {
         batch.n_target_tokens()
     }
 
-    fn measure(&self, model: &Model) -> Measured {
+    fn measure(&self, model: &Model, _ranks: &dyn Ranks) -> Measured {
         let (source, target) = scalings(&self.tokenizers);
         let training = &self.config.training;
         let series: Vec<_> = self.valid.iter().map(|pair| &pair.source).collect();

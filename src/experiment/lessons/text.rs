@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::experiment::Config;
 use crate::experiment::dataset::{self, check_context, hash_of_lines};
 use crate::models::{LengthLimits, Model};
+use crate::ranks::Ranks;
 use crate::training::{Lessons, Measured, Scalar, Stats};
 use burn::tensor::Device;
 use std::collections::BTreeMap;
@@ -123,8 +124,9 @@ impl Lessons<Model> for TextLessons {
         batch.n_target_tokens()
     }
 
-    fn measure(&self, model: &Model) -> Measured {
-        let scores = score_text(model, &self.valid, self.text.context, self.config.training.batch_tokens, |_| ());
+    fn measure(&self, model: &Model, ranks: &dyn Ranks) -> Measured {
+        let batch_tokens = self.config.training.batch_tokens;
+        let scores = score_text(model, &self.valid, self.text.context, batch_tokens, ranks, |_| ());
         let stats = Stats {
             loss: scores.loss,
             smoothed_loss: Some(scores.loss),

@@ -259,7 +259,7 @@ fn the_average_of_checkpoints_is_their_mean_and_becomes_the_best_where_it_is_bet
     assert_eq!(loaded.checkpoint, "averaged-000040");
     let pairs = config.data.task.as_ref().unwrap().generate(lookback::data::Split::Valid, 7, config.seed).unwrap();
     let examples = lookback::experiment::dataset::encode(&pairs, &loaded.tokenizers);
-    let sums = lookback::experiment::validate(&loaded.model, &examples, 40);
+    let sums = lookback::experiment::validate(&loaded.model, &examples, 40, &lookback::ranks::Alone);
     let loss = sums.cross_entropy / sums.n_tokens as f64;
     assert!(losses.iter().all(|other| loss < *other), "{loss} is not below {losses:?}");
 }

@@ -5,8 +5,10 @@ mod checkpoint;
 mod horizon;
 mod inside;
 mod masked;
+mod mpi;
 mod old_run;
 mod own_model;
+mod ranks;
 mod resume;
 mod run;
 mod sampling;
@@ -232,7 +234,7 @@ pub fn named(run: &Path, pointer: &str) -> String {
 pub fn metrics(run: &Path) -> Vec<Value> {
     let parse = |line: &str| {
         let mut line: Value = serde_json::from_str(line).expect("each line is a JSON object");
-        for key in ["seconds", "tokens_per_second", "memory_mib"] {
+        for key in ["seconds", "tokens_per_second", "sum_seconds", "memory_mib"] {
             line.as_object_mut().expect("an object").remove(key);
         }
         line

@@ -6,6 +6,7 @@ use burn::tensor::{Device, Distribution, Tensor, TensorData, TensorReadError};
 use burn_train::metric::{Metric, MetricAttributes, MetricMetadata, MetricName, SerializedEntry};
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
 use lookback::layers::Pass;
+use lookback::ranks::{Alone, Ranks};
 use lookback::training::loss::{Loss, LossSums};
 use lookback::training::{
     HeldOut, Lessons, Measured, RunFolder, Setup, Silent, Stats, Stop, Trainable, Trainer, TrainingConfig, UpdatePart,
@@ -98,7 +99,7 @@ impl Lessons<Line> for OfALine {
         format!("{numbers:?}\n")
     }
 
-    fn measure(&self, model: &Line) -> Measured {
+    fn measure(&self, model: &Line, _ranks: &dyn Ranks) -> Measured {
         let errors = numbers_of(model.squared_errors(&points(&[3, 9, 15], &model.a.val().device())));
         let loss = errors.iter().map(|error| f64::from(*error)).sum::<f64>() / errors.len() as f64;
         Measured { stats: Stats { loss, tokens: errors.len(), ..Stats::default() }, sample: format!("{errors:?}\n") }
@@ -128,6 +129,7 @@ fn setup(folder: &Path, updates: u64) -> Setup<Line> {
         folder: RunFolder::create(folder).unwrap(),
         horizon: None,
         observer: Arc::new(Silent),
+        ranks: Arc::new(Alone),
     }
 }
 

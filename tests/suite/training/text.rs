@@ -9,6 +9,7 @@ use lookback::experiment::{Config, LoadedModel, Run};
 use lookback::layers::Pass;
 use lookback::models::weights::to_vec;
 use lookback::models::{ModelConfig, Seq2Seq, Vocabularies};
+use lookback::ranks::Alone;
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -112,7 +113,7 @@ fn the_scores_of_a_text_are_those_of_its_windows_by_hand() {
     let lines = ["abcdef", "gabe", "abcdef", "bag"];
     let text = TokenStream::new(&lines, loaded.tokenizers.target());
     let context = 6;
-    let scores = score_text(&loaded.model, &text, context, 20, |_| ());
+    let scores = score_text(&loaded.model, &text, context, 20, &Alone, |_| ());
     let log_p = |range: std::ops::Range<usize>| -> Vec<f64> {
         let input = Padded::new(&[text.ids[range.start..range.end - 1].to_vec()], 0, &flex());
         let empty = Padded::new(&[Vec::new()], 0, &flex());

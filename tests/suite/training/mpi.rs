@@ -1,0 +1,151 @@
+//! Ranks that are processes, started by `mpirun`.
+
+use super::*;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a test waits for all ranks to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Whether this build speaks MPI and `mpirun` is there. Else the reason is printed; in CI that is a failure.
+fn can_run() -> bool {
+    let is_there = Command::new("mpirun").arg("--version").output().is_ok_and(|output| output.status.success());
+    if cfg!(feature = "mpi") && is_there {
+        return true;
+    }
+    assert!(std::env::var_os("CI").is_none(), "CI needs --features mpi and the packages openmpi-bin, libopenmpi-dev");
+    println!("skipped: needs a build with --features mpi, and mpirun");
+    false
+}
+
+/// `mpirun` with `n` ranks of `lookback train`, about to run in `dir`.
+fn mpirun(n: usize, dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("mpirun");
+    // Two cores may have to do, and CI is root. Within one machine ranks speak by shared memory.
+    command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    command.args(["--oversubscribe", "--bind-to", "none", "-n", &n.to_string(), env!("CARGO_BIN_EXE_lookback")]);
+    command.current_dir(dir).args(["train", "--dashboard", "none"]).args(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn finish_mpi(n: usize, dir: &Path, arguments: &[&str]) -> Finished {
+    mpirun(n, dir, arguments).output().expect("mpirun starts").into()
+}
+
+/// The processes that train in `run`.
+#[cfg(target_os = "linux")]
+fn ranks_of(run: &Path) -> Vec<u32> {
+    let name = run.to_string_lossy().into_owned();
+    let is_rank = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<String> =
+            line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into()).collect();
+        words.first().is_some_and(|program| program.ends_with("lookback")) && words.contains(&name)
+    };
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids: Vec<u32> =
+        pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_rank).collect();
+    pids.sort_unstable();
+    pids
+}
+
+#[test]
+fn processes_end_with_the_bytes_of_one_and_go_on_as_one() {
+    if !can_run() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), TRANSFORMER);
+    let one = dir.path().join("one");
+    succeed(
+        dir.path(),
+        &["train", "tiny.toml", "--run", "one", "--set", "training.accumulation=4", "--dashboard", "none"],
+    );
+    let finished = finish_mpi(2, dir.path(), &["tiny.toml", "--run", "two", "--set", "training.max_updates=7"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_says(&finished.stderr, &["ranks    2; an update has 4 parts, each rank at most 2 of them"]);
+    assert_eq!(finished.stdout.matches("held-out test").count(), 1, "one rank tells people: {}", finished.stdout);
+    let finished = finish_mpi(3, dir.path(), &["tiny.toml", "--run", "two"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_same_end(&one, &dir.path().join("two"), "two processes, then three");
+}
+
+#[test]
+fn what_ails_all_ranks_is_said_and_ends_them() {
+    if !can_run() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), TRANSFORMER);
+    let finished = finish_mpi(2, dir.path(), &["tiny.toml", "--run", "two", "--set", "data.n_train=0"]);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_says(&finished.stderr, &["lookback: rank 0: data."]);
+    // A rank with another seed, beside the first.
+    let mut command = mpirun(1, dir.path(), &["tiny.toml", "--run", "three"]);
+    let other = ["train", "--dashboard", "none", "tiny.toml", "--run", "three", "--set", "seed=9"];
+    command.args([":", "-n", "1", env!("CARGO_BIN_EXE_lookback")]).args(other);
+    let finished: Finished = command.output().unwrap().into();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_says(&finished.stderr, &["rank 1 cannot train with rank 0: there, seed is 9, not 5"]);
+}
+
+/// A run that is long enough to be interrupted.
+#[cfg(target_os = "linux")]
+fn long(run: &str) -> Vec<&str> {
+    let mut arguments = vec!["tiny.toml", "--run", run];
+    for setting in ["training.max_updates=600", "training.validate_every=40", "training.save_every=7"] {
+        arguments.extend(["--set", setting]);
+    }
+    arguments
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_rank_that_is_killed_ends_all_and_a_signal_saves_and_both_go_on_to_the_same_bytes() {
+    if !can_run() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), TRANSFORMER);
+    let one = [&["train", "--dashboard", "none"][..], &long("one")[..], &["--set", "training.accumulation=4"]].concat();
+    succeed(dir.path(), &one);
+    for (signal, of_launcher) in [("KILL", false), ("TERM", true)] {
+        let run = dir.path().join(format!("run-{signal}"));
+        let name = run.to_str().unwrap();
+        let mut launcher = mpirun(2, dir.path(), &long(name)).spawn().unwrap();
+        let start = Instant::now();
+        while !run.join("metrics.jsonl").is_file() || read(run.join("metrics.jsonl")).lines().count() < 30 {
+            assert!(start.elapsed() < PATIENCE, "training does not begin");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ranks = ranks_of(&run);
+        let own: Vec<u32> = ranks.into_iter().filter(|pid| *pid != launcher.id()).collect();
+        assert_eq!(own.len(), 2, "two ranks");
+        let to = if of_launcher { launcher.id() } else { own[1] };
+        assert!(Command::new("kill").args(["-s", signal, &to.to_string()]).status().unwrap().success());
+        let start = Instant::now();
+        while launcher.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < PATIENCE, "the ranks do not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(ranks_of(&run), [0u32; 0], "no rank is left behind");
+        let n_before = read(run.join("metrics.jsonl")).lines().count();
+        assert!(n_before < 600, "it was to be interrupted");
+        let finished = finish_mpi(2, dir.path(), &long(name));
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        assert_same_end(&dir.path().join("one"), &run, &format!("after SIG{signal}"));
+    }
+}
+
+#[test]
+#[cfg(not(feature = "mpi"))]
+fn a_launcher_that_this_build_cannot_speak_to_is_refused() {
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), TRANSFORMER);
+    let mut command = lookback(dir.path(), &["train", "tiny.toml", "--run", "run"]);
+    let finished: Finished = command.env("OMPI_COMM_WORLD_SIZE", "2").output().unwrap().into();
+    assert_says(finished.fault(), &["was started as one of 2 processes, but built without MPI", "--features mpi"]);
+    assert!(!dir.path().join("run").exists());
+}
