@@ -245,7 +245,11 @@ impl<M: Trainable> Trainer<M> {
             let parts = epoch.by_ref().take(n_own).collect::<Result<Vec<_>, _>>();
             let parts = parts.map_err(|error| Error::message(format!("the data cannot be read: {error}")))?;
             let device = self.device.clone();
-            let stats = in_pool(&device, || self.update_once(parts, &stretch_of_plan, start))?;
+            let stats = match self.ranks.size() {
+                1 => in_pool(&device, || self.update_once(parts, &stretch_of_plan, start))?,
+                // Whoever waits for another rank must not hold a thread of the pool, which that one may need.
+                _ => self.update_once(parts, &stretch_of_plan, start)?,
+            };
             if self.state.position == 0 {
                 self.place.set(self.state.epoch, 0);
                 epoch = train.iter();
@@ -329,8 +333,10 @@ impl<M: Trainable> Trainer<M> {
         let n_total = say(&*self.ranks, n_own).into_iter().sum();
         let replacement_rate = 1.0 - self.training.scheduled_sampling.truth(self.state.update + 1);
         let of_part = |part| {
-            let (grads, sums) = gradients(self.model(), &UpdatePart { replacement_rate, n_total, ..part });
-            (GradientSet::new(self.model(), grads, self.is_host), sums)
+            in_pool(&self.device, || {
+                let (grads, sums) = gradients(self.model(), &UpdatePart { replacement_rate, n_total, ..part });
+                (GradientSet::new(self.model(), grads, self.is_host), sums)
+            })
         };
         if self.ranks.size() == 1 {
             let mut total = Sum::default();
@@ -375,7 +381,8 @@ impl<M: Trainable> Trainer<M> {
         self.state.update += 1;
         let rate = self.state.rate_factor * training.schedule.rate(self.state.update, &self.schedule());
         let model = self.take_model();
-        self.model = Some(self.adam.step(model, gradients, scale, rate));
+        let device = self.device.clone();
+        self.model = Some(in_pool(&device, || self.adam.step(model, gradients, scale, rate)));
         self.state.tokens += n_total as u64;
         self.tokens += n_total as u64;
         {
