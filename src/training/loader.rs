@@ -2,6 +2,8 @@
 
 use super::config::TrainingConfig;
 use super::lessons::{Lessons, Trainable, UpdatePart};
+use crate::data::batch::Plan;
+use crate::error::Result;
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
 use burn::tensor::Device;
@@ -55,10 +57,10 @@ impl<M: Trainable> PartLoader<M> {
         Self { slice, ..Self::new(self.lessons.clone(), &self.training, self.seed, device, &place) }
     }
 
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
-        let mut plan = self.lessons.plan(epoch);
+    fn plan(&self, epoch: u64) -> Plan {
+        let plan = self.lessons.plan(epoch);
         match self.slice.clone() {
-            Some(slice) => plan.drain(slice.start.min(plan.len())..slice.end.min(plan.len())).collect(),
+            Some(slice) => plan.part(slice),
             None => plan,
         }
     }
@@ -87,18 +89,19 @@ impl<M: Trainable> DataLoader<UpdatePart<M::Batch>> for PartLoader<M> {
 struct Parts<'a, M: Trainable> {
     loader: &'a PartLoader<M>,
     epoch: u64,
-    plan: Vec<Vec<usize>>,
+    plan: Plan,
     position: usize,
     /// The rest of the update.
     made: VecDeque<UpdatePart<M::Batch>>,
 }
 
 impl<M: Trainable> Parts<'_, M> {
-    fn make_update(&mut self) {
+    fn make_update(&mut self) -> Result<()> {
         let PartLoader { lessons, training, seed, device, .. } = self.loader;
         let last = (self.position + training.accumulation).min(self.plan.len());
+        let numbers = (self.position..last).filter_map(|position| self.plan.get(position));
         let batches: Vec<M::Batch> =
-            self.plan[self.position..last].iter().map(|numbers| lessons.batch(self.epoch, numbers, device)).collect();
+            numbers.map(|numbers| lessons.batch(self.epoch, numbers, device)).collect::<Result<_>>()?;
         let n_total = batches.iter().map(|batch| lessons.n_targets(batch)).sum();
         self.made = (self.position as u64..)
             .zip(batches)
@@ -113,6 +116,7 @@ impl<M: Trainable> Parts<'_, M> {
                 replacement_rate: 0.0,
             })
             .collect();
+        Ok(())
     }
 }
 
@@ -120,8 +124,11 @@ impl<M: Trainable> Iterator for Parts<'_, M> {
     type Item = Result<UpdatePart<M::Batch>, DatasetError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.made.is_empty() && self.position < self.plan.len() {
-            self.make_update();
+        if self.made.is_empty()
+            && self.position < self.plan.len()
+            && let Err(error) = self.make_update()
+        {
+            return Some(Err(DatasetError::new(error)));
         }
         let part = self.made.pop_front()?;
         self.position += 1;

@@ -14,6 +14,7 @@ mod elsewhere;
 mod file;
 mod hugging_face;
 mod numbers;
+mod sample;
 mod sentence_piece;
 mod side;
 mod subword;
@@ -29,6 +30,7 @@ pub use config::{
     CharConfig, NumbersConfig, SidesConfig, SubwordConfig, TokenizerConfig, TokenizersConfig, WordConfig,
 };
 pub use numbers::Scaling;
+pub use sample::{LARGEST_SAMPLE, Sample, sampled, sampled_to};
 pub use sentence_piece::{Cutter, Normalizer};
 
 use super::Pair;
@@ -321,21 +323,35 @@ fn without_hidden(text: &str) -> String {
 
 /// Lines with their ends, in pieces whose tokens are those of the whole text: what is cut between is a single end of a line,
 /// which GPT-2's pattern makes a word of in any case; of several spaces the last would go with what follows.
-pub(super) fn chunks_of<S: AsRef<str>>(lines: &[S]) -> Vec<String> {
-    let mut chunks: Vec<String> = Vec::new();
-    let mut can_end = false;
-    for line in lines {
-        let line = line.as_ref();
-        match chunks.last_mut() {
-            Some(chunk) if !can_end || line.is_empty() || line.starts_with(char::is_whitespace) => {
-                *chunk += line;
-                chunk.push('\n');
-            }
-            _ => chunks.push(format!("{line}\n")),
-        }
-        can_end = !line.is_empty() && !line.ends_with(char::is_whitespace);
+#[derive(Debug, Default)]
+pub struct Chunks {
+    chunk: String,
+    can_end: bool,
+}
+
+impl Chunks {
+    /// Takes the next line, and gives the piece that ends before it, if one does.
+    pub fn push(&mut self, line: &str) -> Option<String> {
+        let goes_on = !self.can_end || line.is_empty() || line.starts_with(char::is_whitespace);
+        let whole = if goes_on || self.chunk.is_empty() { None } else { Some(std::mem::take(&mut self.chunk)) };
+        self.chunk += line;
+        self.chunk.push('\n');
+        self.can_end = !line.is_empty() && !line.ends_with(char::is_whitespace);
+        whole
     }
-    chunks
+
+    /// The last piece, if there was a line.
+    pub fn finish(self) -> Option<String> {
+        Some(self.chunk).filter(|chunk| !chunk.is_empty())
+    }
+}
+
+/// All [`Chunks`] of some lines.
+pub(super) fn chunks_of<S: AsRef<str>>(lines: &[S]) -> Vec<String> {
+    let mut chunks = Chunks::default();
+    let mut found: Vec<String> = lines.iter().filter_map(|line| chunks.push(line.as_ref())).collect();
+    found.extend(chunks.finish());
+    found
 }
 
 /// Trains one side; `side` and `key`, the section of its settings, are for messages.
