@@ -7,6 +7,7 @@ mod inside;
 mod masked;
 mod old_run;
 mod own_model;
+mod prepared;
 mod resume;
 mod run;
 mod sampling;
