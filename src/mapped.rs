@@ -7,7 +7,7 @@
 //! name, and renamed; a temporary file of numbers has no name at all. Neither is ever changed in place by this program.
 #![allow(unsafe_code)]
 
-use memmap2::{Advice, Mmap, MmapMut};
+use memmap2::{Mmap, MmapMut};
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -21,14 +21,11 @@ const MANY: usize = 1 << 20;
 pub(crate) struct Mapped(Mmap);
 
 impl Mapped {
-    /// Those of the file `path`, of which little is read at once, here and there.
+    /// Those of the file `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         // SAFETY: see above.
-        let map = unsafe { Mmap::map(&file)? };
-        // What is beside it is of no use: advice that the system may take.
-        let _ = map.advise(Advice::Random);
-        Ok(Self(map))
+        unsafe { Mmap::map(&file) }.map(Self)
     }
 }
 

@@ -102,7 +102,11 @@ impl Examples {
 
     /// Those of all pairs.
     pub fn lengths(&self) -> impl Iterator<Item = (usize, usize)> + Clone {
-        (0..self.len()).map(|i| self.lengths_of(i))
+        self.0.shards.iter().flat_map(|shard| {
+            let bounds =
+                (0..shard.counts().units as usize).map(|i| [2 * i, 2 * i + 1, 2 * i + 2].map(|i| shard.offset(i)));
+            bounds.map(|[source, target, end]| (target.saturating_sub(source), end.saturating_sub(target)))
+        })
     }
 
     /// The longest source and the longest target.

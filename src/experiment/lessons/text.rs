@@ -1,7 +1,7 @@
 //! Plain text.
 
 use super::{Prepared, SequenceLessons};
-use crate::data::batch::{Batch, Plan};
+use crate::data::batch::{Batch, MAX_EXAMPLES, Plan};
 use crate::data::shards::Tokens;
 use crate::data::text::{Windows, text_of};
 use crate::data::tokenizer::sampled;
@@ -56,6 +56,11 @@ impl Streams {
         if n < text.context {
             let message =
                 format!("is {}, but the training text has {n} tokens; give more text, or lower it", text.context);
+            return Err(Error::config("data.text.context", message));
+        }
+        if n / text.context > MAX_EXAMPLES {
+            let message =
+                format!("is {}, so that there are more than {MAX_EXAMPLES} pieces of text; raise it", text.context);
             return Err(Error::config("data.text.context", message));
         }
         let said = format!(

@@ -78,6 +78,7 @@ pub fn prepare(
         options.out.as_ref().or(config.data.prepared.as_ref()).ok_or_else(|| {
             Error::config("data.prepared", "is missing: name the folder to be made, here or with --out")
         })?;
+    check_own(folder)?;
     std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let _lock = Lock::of(folder, "is in use by another `lookback data prepare`; wait for it or give another --out")?;
     files::remove_temporary(folder);
@@ -95,17 +96,21 @@ pub fn prepare(
         return Ok(summary(folder, &whole, n_kept));
     }
     if old.is_none() {
-        clear(folder)?;
+        clear(folder, is_own)?;
+    }
+    let is_trained = |there: &Tokenizers| {
+        let trained = old.as_ref().map(|old| &old.tokenizer);
+        trained.is_some_and(|trained| trained.is_empty() || *trained == there.fingerprint())
+    };
+    let there = Tokenizers::load(folder.join(super::TOKENIZER)).ok().filter(is_trained);
+    if there.is_none() {
+        clear(folder, |name| name == super::TOKENIZER)?;
     }
     new.begin(folder)?;
     let mut passes = Passes { config, files: files_of(&config.data), report };
-    let tokenizers = match (given, old) {
-        (Some(given), _) => given,
-        (None, Some(old)) => match Tokenizers::load(folder.join(super::TOKENIZER)) {
-            Ok(there) if old.tokenizer.is_empty() || old.tokenizer == there.fingerprint() => there,
-            _ => passes.train_tokenizers()?,
-        },
-        (None, None) => passes.train_tokenizers()?,
+    let tokenizers = match given.or(there) {
+        Some(tokenizers) => tokenizers,
+        None => passes.train_tokenizers()?,
     };
     tokenizers.save(folder.join(super::TOKENIZER))?;
     let mut manifest = Manifest { tokenizer: tokenizers.fingerprint(), ..new };
@@ -180,25 +185,33 @@ fn begin(
 
 const NOT_A_FILE: &str = "is no file that can be read; training data have to be files to be prepared";
 
-/// Removes what was prepared before, of other data, and nothing else.
-fn clear(folder: &Path) -> Result<()> {
-    let entries = std::fs::read_dir(folder).map_err(Error::io(folder))?;
-    let paths = entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>();
-    let is_own = |path: &&PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.ends_with(".shard") || name == super::TOKENIZER || ["valid.jsonl", "test.jsonl"].contains(&&*name)
-    };
-    let is_visible = |path: &&PathBuf| !path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
-    if !Manifest::is_there(folder) {
-        let other = paths.iter().filter(is_visible).find(|path| !path.ends_with("lock"));
-        return match other {
-            None => Ok(()),
-            Some(other) => {
-                let message =
-                    format!("is not empty and has no prepared data ({}); give another --out", other.display());
-                Err(Error::file(folder, message))
-            }
-        };
+/// Whether a file of that name is prepared data.
+fn is_own(name: &str) -> bool {
+    name.ends_with(".shard") || [super::TOKENIZER, "valid.jsonl", "test.jsonl"].contains(&name)
+}
+
+/// The files of a folder, with their names.
+fn entries(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let entries = std::fs::read_dir(folder).map_err(Error::io(folder))?.flatten();
+    Ok(entries.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned())).collect())
+}
+
+/// Refuses a folder that has something else in it.
+fn check_own(folder: &Path) -> Result<()> {
+    if !folder.exists() || Manifest::is_there(folder) {
+        return Ok(());
     }
-    paths.iter().filter(is_own).try_for_each(|path| std::fs::remove_file(path).map_err(Error::io(path)))
+    match entries(folder)?.into_iter().find(|(_, name)| !name.starts_with('.') && name != "lock") {
+        None => Ok(()),
+        Some((other, _)) => {
+            let message = format!("is not empty and has no prepared data ({}); give another --out", other.display());
+            Err(Error::file(folder, message))
+        }
+    }
+}
+
+/// Removes what was prepared of other data, and nothing else.
+fn clear(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<()> {
+    let old = entries(folder)?.into_iter().filter(|(_, name)| is_old(name));
+    old.into_iter().try_for_each(|(path, _)| std::fs::remove_file(&path).map_err(Error::io(&path)))
 }

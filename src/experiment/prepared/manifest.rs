@@ -126,6 +126,11 @@ impl Manifest {
         [NAME, BEGUN].iter().find_map(|name| read(&folder.join(name)).ok())
     }
 
+    /// Whether `folder` is finished.
+    pub(super) fn is_finished(folder: &Path) -> bool {
+        folder.join(NAME).is_file()
+    }
+
     /// Whether there is one in `folder`, whole or not.
     pub(super) fn is_there(folder: &Path) -> bool {
         [NAME, BEGUN].iter().any(|name| folder.join(name).is_file())

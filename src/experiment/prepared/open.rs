@@ -2,6 +2,7 @@
 
 use super::content::{self, ANEW, GIVEN};
 use super::manifest::Manifest;
+use crate::data::batch::MAX_EXAMPLES;
 use crate::data::shards::{Examples, Tokens};
 use crate::data::{DataConfig, Split, Tokenizers};
 use crate::error::{Error, Result};
@@ -36,6 +37,10 @@ pub(in crate::experiment) fn pairs(config: &Config, folder: &Path, known: Option
     if train.len() as u64 != manifest.counts.units {
         return Err(Error::file(folder, format!("has not as many pairs as its manifest says; {ANEW}")));
     }
+    if train.len() > MAX_EXAMPLES {
+        let message = format!("has {} pairs, more than the {MAX_EXAMPLES} that can be counted", train.len());
+        return Err(Error::file(folder, message));
+    }
     Ok(OpenedPairs { tokenizers, train, sha256: manifest.data_sha256, dropped: manifest.dropped.total() })
 }
 
@@ -55,13 +60,13 @@ fn open(config: &Config, folder: &Path, known: Option<&Tokenizers>) -> Result<(M
     content::check_data(folder, &manifest, &config.data, config.seed)?;
     content::check(folder, &manifest, &content::of_tokens(config))?;
     let path = folder.join(super::TOKENIZER);
-    let tokenizers = Tokenizers::load(&path)?;
-    if tokenizers.fingerprint() != manifest.tokenizer {
+    let tokenizers = Tokenizers::load(&path).ok().filter(|own| own.fingerprint() == manifest.tokenizer);
+    let Some(tokenizers) = tokenizers else {
         return Err(Error::file(
             path,
             format!("is not what was written: its SHA-256 is not that of the manifest; {ANEW}"),
         ));
-    }
+    };
     let is_given = manifest.content.contains_key(GIVEN);
     let fault = match known {
         Some(known) if known.fingerprint() != manifest.tokenizer => {
@@ -83,7 +88,9 @@ pub(in crate::experiment) fn held_out<T: DeserializeOwned>(
     seed: u64,
     split: Split,
 ) -> Result<Option<Vec<T>>> {
-    let Some(folder) = data.prepared.as_ref().filter(|_| data.held_out().contains(&split)) else { return Ok(None) };
+    let folder = data.prepared.as_ref().filter(|_| data.held_out().contains(&split));
+    // Where nothing has been prepared yet, or nothing is left of it, the training files have it all.
+    let Some(folder) = folder.filter(|folder| Manifest::is_finished(folder)) else { return Ok(None) };
     let manifest = Manifest::load(folder)?;
     content::check_data(folder, &manifest, data, seed)?;
     let path = folder.join(format!("{split}.jsonl"));

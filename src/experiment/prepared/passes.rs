@@ -120,7 +120,7 @@ impl Passes<'_> {
         let n_kept = kept.iter().map(|entry| entry.counts.units).sum();
         let is_text = config.data.text.is_some();
         let mut shards = Shards::new(folder, tokenizers, is_text, manifest.shard_tokens, kept);
-        let mut held_out = HeldOutLines::default();
+        let mut held_out = HeldOutLines { by_split: BTreeMap::new(), budget: Budget::new() };
         let mut hasher = LineHasher::default();
         if let Some(text) = &config.data.text {
             let [end_of_train, end_of_valid] = self.ends_of_splits(text)?;
@@ -199,10 +199,9 @@ impl Passes<'_> {
 }
 
 /// What is held out of the training data, as lines of JSON.
-#[derive(Default)]
 struct HeldOutLines {
     by_split: BTreeMap<&'static str, (u64, String)>,
-    bytes: usize,
+    budget: Budget,
 }
 
 impl HeldOutLines {
@@ -212,9 +211,8 @@ impl HeldOutLines {
         *text += &serde_json::to_string(what).expect("text is plain data");
         text.push('\n');
         *count += 1;
-        self.bytes += text.len() - before;
-        let mut budget = Budget::new();
-        budget.take(self.bytes).map_err(|fault| Error::message(format!("what is held out {fault}")))
+        let bytes = text.len() - before;
+        self.budget.take(bytes).map_err(|fault| Error::message(format!("what is held out {fault}")))
     }
 
     fn write(mut self, folder: &Path, splits: &[Split]) -> Result<BTreeMap<String, HeldOut>> {

@@ -189,7 +189,7 @@ fn hidden_words_are_learnt_in_the_same_order_from_shards() {
 fn preparing_that_was_cut_off_goes_on_and_ends_in_the_same_bytes() {
     for name in ["pairs.toml", "text.toml"] {
         let dir = folder(5000);
-        let (config, _) = configs(&dir, name, &["tokenizer.kind=char"]);
+        let (config, _) = configs(&dir, name, &["tokenizer={ kind = \"char\" }"]);
         let folder = config.data.prepared.clone().unwrap();
         let n_shards = made(&config, 20_000).n_shards;
         assert!(n_shards > 4, "{n_shards} shards");
@@ -224,9 +224,10 @@ fn preparing_that_was_cut_off_goes_on_and_ends_in_the_same_bytes() {
 #[test]
 fn a_kill_loses_at_most_a_shard() {
     let dir = folder(60_000);
-    let arguments = ["data", "prepare", "pairs.toml", "--set", "tokenizer.kind=char", "--shard-tokens", "100000"];
+    let by_letters = "tokenizer={ kind = \"char\" }";
+    let arguments = ["data", "prepare", "pairs.toml", "--set", by_letters, "--shard-tokens", "100000"];
     let with_out = |out: &'static str| [&arguments[..], &["--out", out]].concat();
-    let mut killed = lookback(dir.path(), &with_out("killed")).spawn().unwrap();
+    let mut killed = lookback(dir.path(), &with_out("killed")).stdout(std::process::Stdio::null()).spawn().unwrap();
     let first = dir.path().join("killed/000000.shard");
     while !first.exists() && killed.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(1));
@@ -287,6 +288,22 @@ fn damaged_shards_are_refused_and_made_anew() {
         made(&config, 2000);
         assert!(bytes_of(&folder) == whole, "mended: {file}");
     }
+}
+
+#[test]
+fn damage_that_is_met_in_training_ends_it() {
+    let dir = folder(4000);
+    let (config, _) = configs(&dir, "pairs.toml", &["tokenizer={ kind = \"char\" }"]);
+    made(&config, 1 << 20);
+    let shard = config.data.prepared.clone().unwrap().join("000000.shard");
+    let mut bytes = fs::read(&shard).unwrap();
+    // Behind the lengths, every block but the last, which the checksums stand in too.
+    let n_blocks = bytes.len() >> 16;
+    assert!(n_blocks > 4, "{n_blocks} blocks");
+    (1..n_blocks - 1).for_each(|block| bytes[(block << 16) + 9] ^= 1);
+    fs::write(&shard, bytes).unwrap();
+    let fault = train_in(&dir.path().join("run"), &config).unwrap_err().to_string();
+    assert_says(&fault, &["the data cannot be read: ", "000000.shard: is damaged: a checksum is wrong", "anew"]);
 }
 
 #[test]
