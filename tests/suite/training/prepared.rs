@@ -141,7 +141,7 @@ fn trains_to_the_same_bytes(dir: &TempDir, with: &Config, without: &Config) {
 fn pairs_are_learnt_in_the_same_order_from_shards() {
     let dir = folder(300);
     let (with, without) = configs(&dir, "pairs.toml", &[]);
-    let made = made(&with, 300);
+    let made = made(&with, 200);
     assert!(made.n_shards > 5 && made.dropped > 20, "{made:?}");
     trains_to_the_same_bytes(&dir, &with, &without);
 }
@@ -191,10 +191,10 @@ fn preparing_that_was_cut_off_goes_on_and_ends_in_the_same_bytes() {
         let dir = folder(5000);
         let (config, _) = configs(&dir, name, &["tokenizer={ kind = \"char\" }"]);
         let folder = config.data.prepared.clone().unwrap();
-        let n_shards = made(&config, 20_000).n_shards;
+        let n_shards = made(&config, 10_000).n_shards;
         assert!(n_shards > 4, "{n_shards} shards");
         let whole = bytes_of(&folder);
-        let again = made(&config, 20_000);
+        let again = made(&config, 10_000);
         assert_eq!((again.n_kept, bytes_of(&folder)), (n_shards, whole.clone()), "nothing is left to do");
         // What a kill leaves: the beginning, and some shards.
         fs::remove_dir_all(&folder).unwrap();
@@ -202,7 +202,7 @@ fn preparing_that_was_cut_off_goes_on_and_ends_in_the_same_bytes() {
             "tokenizing" => Err(lookback::error::Error::message("cut off")),
             _ => Ok(()),
         };
-        let fault = prepare(&config, &in_shards(20_000), &mut { stop }).unwrap_err().to_string();
+        let fault = prepare(&config, &in_shards(10_000), &mut { stop }).unwrap_err().to_string();
         assert_eq!(fault, "cut off");
         let cut_off = dir.path().join("cut-off");
         copy_folder(&folder, &cut_off);
@@ -214,7 +214,7 @@ fn preparing_that_was_cut_off_goes_on_and_ends_in_the_same_bytes() {
             for (shard, bytes) in whole.iter().filter(|(name, _)| name.ends_with(".shard")).take(n_left) {
                 fs::write(folder.join(shard), bytes).unwrap();
             }
-            assert_eq!(made(&config, 20_000).n_kept, n_left);
+            assert_eq!(made(&config, 10_000).n_kept, n_left);
             assert!(bytes_of(&folder) == whole, "{name}: other bytes after {n_left} shards");
         }
     }
@@ -248,7 +248,7 @@ fn damaged_shards_are_refused_and_made_anew() {
     let dir = folder(300);
     let (config, _) = configs(&dir, "pairs.toml", &[]);
     let folder = config.data.prepared.clone().unwrap();
-    made(&config, 2000);
+    made(&config, 600);
     let whole = bytes_of(&folder);
     let shard = folder.join("000001.shard");
     let bytes = fs::read(&shard).unwrap();
@@ -271,13 +271,13 @@ fn damaged_shards_are_refused_and_made_anew() {
         fs::write(&shard, damaged).unwrap();
         let fault = train_in(&dir.path().join(format!("run-{i}")), &config).unwrap_err().to_string();
         assert_says(&fault, &["000001.shard", what]);
-        let n_kept = made(&config, 2000).n_kept;
+        let n_kept = made(&config, 600).n_kept;
         assert_eq!(n_kept, 1, "what is before the damage is kept");
         assert!(bytes_of(&folder) == whole, "mended after: {what}");
     }
     fs::remove_file(&shard).unwrap();
     assert_says(&train_in(&dir.path().join("gone"), &config).unwrap_err().to_string(), &["000001.shard"]);
-    made(&config, 2000);
+    made(&config, 600);
     for (file, what) in [("manifest.json", "is damaged"), ("tokenizer.json", "SHA-256"), ("valid.jsonl", "SHA-256")] {
         let text = read(folder.join(file));
         let at = text.rfind(|c: char| c.is_ascii_digit()).unwrap();
@@ -285,22 +285,22 @@ fn damaged_shards_are_refused_and_made_anew() {
         fs::write(folder.join(file), format!("{}{changed}{}", &text[..at], &text[at + 1..])).unwrap();
         let fault = train_in(&dir.path().join(file), &config).unwrap_err().to_string();
         assert_says(&fault, &[file, what, "`lookback data prepare CONFIG` makes it anew"]);
-        made(&config, 2000);
+        made(&config, 600);
         assert!(bytes_of(&folder) == whole, "mended: {file}");
     }
 }
 
 #[test]
 fn damage_that_is_met_in_training_ends_it() {
-    let dir = folder(4000);
+    let dir = folder(20_000);
     let (config, _) = configs(&dir, "pairs.toml", &["tokenizer={ kind = \"char\" }"]);
-    made(&config, 1 << 20);
+    let n_pairs = made(&config, 1 << 20).counts.units as usize;
     let shard = config.data.prepared.clone().unwrap().join("000000.shard");
     let mut bytes = fs::read(&shard).unwrap();
     // Behind the lengths, every block but the last, which the checksums stand in too.
-    let n_blocks = bytes.len() >> 16;
-    assert!(n_blocks > 4, "{n_blocks} blocks");
-    (1..n_blocks - 1).for_each(|block| bytes[(block << 16) + 9] ^= 1);
+    let blocks = (100 + 8 * n_pairs).div_ceil(1 << 16)..(bytes.len() >> 16) - 1;
+    assert!(blocks.len() > 3, "{blocks:?}");
+    blocks.for_each(|block| bytes[(block << 16) + 9] ^= 1);
     fs::write(&shard, bytes).unwrap();
     let fault = train_in(&dir.path().join("run"), &config).unwrap_err().to_string();
     assert_says(&fault, &["the data cannot be read: ", "000000.shard: is damaged: a checksum is wrong", "anew"]);
@@ -326,7 +326,7 @@ fn shards_of_other_data_are_refused() {
     refused(&["data.train.swap=false"], &["was prepared with data.train.swap = true, and here it is false"]);
     // No vocabulary was drawn from part of the data, and so the seed has no say.
     let (other, _) = configs(&dir, "pairs.toml", &["seed=6"]);
-    train_in(&run, &other).unwrap();
+    train_in(&dir.path().join("seed"), &other).unwrap();
     // Files that have another time are read; those that are gone are not needed.
     let pairs = dir.path().join("pairs.tsv");
     let text = read(&pairs);
@@ -339,9 +339,10 @@ fn shards_of_other_data_are_refused() {
     made(&config, 1000);
     train_in(&dir.path().join("anew"), &config).unwrap();
     // A folder with something else in it is nobody's to empty.
-    let fault = prepare(&config, &PrepareOptions { out: Some(run.clone()), ..in_shards(9) }, &mut silent).unwrap_err();
-    assert_says(&fault.to_string(), &["is not empty and has no prepared data", "give another --out"]);
-    assert!(run.join("config.toml").is_file());
+    let other = PrepareOptions { out: Some(dir.path().join("anew")), ..in_shards(9) };
+    let fault = prepare(&config, &other, &mut silent).unwrap_err().to_string();
+    assert_says(&fault, &["is not empty and has no prepared data", "give another --out"]);
+    assert!(dir.path().join("anew/config.toml").is_file());
 }
 
 #[test]
