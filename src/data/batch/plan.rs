@@ -89,7 +89,7 @@ pub fn plan_epoch(
 ) -> Plan {
     const POOL_BATCHES: usize = 64;
     let mut order = shuffled(n, seed, epoch, 0);
-    let total: usize = (0..n).into_par_iter().map(|i| length(i)).map(|(source, target)| source.max(target)).sum();
+    let total: usize = (0..n).into_par_iter().map(&length).map(|(source, target)| source.max(target)).sum();
     let pool_size = (POOL_BATCHES * max_tokens / (total / n.max(1)).max(1)).max(1);
     let bounds_of = |(number, pool): (usize, &mut [u32])| {
         // Stable: equal lengths stay in shuffled order.

@@ -41,7 +41,7 @@ pub fn read_lines(path: impl AsRef<Path>) -> Result<Vec<String>> {
 /// As [`read_lines`]; also what `take` returns.
 pub fn for_each_line(path: &Path, mut take: impl FnMut(usize, &str) -> Result<()>) -> Result<()> {
     let mut lines = Lines::open(path)?;
-    while let Some((number, line)) = lines.next()? {
+    while let Some((number, line)) = lines.next_line()? {
         take(number, line)?;
     }
     Ok(())
@@ -80,8 +80,7 @@ impl Lines {
     /// # Errors
     ///
     /// When the file cannot be read, is not UTF-8 or has a line above [`MAX_LINE_BYTES`].
-    #[expect(clippy::should_implement_trait, reason = "a line is lent until the next")]
-    pub fn next(&mut self) -> Result<Option<(usize, &str)>> {
+    pub fn next_line(&mut self) -> Result<Option<(usize, &str)>> {
         self.bytes.clear();
         self.number += 1;
         let limit = MAX_LINE_BYTES as u64 + 2;

@@ -164,7 +164,7 @@ fn read_parallel(source: &Path, target: &Path, mut take: impl FnMut(At, &str, &s
     let (mut sources, mut targets) = (Lines::open(source)?, Lines::open(target)?);
     for line in 1.. {
         let bytes = sources.bytes_read() + targets.bytes_read();
-        let (left, right) = (sources.next()?, targets.next()?);
+        let (left, right) = (sources.next_line()?, targets.next_line()?);
         match (left, right) {
             (Some((_, left)), Some((_, right))) => take(At { line, bytes }, left.trim(), right.trim())?,
             (None, None) => break,
@@ -189,7 +189,7 @@ fn rest(lines: &mut Lines, n: usize, had_more: bool) -> Result<usize> {
         return Ok(n);
     }
     let mut n = n + 1;
-    while lines.next()?.is_some() {
+    while lines.next_line()?.is_some() {
         n += 1;
     }
     Ok(n)
@@ -199,7 +199,7 @@ fn read_tsv(path: &Path, ignore_extra_columns: bool, mut take: impl FnMut(At, &s
     let mut lines = Lines::open(path)?;
     loop {
         let bytes = lines.bytes_read();
-        let Some((line, text)) = lines.next()? else { return Ok(()) };
+        let Some((line, text)) = lines.next_line()? else { return Ok(()) };
         // Trimming the whole line first would swallow the TAB beside an empty column.
         let mut columns = text.split('\t').map(str::trim);
         let (first, second) = (columns.next().unwrap_or(""), columns.next());

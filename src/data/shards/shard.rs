@@ -236,8 +236,8 @@ impl Shard {
             }
             is_right
         };
-        let blocks = range.start / BLOCK..range.end.div_ceil(BLOCK);
-        match blocks.into_iter().find(|block| !is_right(*block)) {
+        let mut blocks = range.start / BLOCK..range.end.div_ceil(BLOCK);
+        match blocks.find(|block| !is_right(*block)) {
             None => Ok(()),
             Some(block) => {
                 let what = format!("a checksum is wrong, of what stands from byte {} on", block * BLOCK);

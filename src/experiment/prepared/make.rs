@@ -212,6 +212,6 @@ fn check_own(folder: &Path) -> Result<()> {
 
 /// Removes what was prepared of other data, and nothing else.
 fn clear(folder: &Path, is_old: impl Fn(&str) -> bool) -> Result<()> {
-    let old = entries(folder)?.into_iter().filter(|(_, name)| is_old(name));
-    old.into_iter().try_for_each(|(path, _)| std::fs::remove_file(&path).map_err(Error::io(&path)))
+    let mut old = entries(folder)?.into_iter().filter(|(_, name)| is_old(name));
+    old.try_for_each(|(path, _)| std::fs::remove_file(&path).map_err(Error::io(&path)))
 }

@@ -60,7 +60,7 @@ pub(super) fn lines(data: &DataConfig, text: &TextConfig, mut take: impl FnMut(A
         let mut is_blank = true;
         loop {
             at.bytes = before + lines.bytes_read();
-            let Some((_, line)) = lines.next()? else { break };
+            let Some((_, line)) = lines.next_line()? else { break };
             is_blank &= line.trim().is_empty();
             at.line += 1;
             take(at, line)?;
