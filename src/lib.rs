@@ -116,6 +116,7 @@ pub mod experiment;
 mod files;
 pub mod interop;
 pub mod layers;
+mod mapped;
 mod memory;
 pub mod models;
 pub mod notice;

@@ -23,6 +23,8 @@ pub enum Purpose {
     Masking = 6,
     /// Which positions tokens are given.
     Positions = 7,
+    /// Of which part of a large text vocabularies are made.
+    TokenizerSample = 8,
 }
 
 /// A stream of random numbers that are addressed by position instead of drawn in order.

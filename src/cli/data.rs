@@ -3,6 +3,7 @@
 use super::{print, progress};
 use crate::data::{Split, TaskConfig, fetch};
 use crate::error::{Error, Result};
+use crate::experiment::{self, Config, PrepareOptions, Preparing, SHARD_TOKENS};
 use crate::{files, memory};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,12 @@ pub(super) enum DataCommand {
     #[command(after_help = "Example:
   lookback data generate numbers --out datasets/numbers --pairs 20000 --max-len 4 --seed 7")]
     Generate(GenerateArgs),
+    /// Tokenize the training data of a config once, on all cores, so that training reads what it needs of them: for data that are
+    /// larger than memory. Cut off, the same command goes on.
+    #[command(after_help = "Example:
+  lookback data prepare config/multi30k-de-en-transformer.toml --out prepared/multi30k
+  lookback train config/multi30k-de-en-transformer.toml --set data.prepared=prepared/multi30k")]
+    Prepare(PrepareArgs),
     /// Fetch a public corpus; continues where it was cut off, and verifies checksums.
     #[command(after_help = "Example:\n  lookback data fetch multi30k --out datasets/multi30k")]
     Fetch(FetchArgs),
@@ -56,8 +63,27 @@ pub(super) struct FetchArgs {
     base_url: Option<String>,
 }
 
+#[derive(Args, Debug)]
+pub(super) struct PrepareArgs {
+    /// The experiment whose training data are prepared.
+    config: PathBuf,
+    /// Folder to write into [default: data.prepared of the config].
+    #[arg(short, long)]
+    out: Option<PathBuf>,
+    /// Override a key of the config: --set data.filter.max_len=100
+    #[arg(short, long = "set", value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Take the tokenizer of this run, for training with the same --init-from.
+    #[arg(long, value_name = "RUN")]
+    init_from: Option<PathBuf>,
+    /// Tokens after which a file is closed: what an interruption loses at most.
+    #[arg(long, value_name = "N", default_value_t = SHARD_TOKENS)]
+    shard_tokens: usize,
+}
+
 pub(super) fn run(command: DataCommand) -> Result<()> {
     match command {
+        DataCommand::Prepare(args) => prepare(args),
         DataCommand::List => list(),
         DataCommand::Generate(args) => generate(args),
         DataCommand::Fetch(args) => fetch(args),
@@ -155,4 +181,37 @@ fn fetch(args: FetchArgs) -> Result<()> {
     drop(current);
     let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
     print(&lines)
+}
+
+fn prepare(args: PrepareArgs) -> Result<()> {
+    let config = Config::load(Some(&args.config), &args.set)?;
+    let mut current: Option<(&'static str, indicatif::ProgressBar)> = None;
+    let mut show = |at: Preparing| {
+        if current.as_ref().is_none_or(|(what, _)| *what != at.what) {
+            let bar = if at.is_bytes { progress::bytes } else { progress::bar };
+            current = Some((at.what, bar(at.total, at.what)));
+        }
+        if let Some((_, bar)) = &current {
+            bar.set_position(at.done);
+        }
+        Ok(())
+    };
+    let options = PrepareOptions { out: args.out, init_from: args.init_from, shard_tokens: args.shard_tokens };
+    let made = experiment::prepare(&config, &options, &mut show)?;
+    drop(current);
+    let what = match (config.data.text.is_some(), made.dropped) {
+        (true, _) => format!("{} lines", made.lines),
+        (false, 0) => format!("{} pairs", made.counts.units),
+        (false, n) => format!("{} pairs, {n} left out by the filter", made.counts.units),
+    };
+    let kept = if made.n_kept > 0 { format!(", {} of them from before", made.n_kept) } else { String::new() };
+    let unknown = 100.0 * (made.counts.unknown_source + made.counts.unknown_target) as f64 / made.counts.ids as f64;
+    let folder = made.folder.display();
+    print(&format!(
+        "{folder}: {what}, {} tokens ({unknown:.2} % unknown) in {} files of {} MiB together{kept}\n\
+         train with --set data.prepared={folder}\n",
+        made.counts.ids,
+        made.n_shards,
+        made.bytes.div_ceil(1 << 20)
+    ))
 }

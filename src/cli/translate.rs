@@ -21,7 +21,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
-#[command(after_help = "One sentence a line, UTF-8, plain or .gz; a blank line in is a blank line out.
+#[command(after_help = "One sentence a line, UTF-8, plain, .gz or .zst; a blank line in is a blank line out.
 Lines from standard input are answered as they come, so another program can ask line by line.
 
 Examples:

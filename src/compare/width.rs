@@ -3,10 +3,12 @@
 use super::plan::Entrant;
 use crate::backend::Adapter;
 use crate::data::Tokenizers;
+use crate::data::tokenizer::sampled;
 use crate::error::{Error, Result};
 use crate::experiment::{Config, dataset, run};
 use crate::models::{ModelConfig, Vocabularies};
 use burn::module::Module;
+use std::borrow::Cow;
 
 /// How far the numbers of parameters may be apart, as a part.
 pub const TOLERANCE: f64 = 0.05;
@@ -17,7 +19,9 @@ pub const TOLERANCE: f64 = 0.05;
 /// If the data cannot be read.
 pub fn vocabularies(config: &Config) -> Result<Vocabularies> {
     let corpus = dataset::load(&config.data, config.seed)?;
-    Ok(run::vocabularies(&Tokenizers::train(&corpus.train, &config.tokenizer)?))
+    let numbers = config.model.answers_with_numbers();
+    let train = if numbers { Cow::Borrowed(&corpus.train[..]) } else { sampled(&corpus.train, config.seed) };
+    Ok(run::vocabularies(&Tokenizers::train(&train, &config.tokenizer)?))
 }
 
 /// The number of parameters.

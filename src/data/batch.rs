@@ -2,10 +2,14 @@
 //!
 //! A [`Batch`] is the only thing that crosses from the data to a model.
 
+mod plan;
+
+pub(super) use plan::shuffled;
+pub use plan::{MAX_EXAMPLES, Plan, plan_by_length, plan_epoch};
+
 use super::masking::Masked;
 use super::series::{Series, SeriesPair};
 use super::tokenizer::{BOS, EOS, PAD, Scaling};
-use crate::random::{Purpose, Stream};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 /// A pair of sentences as token ids, without start and end symbols.
@@ -188,62 +192,4 @@ fn padded_rows(rows: &[Vec<f32>], width: usize) -> Vec<f32> {
         place[..row.len()].copy_from_slice(row);
     }
     values
-}
-
-/// The batches of one epoch, as indices of examples, in training order.
-///
-/// Sentences of similar length come together, so that little is padded: a shuffled corpus is cut into pools, each pool is
-/// sorted by length and cut into batches of at most `max_tokens`, and the batches are shuffled again. The plan is a function
-/// of (seed, epoch), so that a position in the data is a pair (epoch, batch).
-pub fn plan_epoch(lengths: &[(usize, usize)], max_tokens: usize, seed: u64, epoch: u64) -> Vec<Vec<usize>> {
-    const POOL_BATCHES: usize = 64;
-    let mut order: Vec<usize> = (0..lengths.len()).collect();
-    shuffle(&mut order, seed, epoch, 0);
-    let mean = lengths.iter().map(|(source, target)| source.max(target)).sum::<usize>() / lengths.len().max(1);
-    let pool_size = (POOL_BATCHES * max_tokens / mean.max(1)).max(1);
-    let mut batches = Vec::new();
-    for pool in order.chunks_mut(pool_size) {
-        // Stable: equal lengths stay in shuffled order.
-        pool.sort_by_key(|i| (lengths[*i].1, lengths[*i].0));
-        batches.extend(cut(pool, lengths, max_tokens));
-    }
-    shuffle(&mut batches, seed, epoch, 1);
-    batches
-}
-
-/// The batches of a corpus that is read once, longest sentences together, in a fixed order.
-pub fn plan_by_length(lengths: &[(usize, usize)], max_tokens: usize) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..lengths.len()).collect();
-    order.sort_by_key(|i| (lengths[*i].0.max(lengths[*i].1), *i));
-    cut(&order, lengths, max_tokens)
-}
-
-/// Cuts `order` into batches whose padded size stays within `max_tokens` on either side; a sentence longer than that is a
-/// batch of its own.
-fn cut(order: &[usize], lengths: &[(usize, usize)], max_tokens: usize) -> Vec<Vec<usize>> {
-    let mut batches: Vec<Vec<usize>> = Vec::new();
-    let mut longest = 0;
-    for &i in order {
-        // One more for the end symbol.
-        let len = lengths[i].0.max(lengths[i].1) + 1;
-        match batches.last_mut() {
-            Some(batch) if longest.max(len) * (batch.len() + 1) <= max_tokens => {
-                longest = longest.max(len);
-                batch.push(i);
-            }
-            _ => {
-                longest = len;
-                batches.push(vec![i]);
-            }
-        }
-    }
-    batches
-}
-
-/// Fisher-Yates with numbers that depend on nothing but the arguments.
-pub(super) fn shuffle<T>(items: &mut [T], seed: u64, epoch: u64, stage: u64) {
-    let stream = Stream::new(seed, Purpose::Shuffle, &[epoch, stage]);
-    for i in (1..items.len()).rev() {
-        items.swap(i, (stream.bits(i as u64) % (i as u64 + 1)) as usize);
-    }
 }

@@ -1,6 +1,6 @@
 //! `[data]`.
 
-use super::{LengthFilter, Split, SplitFiles, TaskConfig, TextConfig};
+use super::{LengthFilter, Pair, Split, SplitFiles, TaskConfig, TextConfig};
 use crate::error::{Error, Result};
 use crate::files;
 use schemars::JsonSchema;
@@ -25,6 +25,11 @@ pub struct DataConfig {
     /// Folder that the paths of the split files are relative to; it is relative to the folder of the config file itself. Without it,
     /// so are the files. (In a run folder, and of --set, to the working directory.)
     pub dir: Option<PathBuf>,
+    /// Folder that `lookback data prepare` wrote of these training data: training reads what it needs of it, and holds no text and
+    /// no ids in memory. It is relative to the folder of the config file, whatever `dir` is. Without it, training reads the data
+    /// themselves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prepared: Option<PathBuf>,
     /// Training files.
     pub train: Option<SplitFiles>,
     /// Validation files.
@@ -50,6 +55,7 @@ impl Default for DataConfig {
             n_test: 1000,
             text: None,
             dir: None,
+            prepared: None,
             train: None,
             valid: None,
             test: None,
@@ -71,6 +77,25 @@ impl DataConfig {
             more_targets: files.more_targets.iter().filter_map(|path| under(&Some(path.clone()))).collect(),
             ..files.clone()
         }
+    }
+
+    /// The splits that are taken out of the training files, because no files are named for them.
+    pub fn held_out(&self) -> Vec<Split> {
+        let is_named = |split: &Split| match &self.text {
+            Some(text) => !text.files(*split).is_empty(),
+            None if *split == Split::Valid => self.valid.is_some(),
+            None => self.test.is_some(),
+        };
+        let held_out = [Split::Valid, Split::Test].into_iter().filter(|split| !is_named(split));
+        held_out.filter(|_| self.hold_out_per_mille.is_some()).collect()
+    }
+
+    /// The split that a pair of the training files belongs to.
+    pub fn split_of(&self, pair: &Pair) -> Split {
+        let Some(per_mille) = self.hold_out_per_mille else { return Split::Train };
+        let split = Split::of_source(&pair.source, per_mille);
+        // What nothing is held out for stays in training.
+        if self.held_out().contains(&split) { split } else { Split::Train }
     }
 
     /// Whether one of these files is `path`.

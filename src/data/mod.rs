@@ -12,12 +12,16 @@ pub mod growing_text;
 pub mod masking;
 pub mod random;
 pub mod series;
+pub mod shards;
 pub mod tasks;
 pub mod text;
 pub mod tokenizer;
 
 pub use config::DataConfig;
-pub use corpus::{LengthFilter, SplitFiles, add_references, for_each_line, read_lines, read_pairs, sha256_of_file};
+pub use corpus::{
+    LengthFilter, Lines, SplitFiles, add_references, for_each_line, read_lines, read_pairs, sha256_of_file,
+    sha256_of_file_with,
+};
 pub use growing_text::GrowingText;
 pub use random::{Rng, stream};
 pub use series::{Series, SeriesPair};

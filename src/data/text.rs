@@ -4,6 +4,7 @@
 //! and a text that is one sentence a line is learnt like any other; for a tokenizer of bytes it is a byte as any. A stream begins
 //! with `</s>`, as if a line had just ended: that is what the first word of a text follows.
 
+use super::batch::{Plan, shuffled};
 use super::corpus::for_each_line;
 use super::tokenizer::chunks_of;
 use super::{EOS, Split, Tokenizer, UNK};
@@ -24,7 +25,7 @@ const STAGE_ORDER: u64 = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TextConfig {
-    /// Files to learn from, read one after the other; plain or gzip, UTF-8.
+    /// Files to learn from, read one after the other; plain or packed by gzip or zstd, UTF-8.
     pub train: Vec<PathBuf>,
     /// Files that training is watched with; without them, `data.hold_out_per_mille` holds lines out.
     pub valid: Vec<PathBuf>,
@@ -112,16 +113,18 @@ impl TextConfig {
             Split::Valid => lines.drain(end_of_train..end_of_valid).collect(),
             Split::Test => lines.drain(end_of_valid..).collect::<Vec<_>>(),
         };
-        if kept.is_empty() {
-            let message = match hold_out_per_mille {
-                Some(n) if split != Split::Train => {
-                    format!("has no line: data.hold_out_per_mille = {n} of the training text holds out none; raise it")
-                }
-                _ => "is missing: name its files, as in --set data.text.test=[\"FILE\"]".to_string(),
-            };
-            return Err(Error::config(format!("data.text.{split}"), message));
-        }
-        Ok(kept)
+        if kept.is_empty() { Err(self.nothing_held_out(split, hold_out_per_mille)) } else { Ok(kept) }
+    }
+
+    /// The error of a split that has no line.
+    pub(crate) fn nothing_held_out(&self, split: Split, hold_out_per_mille: Option<u64>) -> Error {
+        let message = match hold_out_per_mille {
+            Some(n) if split != Split::Train => {
+                format!("has no line: data.hold_out_per_mille = {n} of the training text holds out none; raise it")
+            }
+            _ => "is missing: name its files, as in --set data.text.test=[\"FILE\"]".to_string(),
+        };
+        Error::config(format!("data.text.{split}"), message)
     }
 }
 
@@ -252,10 +255,8 @@ impl Windows {
     }
 
     /// The batches of an epoch: windows in an order that depends on (seed, epoch) alone, at most `max_tokens` in a batch.
-    pub fn plan(&self, max_tokens: usize, seed: u64, epoch: u64) -> Vec<Vec<usize>> {
-        let mut order: Vec<usize> = (0..self.n).collect();
-        super::batch::shuffle(&mut order, seed, epoch, STAGE_ORDER);
-        order.chunks((max_tokens / self.context).max(1)).map(<[usize]>::to_vec).collect()
+    pub fn plan(&self, max_tokens: usize, seed: u64, epoch: u64) -> Plan {
+        Plan::of_equal(shuffled(self.n, seed, epoch, STAGE_ORDER), (max_tokens / self.context).max(1))
     }
 }
 

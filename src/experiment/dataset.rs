@@ -1,16 +1,18 @@
 //! The data of an experiment, ready to learn from.
 
 use crate::data::batch::Example;
-use crate::data::corpus::Dropped;
+use crate::data::corpus::{Dropped, LineHasher, for_each_pair};
+use crate::data::shards::Examples;
 use crate::data::{
     DataConfig, Pair, Sentence, Split, SplitFiles, Tokenizers, add_references, read_pairs, sha256_of_file,
 };
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::experiment::prepared;
+use crate::memory::{self, Budget};
 use crate::models::{LengthLimit, ModelConfig};
 use rayon::prelude::*;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Sentence pairs of the three splits.
 pub struct Corpus {
@@ -26,47 +28,76 @@ pub struct Corpus {
     pub sha256: BTreeMap<String, String>,
 }
 
+/// What is known of data beside the training pairs.
+pub(super) struct Beside {
+    pub(super) valid: Vec<Pair>,
+    pub(super) valid_sentences: Vec<Sentence>,
+    pub(super) sha256: BTreeMap<String, String>,
+}
+
 /// Reads or generates training and validation data.
 pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
-    let mut sha256 = BTreeMap::new();
     let mut train = pairs_of(config, Split::Train, seed)?;
-    let valid = pairs_of(config, Split::Valid, seed)?;
-    let valid_sentences = sentences_from(config, Split::Valid, &valid)?;
     let mut dropped = Dropped::default();
+    let mut sha256 = BTreeMap::new();
     if config.task.is_none() {
         (train, dropped) = config.filter.apply(train)?;
-        for (split, files) in [("train", &config.train), ("valid", &config.valid), ("test", &config.test)] {
-            let Some(files) = files.as_ref().map(|files| config.resolve(files)) else { continue };
-            // By role, not by name: files may be renamed, and may not change sides.
-            for (role, path) in [("source", &files.source), ("target", &files.target), ("tsv", &files.tsv)] {
-                // A test file that is not there yet is no reason not to train.
-                if let Some(Ok(hash)) = path.as_ref().map(sha256_of_file) {
-                    sha256.insert(format!("{split}/{role}"), hash);
-                }
-            }
-        }
-        if config.hold_out_per_mille.is_some() && held_out(config).len() == 1 {
+        sha256 = sums_of_files(config, Split::Train);
+        if config.held_out().len() == 1 {
             // Runs of format 2 held out a share for the named split too; with more pairs they would be other runs.
             sha256.insert("train/pairs".into(), hash_of(&train));
         }
     } else {
         sha256.insert("train".into(), hash_of(&train));
-        sha256.insert("valid".into(), hash_of(&valid));
     }
     if train.is_empty() {
         return Err(Error::config("data.train", "has no pair left to learn from; check the files and data.filter"));
     }
+    let Beside { valid, valid_sentences, sha256 } = beside(config, seed, sha256, train.len())?;
+    Ok(Corpus { train, valid, valid_sentences, dropped, sha256 })
+}
+
+/// Reads or generates all but the training data, of which there are `n_train` pairs with the checksums `sha256`.
+pub(super) fn beside(
+    config: &DataConfig,
+    seed: u64,
+    mut sha256: BTreeMap<String, String>,
+    n_train: usize,
+) -> Result<Beside> {
+    let valid = pairs_of(config, Split::Valid, seed)?;
+    let valid_sentences = sentences_from(config, Split::Valid, &valid)?;
+    if config.task.is_none() {
+        [Split::Valid, Split::Test].iter().for_each(|split| sha256.extend(sums_of_files(config, *split)));
+    } else {
+        sha256.insert("valid".into(), hash_of(&valid));
+    }
     if valid.is_empty() {
         let message = match config.hold_out_per_mille {
-            Some(n) if config.valid.is_none() => format!(
-                "has no pair: data.hold_out_per_mille = {n} of {} training pairs holds out none; raise it",
-                train.len()
-            ),
+            Some(n) if config.valid.is_none() => {
+                format!(
+                    "has no pair: data.hold_out_per_mille = {n} of {n_train} training pairs holds out none; raise it"
+                )
+            }
             _ => "has no pair; check the files".into(),
         };
         return Err(Error::config("data.valid", message));
     }
-    Ok(Corpus { train, valid, valid_sentences, dropped, sha256 })
+    Ok(Beside { valid, valid_sentences, sha256 })
+}
+
+/// The SHA-256 of the files of a split.
+fn sums_of_files(config: &DataConfig, split: Split) -> BTreeMap<String, String> {
+    let files = match split {
+        Split::Train => &config.train,
+        Split::Valid => &config.valid,
+        Split::Test => &config.test,
+    };
+    let Some(files) = files.as_ref().map(|files| config.resolve(files)) else { return BTreeMap::new() };
+    // By role, not by name: files may be renamed, and may not change sides.
+    let roles = [("source", files.source), ("target", files.target), ("tsv", files.tsv)];
+    // A test file that is not there yet is no reason not to train.
+    let sum = |(role, path): (&str, Option<PathBuf>)| Some((format!("{split}/{role}"), sha256_of_file(path?).ok()?));
+    roles.into_iter().filter_map(sum).collect()
 }
 
 /// The pairs of one split, unfiltered. Where there is a task, validation and test files that are named come before it.
@@ -87,27 +118,27 @@ pub fn pairs_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Pair
     match (files, config.hold_out_per_mille) {
         (Some(files), None) => read_pairs(&config.resolve(files)),
         (Some(files), Some(_)) if split != Split::Train => read_pairs(&config.resolve(files)),
-        (_, Some(per_mille)) => {
-            let pairs = read_pairs(&config.resolve(train()?))?;
-            let held_out = held_out(config);
-            let split_of = |pair: &Pair| {
-                let split = Split::of_source(&pair.source, per_mille);
-                // What nothing is held out for stays in training.
-                if held_out.contains(&split) { split } else { Split::Train }
-            };
-            Ok(pairs.into_iter().filter(|pair| split_of(pair) == split).collect())
+        (_, Some(_)) => {
+            if let Some(pairs) = prepared::held_out::<(String, String)>(config, seed, split)? {
+                return Ok(pairs.into_iter().map(|(source, target)| Pair { source, target }).collect());
+            }
+            let mut pairs = Vec::new();
+            let mut budget = Budget::new();
+            for_each_pair(&config.resolve(train()?), |_, pair| {
+                if config.split_of(&pair) == split {
+                    let bytes = size_of::<Pair>() + pair.source.len() + pair.target.len();
+                    budget.take(bytes).map_err(|fault| Error::config("data.train", fault))?;
+                    pairs.push(pair);
+                }
+                Ok(())
+            })?;
+            Ok(pairs)
         }
         (None, None) => Err(Error::config(
             format!("data.{split}"),
             "is missing: name its files, as in --set data.test.source=FILE --set data.test.target=FILE",
         )),
     }
-}
-
-/// The splits that are taken out of the training files, because no files are named for them.
-fn held_out(config: &DataConfig) -> Vec<Split> {
-    let named = [(Split::Valid, config.valid.is_some()), (Split::Test, config.test.is_some())];
-    named.into_iter().filter(|(_, is_named)| !is_named).map(|(split, _)| split).collect()
 }
 
 /// The sentences of a split with all their references, blank ones too.
@@ -143,14 +174,30 @@ pub fn check_answers(model: &ModelConfig, split: Split, pairs: &[Pair], examples
     let is_wrong =
         |example: &Example| model.family().answer_len(example.source.len()).is_some_and(|n| n != example.target.len());
     let Some(i) = examples.iter().position(is_wrong) else { return Ok(()) };
-    let (n_source, n_target) = (examples[i].source.len(), examples[i].target.len());
+    let lengths = (examples[i].source.len(), examples[i].target.len());
+    Err(wrong_answer(model, split, lengths, &pairs[i]))
+}
+
+/// The same of training pairs whose text is not at hand.
+pub(super) fn check_answers_of(model: &ModelConfig, train: &Examples, tokenizers: &Tokenizers) -> Result<()> {
+    let is_wrong = |(source, target): (usize, usize)| model.family().answer_len(source).is_some_and(|n| n != target);
+    if model.family().answer_len(1).is_none() {
+        return Ok(());
+    }
+    let Some(i) = (0..train.len()).find(|i| is_wrong(train.lengths_of(*i))) else { return Ok(()) };
+    let Example { source, target } = train.get(i)?;
+    let pair = Pair::new(tokenizers.source().decode(&source), tokenizers.target().decode(&target));
+    Err(wrong_answer(model, Split::Train, (source.len(), target.len()), &pair))
+}
+
+fn wrong_answer(model: &ModelConfig, split: Split, (n_source, n_target): (usize, usize), pair: &Pair) -> Error {
     let expected = model.family().answer_len(n_source).unwrap_or_default();
     let message = format!(
         "has a pair with {n_source} source tokens and {n_target} target tokens, where this model answers with {expected}: \"{}\" \
          and \"{}\"; look at model.output and at the tokenizers",
-        pairs[i].source, pairs[i].target
+        pair.source, pair.target
     );
-    Err(Error::config(format!("data.{split}"), message))
+    Error::config(format!("data.{split}"), message)
 }
 
 /// The lines of a split of plain text.
@@ -162,7 +209,12 @@ pub fn lines_of(config: &DataConfig, split: Split) -> Result<Vec<String>> {
         .text
         .as_ref()
         .ok_or_else(|| Error::config("data.text", "is missing: this config names no plain text"))?;
-    text.lines(split, config.dir.as_deref(), config.hold_out_per_mille)
+    // A seed has no say in which lines are held out.
+    match prepared::held_out::<String>(config, 0, split)? {
+        Some(lines) if !lines.is_empty() => Ok(lines),
+        Some(_) => Err(text.nothing_held_out(split, config.hold_out_per_mille)),
+        None => text.lines(split, config.dir.as_deref(), config.hold_out_per_mille),
+    }
 }
 
 /// Refuses a context of more tokens than the model can take, `n_more` besides.
@@ -192,17 +244,38 @@ pub fn encode(pairs: &[Pair], tokenizers: &Tokenizers) -> Vec<Example> {
         .collect()
 }
 
+/// Pairs that are encoded at once.
+const AT_ONCE: usize = 1 << 14;
+
+/// The token ids of training pairs, whose text is given up piece by piece.
+pub(super) fn encode_all(pairs: Vec<Pair>, tokenizers: &Tokenizers, model: &ModelConfig) -> Result<Examples> {
+    let mut pairs = pairs.into_iter();
+    let pieces = std::iter::from_fn(|| {
+        let piece: Vec<Pair> = pairs.by_ref().take(AT_ONCE).collect();
+        (!piece.is_empty()).then_some(piece)
+    });
+    let encode = |piece: Vec<Pair>| {
+        let examples = encode(&piece, tokenizers);
+        check_answers(model, Split::Train, &piece, &examples).map(|()| examples)
+    };
+    Examples::hold(largest_vocabulary(tokenizers), pieces.map(encode))
+}
+
+/// The tokens of the larger vocabulary.
+pub(super) fn largest_vocabulary(tokenizers: &Tokenizers) -> usize {
+    tokenizers.source().vocab_size().max(tokenizers.target().vocab_size())
+}
+
 /// The SHA-256 of pairs that no file holds.
 pub(crate) fn hash_of(pairs: &[Pair]) -> String {
-    hash_of_lines(pairs.iter().map(|pair| format!("{}\t{}", pair.source, pair.target)))
+    let mut hasher = LineHasher::default();
+    pairs.iter().for_each(|pair| hasher.add_pair(pair));
+    hasher.finish()
 }
 
 /// The SHA-256 of lines of text.
-pub(super) fn hash_of_lines<S: AsRef<str>>(lines: impl IntoIterator<Item = S>) -> String {
-    let mut hasher = Sha256::new();
-    for line in lines {
-        hasher.update(line.as_ref());
-        hasher.update("\n");
-    }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+pub(super) fn hash_of_lines(lines: &[String]) -> String {
+    let mut hasher = LineHasher::default();
+    lines.iter().for_each(|line| hasher.add(line));
+    hasher.finish()
 }

@@ -14,9 +14,10 @@ use crate::training::format::FORMAT_VERSION;
 use std::collections::BTreeMap;
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
-const CHANGEABLE: [&str; 21] = [
+const CHANGEABLE: [&str; 22] = [
     "backend",
     "data.dir",
+    "data.prepared",
     "data.train.source",
     "data.train.target",
     "data.train.tsv",

@@ -13,7 +13,7 @@
 
 use super::{Config, format};
 use crate::backend::Adapter;
-use crate::data::{Scaling, Tokenizer, Tokenizers};
+use crate::data::{Scaling, Tokenizer, Tokenizers, TokenizersConfig};
 use crate::error::{Error, Result};
 use crate::models::{Model, Vocabularies, weights};
 use crate::training::RunFolder;
@@ -216,4 +216,15 @@ pub fn vocabularies(tokenizers: &Tokenizers) -> Vocabularies {
         target: size(tokenizers.target()),
         shared: tokenizers.is_shared(),
     }
+}
+
+/// The tokenizers of a run that is fine-tuned.
+pub(super) fn tokenizers_to_go_on(from: &Path, config: &TokenizersConfig) -> Result<Tokenizers> {
+    let tokenizers = Run::open(from)?.tokenizers()?;
+    if tokenizers.config() != config {
+        let message =
+            format!("differs from that of {}; a model can only be fine-tuned with its own tokenizer", from.display());
+        return Err(Error::config("tokenizer", message));
+    }
+    Ok(tokenizers)
 }

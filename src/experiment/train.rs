@@ -6,7 +6,7 @@ use super::run::{self, Run};
 use super::together::{self, Facts, Follower};
 use super::{Config, differences, resume};
 use crate::backend::Adapter;
-use crate::data::{Tokenizers, TokenizersConfig};
+use crate::data::Tokenizers;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::{Autoregressive, LengthLimit, LengthLimits, Model, Vocabularies, weights};
@@ -143,36 +143,15 @@ fn check_memory(config: &Config, vocabularies: Vocabularies, adapter: &Adapter) 
 fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: bool) -> Result<Prepared> {
     let known = match (is_new, init_from) {
         (false, _) => Some(run.tokenizers()?),
-        (true, Some(from)) => Some(tokenizers_of(from, &config.tokenizer)?),
+        (true, Some(from)) => Some(run::tokenizers_to_go_on(from, &config.tokenizer)?),
         (true, None) => None,
     };
-    let own = config.tokenizer.clone();
     match config.data.text.clone() {
-        Some(text) => {
-            let has_masks = config.model.has_masks();
-            let tokenizers =
-                |lines: &[String]| known.map_or_else(|| Tokenizers::train_text(lines, &own, has_masks), Ok);
-            match has_masks {
-                true => MaskedLessons::prepare(config, &text, tokenizers),
-                false => TextLessons::prepare(config, &text, tokenizers),
-            }
-        }
-        None if config.model.answers_with_numbers() => {
-            SeriesLessons::prepare(config, |corpus| known.map_or_else(|| Tokenizers::train(&corpus.train, &own), Ok))
-        }
-        None => PairLessons::prepare(config, |corpus| known.map_or_else(|| Tokenizers::train(&corpus.train, &own), Ok)),
+        Some(text) if config.model.has_masks() => MaskedLessons::prepare(config, &text, known),
+        Some(text) => TextLessons::prepare(config, &text, known),
+        None if config.model.answers_with_numbers() => SeriesLessons::prepare(config, known),
+        None => PairLessons::prepare(config, known),
     }
-}
-
-/// The tokenizers of a run that is fine-tuned.
-fn tokenizers_of(from: &Path, config: &TokenizersConfig) -> Result<Tokenizers> {
-    let tokenizers = Run::open(from)?.tokenizers()?;
-    if tokenizers.config() != config {
-        let message =
-            format!("differs from that of {}; a model can only be fine-tuned with its own tokenizer", from.display());
-        return Err(Error::config("tokenizer", message));
-    }
-    Ok(tokenizers)
 }
 
 /// `model` with the parameters of the run in `from`.

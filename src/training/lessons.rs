@@ -2,6 +2,8 @@
 
 use super::loss::{Loss, LossSums};
 use super::metrics::{Scalar, Shown, Stats};
+use crate::data::batch::Plan;
+use crate::error::Result;
 use crate::layers::Pass;
 use crate::ranks::Ranks;
 use burn::module::Module;
@@ -65,16 +67,19 @@ pub fn learn<M: Trainable>(model: &M, part: &UpdatePart<M::Batch>) -> TrainOutpu
 /// What a model learns from, and what it is examined with.
 pub trait Lessons<M: Trainable>: Send + Sync {
     /// The micro-batches of an epoch, in training order, as numbers of what they hold.
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>>;
+    fn plan(&self, epoch: u64) -> Plan;
 
     /// One of them.
-    fn batch(&self, epoch: u64, numbers: &[usize], device: &Device) -> M::Batch;
+    ///
+    /// # Errors
+    /// If what it is read from is damaged.
+    fn batch(&self, epoch: u64, numbers: &[u32], device: &Device) -> Result<M::Batch>;
 
     /// The targets in it, over which a loss is a mean: tokens, or steps.
     fn n_targets(&self, batch: &M::Batch) -> usize;
 
     /// The text of one of them, for whoever looks for a fault in it.
-    fn text(&self, epoch: u64, numbers: &[usize]) -> String;
+    fn text(&self, epoch: u64, numbers: &[u32]) -> String;
 
     /// How good a model is on what it has not learnt from. All ranks call this at once, and may share the work out; all are to
     /// return the same. A process by itself hands in [`Alone`](crate::ranks::Alone).

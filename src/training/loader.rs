@@ -3,6 +3,8 @@
 use super::config::TrainingConfig;
 use super::lessons::{Lessons, Trainable, UpdatePart};
 use super::together::own_parts;
+use crate::data::batch::Plan;
+use crate::error::Result;
 use crate::ranks::Ranks;
 use burn::data::dataloader::{DataLoader, DataLoaderIterator, Progress};
 use burn::data::dataset::DatasetError;
@@ -60,10 +62,10 @@ impl<M: Trainable> PartLoader<M> {
         Self { slice, ..Self::new(self.lessons.clone(), &self.training, self.seed, device, &place, self.ranks.clone()) }
     }
 
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
-        let mut plan = self.lessons.plan(epoch);
+    fn plan(&self, epoch: u64) -> Plan {
+        let plan = self.lessons.plan(epoch);
         match self.slice.clone() {
-            Some(slice) => plan.drain(slice.start.min(plan.len())..slice.end.min(plan.len())).collect(),
+            Some(slice) => plan.part(slice),
             None => plan,
         }
     }
@@ -93,7 +95,7 @@ impl<M: Trainable> DataLoader<UpdatePart<M::Batch>> for PartLoader<M> {
 struct Parts<'a, M: Trainable> {
     loader: &'a PartLoader<M>,
     epoch: u64,
-    plan: Vec<Vec<usize>>,
+    plan: Plan,
     /// Where the next update begins.
     position: usize,
     /// The rest of the update.
@@ -101,13 +103,16 @@ struct Parts<'a, M: Trainable> {
 }
 
 impl<M: Trainable> Parts<'_, M> {
-    fn make_update(&mut self) {
+    fn make_update(&mut self) -> Result<()> {
         let PartLoader { lessons, training, seed, device, ranks, .. } = self.loader;
         let first = self.position;
         self.position = (first + training.accumulation).min(self.plan.len());
         let own = own_parts(&**ranks, self.position - first).map(|number| first + number);
-        let batches: Vec<(usize, M::Batch)> =
-            own.map(|position| (position, lessons.batch(self.epoch, &self.plan[position], device))).collect();
+        let batch = |position| {
+            let numbers = self.plan.get(position)?;
+            Some(lessons.batch(self.epoch, numbers, device).map(|batch| (position, batch)))
+        };
+        let batches: Vec<(usize, M::Batch)> = own.filter_map(batch).collect::<Result<_>>()?;
         let n_total = batches.iter().map(|(_, batch)| lessons.n_targets(batch)).sum();
         self.made = batches
             .into_iter()
@@ -122,6 +127,7 @@ impl<M: Trainable> Parts<'_, M> {
                 replacement_rate: 0.0,
             })
             .collect();
+        Ok(())
     }
 }
 
@@ -131,7 +137,9 @@ impl<M: Trainable> Iterator for Parts<'_, M> {
     fn next(&mut self) -> Option<Self::Item> {
         // Where there are more ranks than parts, one may have nothing of an update.
         while self.made.is_empty() && self.position < self.plan.len() {
-            self.make_update();
+            if let Err(error) = self.make_update() {
+                return Some(Err(DatasetError::new(error)));
+            }
         }
         self.made.pop_front().map(Ok)
     }

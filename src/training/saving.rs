@@ -110,7 +110,7 @@ impl<M: Trainable> Trainer<M> {
             let position = self.state.position.checked_sub(1);
             let epoch = if position.is_some() { self.state.epoch } else { self.state.epoch.saturating_sub(1) };
             let plan = self.lessons.plan(epoch);
-            let last = position.map_or_else(|| plan.last(), |last| plan.get(last));
+            let last = plan.get(position.unwrap_or(plan.len().saturating_sub(1)));
             let text = last.map(|numbers| self.lessons.text(epoch, numbers)).unwrap_or_default();
             let path = self.folder.join("diverged-batch.tsv");
             if !self.folder.is_read_only() {

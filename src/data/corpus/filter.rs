@@ -25,7 +25,7 @@ impl Default for LengthFilter {
 }
 
 /// How many pairs a [`LengthFilter`] dropped, each counted under the first reason that applies.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
     /// Source or target was blank.
     pub blank: usize,
@@ -78,17 +78,19 @@ impl LengthFilter {
     pub fn apply(&self, pairs: Vec<Pair>) -> Result<(Vec<Pair>, Dropped)> {
         let mut dropped = Dropped::default();
         let mut kept = pairs;
-        kept.retain(|pair| match self.reason(pair, &mut dropped) {
-            None => true,
-            Some(count) => {
-                *count += 1;
-                false
-            }
-        });
+        kept.retain(|pair| self.keeps(pair, &mut dropped));
         if kept.is_empty() {
-            return Err(Error::message(format!("no training pairs are left after filtering: {dropped}")));
+            return Err(nothing_left(&dropped));
         }
         Ok((kept, dropped))
+    }
+
+    /// Whether a pair is kept; `dropped` counts those that are not.
+    pub fn keeps(&self, pair: &Pair, dropped: &mut Dropped) -> bool {
+        let reason = self.reason(pair, dropped);
+        let is_kept = reason.is_none();
+        reason.into_iter().for_each(|count| *count += 1);
+        is_kept
     }
 
     /// The counter of the reason to drop a pair, if there is one.
@@ -107,4 +109,9 @@ impl LengthFilter {
             None
         }
     }
+}
+
+/// The error where all pairs were dropped.
+pub(crate) fn nothing_left(dropped: &Dropped) -> Error {
+    Error::message(format!("no training pairs are left after filtering: {dropped}"))
 }

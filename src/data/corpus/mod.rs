@@ -1,19 +1,21 @@
 //! Reading text: sentence pairs from parallel files or a TSV, and plain lines.
 //!
-//! Files are UTF-8, plain or gzip (told by content, not by name), one sentence a line. Whitespace around a sentence,
+//! Files are UTF-8, plain or packed by gzip or zstd (told by content, not by name), one sentence a line. Whitespace around a sentence,
 //! carriage returns included, and a byte order mark are dropped. Whatever else is wrong is an error with file and line.
 
 mod filter;
 mod lines;
+mod packed;
 
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use filter::nothing_left;
 pub use filter::{Dropped, LengthFilter};
-pub(super) use lines::sha256_hex;
-pub use lines::{MAX_LINE_BYTES, for_each_line, read_lines, sha256_of_file};
+pub(crate) use lines::{LineHasher, sha256_hex};
+pub use lines::{Lines, MAX_LINE_BYTES, for_each_line, read_lines, sha256_of_file, sha256_of_file_with};
 
 use super::{Pair, Sentence};
 use crate::error::{Error, Result};
@@ -23,11 +25,11 @@ use crate::memory::Budget;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SplitFiles {
-    /// File of source sentences, one a line, plain or gzip. Needs `target`.
+    /// File of source sentences, one a line, plain or packed by gzip or zstd. Needs `target`.
     pub source: Option<PathBuf>,
     /// File of target sentences; line n translates line n of `source`.
     pub target: Option<PathBuf>,
-    /// File of lines `source TAB target`, plain or gzip, instead of `source` and `target`.
+    /// File of lines `source TAB target`, plain or packed by gzip or zstd, instead of `source` and `target`.
     pub tsv: Option<PathBuf>,
     /// Further files of target sentences that are as right as those of `target`; for validation and test data only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -86,25 +88,53 @@ impl SplitFiles {
 ///
 /// # Errors
 ///
-/// A file that cannot be read or is not what it should be, with the line where there is one; parallel files of unequal
-/// length, with both counts; a corpus without pairs.
+/// As [`for_each_pair`]; also where they do not fit into memory.
 pub fn read_pairs(files: &SplitFiles) -> Result<Vec<Pair>> {
+    let mut pairs = Vec::new();
+    let mut budget = Budget::new();
+    let path = files.paths().first().map_or_else(PathBuf::new, |path| path.to_path_buf());
+    for_each_pair(files, |at, pair| {
+        let bytes = size_of::<Pair>() + pair.source.len() + pair.target.len();
+        budget.take(bytes).map_err(|fault| Error::line(&path, at.line, fault))?;
+        pairs.push(pair);
+        Ok(())
+    })?;
+    Ok(pairs)
+}
+
+/// Where reading stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct At {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// Bytes of all files, as stored, that have been read so far.
+    pub bytes: u64,
+}
+
+/// Calls `take` with every pair of a split, in order, as soon as it is there; with blank ones too.
+///
+/// # Errors
+///
+/// A file that cannot be read or is not what it should be, with the line where there is one; parallel files of unequal
+/// length, with both counts; a corpus without pairs; and what `take` returns.
+pub fn for_each_pair(files: &SplitFiles, mut take: impl FnMut(At, Pair) -> Result<()>) -> Result<()> {
     files.validate("data")?;
-    let mut pairs = match (&files.tsv, &files.source, &files.target) {
-        (Some(tsv), _, _) => read_tsv(tsv, files.ignore_extra_columns)?,
-        (None, Some(source), Some(target)) => read_parallel(source, target)?,
-        _ => Vec::new(),
+    let mut is_empty = true;
+    let swap = files.swap;
+    let take = |at: At, source: &str, target: &str| {
+        is_empty &= source.is_empty() || target.is_empty();
+        take(at, if swap { Pair::new(target, source) } else { Pair::new(source, target) })
     };
-    if !pairs.iter().any(|pair| !pair.source.is_empty() && !pair.target.is_empty()) {
+    match (&files.tsv, &files.source, &files.target) {
+        (Some(tsv), _, _) => read_tsv(tsv, files.ignore_extra_columns, take)?,
+        (None, Some(source), Some(target)) => read_parallel(source, target, take)?,
+        _ => {}
+    }
+    if is_empty {
         let path = files.paths().first().map_or_else(PathBuf::new, |path| path.to_path_buf());
         return Err(Error::file(path, "the corpus is empty: there is no pair with text on both sides"));
     }
-    if files.swap {
-        for pair in &mut pairs {
-            std::mem::swap(&mut pair.source, &mut pair.target);
-        }
-    }
-    Ok(pairs)
+    Ok(())
 }
 
 /// Adds what the further reference files of a split say of its sentences, line by line.
@@ -130,42 +160,61 @@ pub fn add_references(sentences: &mut [Sentence], files: &SplitFiles) -> Result<
     Ok(())
 }
 
-fn read_parallel(source: &Path, target: &Path) -> Result<Vec<Pair>> {
-    let (sources, targets) = (read_lines(source)?, read_lines(target)?);
-    if sources.len() != targets.len() {
-        let message = format!(
-            "{} lines, but {} has {}; line n of one has to translate line n of the other",
-            sources.len(),
-            target.display(),
-            targets.len()
-        );
-        return Err(Error::file(source, message));
-    }
-    Ok(sources.into_iter().zip(targets).map(|(source, target)| Pair { source, target }).collect())
-}
-
-fn read_tsv(path: &Path, ignore_extra_columns: bool) -> Result<Vec<Pair>> {
-    let mut pairs = Vec::new();
-    let mut budget = Budget::new();
-    lines::for_each_line(path, |number, line| {
-        budget.take(size_of::<Pair>() + line.len()).map_err(|fault| Error::line(path, number, fault))?;
-        // Trimming the whole line first would swallow the TAB beside an empty column.
-        let columns: Vec<&str> = line.split('\t').map(str::trim).collect();
-        match columns[..] {
-            [""] => pairs.push(Pair::new("", "")),
-            [source, target] => pairs.push(Pair::new(source, target)),
-            [source, target, ..] if ignore_extra_columns => pairs.push(Pair::new(source, target)),
-            [_] => return Err(Error::line(path, number, "1 column instead of 2; a line is `source TAB target`")),
-            _ => {
+fn read_parallel(source: &Path, target: &Path, mut take: impl FnMut(At, &str, &str) -> Result<()>) -> Result<()> {
+    let (mut sources, mut targets) = (Lines::open(source)?, Lines::open(target)?);
+    for line in 1.. {
+        let bytes = sources.bytes_read() + targets.bytes_read();
+        let (left, right) = (sources.next_line()?, targets.next_line()?);
+        match (left, right) {
+            (Some((_, left)), Some((_, right))) => take(At { line, bytes }, left.trim(), right.trim())?,
+            (None, None) => break,
+            (left, right) => {
+                let (has_source, has_target) = (left.is_some(), right.is_some());
+                let (n_sources, n_targets) =
+                    (rest(&mut sources, line - 1, has_source)?, rest(&mut targets, line - 1, has_target)?);
                 let message = format!(
-                    "{} columns instead of 2; a line is `source TAB target` \
-                     (ignore_extra_columns = true ignores those after the second)",
-                    columns.len()
+                    "{n_sources} lines, but {} has {n_targets}; line n of one has to translate line n of the other",
+                    target.display()
                 );
-                return Err(Error::line(path, number, message));
+                return Err(Error::file(source, message));
             }
         }
-        Ok(())
-    })?;
-    Ok(pairs)
+    }
+    Ok(())
+}
+
+/// The lines of a file, of which `n` and, if there was one more, that have been read.
+fn rest(lines: &mut Lines, n: usize, had_more: bool) -> Result<usize> {
+    if !had_more {
+        return Ok(n);
+    }
+    let mut n = n + 1;
+    while lines.next_line()?.is_some() {
+        n += 1;
+    }
+    Ok(n)
+}
+
+fn read_tsv(path: &Path, ignore_extra_columns: bool, mut take: impl FnMut(At, &str, &str) -> Result<()>) -> Result<()> {
+    let mut lines = Lines::open(path)?;
+    loop {
+        let bytes = lines.bytes_read();
+        let Some((line, text)) = lines.next_line()? else { return Ok(()) };
+        // Trimming the whole line first would swallow the TAB beside an empty column.
+        let mut columns = text.split('\t').map(str::trim);
+        let (first, second) = (columns.next().unwrap_or(""), columns.next());
+        let n = 2 + columns.count();
+        match (first, second) {
+            ("", None) => take(At { line, bytes }, "", "")?,
+            (_, None) => return Err(Error::line(path, line, "1 column instead of 2; a line is `source TAB target`")),
+            (source, Some(target)) if n == 2 || ignore_extra_columns => take(At { line, bytes }, source, target)?,
+            _ => {
+                let message = format!(
+                    "{n} columns instead of 2; a line is `source TAB target` \
+                     (ignore_extra_columns = true ignores those after the second)"
+                );
+                return Err(Error::line(path, line, message));
+            }
+        }
+    }
 }

@@ -194,18 +194,33 @@ impl TaskConfig {
     /// As [`Self::validate`]; and when the task has too few sources for `n_pairs` distinct ones.
     pub fn generate(&self, split: Split, n_pairs: usize, seed: u64) -> Result<Vec<Pair>> {
         self.validate()?;
-        let purpose = format!("task/{}/{split}", self.name());
         let mut seen = HashSet::new();
-        let mut pairs = Vec::new();
-        for index in 0..n_pairs {
-            let mut rng = random::stream(seed, &purpose, index as u64);
-            let found = (0..MAX_REFUSED).map(|_| self.draw(&mut rng)).find(|pair| {
-                Split::of_source(&pair.source, HELD_OUT_PER_MILLE) == split
-                    && (split == Split::Train || seen.insert(random::hash(pair.source.as_bytes())))
-            });
-            pairs.push(found.ok_or_else(|| self.too_small(split, n_pairs, index))?);
-        }
-        Ok(pairs)
+        let mut is_new = |pair: &Pair| split == Split::Train || seen.insert(random::hash(pair.source.as_bytes()));
+        (0..n_pairs).map(|index| self.nth(split, index, n_pairs, seed, &mut is_new)).collect()
+    }
+
+    /// The training pair of a number below `n_pairs`: that which [`Self::generate`] gives there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::generate`]; the settings are not checked.
+    pub fn training_pair(&self, index: usize, n_pairs: usize, seed: u64) -> Result<Pair> {
+        self.nth(Split::Train, index, n_pairs, seed, &mut |_| true)
+    }
+
+    fn nth(
+        &self,
+        split: Split,
+        index: usize,
+        n_pairs: usize,
+        seed: u64,
+        is_new: &mut impl FnMut(&Pair) -> bool,
+    ) -> Result<Pair> {
+        let mut rng = random::stream(seed, &format!("task/{}/{split}", self.name()), index as u64);
+        let found = (0..MAX_REFUSED)
+            .map(|_| self.draw(&mut rng))
+            .find(|pair| Split::of_source(&pair.source, HELD_OUT_PER_MILLE) == split && is_new(pair));
+        found.ok_or_else(|| self.too_small(split, n_pairs, index))
     }
 
     fn draw(&self, rng: &mut random::Rng) -> Pair {

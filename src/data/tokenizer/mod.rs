@@ -9,11 +9,13 @@
 
 mod byte_level;
 mod character;
+mod chunks;
 mod config;
 mod elsewhere;
 mod file;
 mod hugging_face;
 mod numbers;
+mod sample;
 mod sentence_piece;
 mod side;
 mod subword;
@@ -25,10 +27,13 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
+pub use chunks::Chunks;
+pub(super) use chunks::chunks_of;
 pub use config::{
     CharConfig, NumbersConfig, SidesConfig, SubwordConfig, TokenizerConfig, TokenizersConfig, WordConfig,
 };
 pub use numbers::Scaling;
+pub use sample::{LARGEST_SAMPLE, Sample, sampled, sampled_to};
 pub use sentence_piece::{Cutter, Normalizer};
 
 use super::Pair;
@@ -317,25 +322,6 @@ impl Tokenizers {
 /// A text without the character that stands for hidden words.
 fn without_hidden(text: &str) -> String {
     text.replace(HIDDEN, "")
-}
-
-/// Lines with their ends, in pieces whose tokens are those of the whole text: what is cut between is a single end of a line,
-/// which GPT-2's pattern makes a word of in any case; of several spaces the last would go with what follows.
-pub(super) fn chunks_of<S: AsRef<str>>(lines: &[S]) -> Vec<String> {
-    let mut chunks: Vec<String> = Vec::new();
-    let mut can_end = false;
-    for line in lines {
-        let line = line.as_ref();
-        match chunks.last_mut() {
-            Some(chunk) if !can_end || line.is_empty() || line.starts_with(char::is_whitespace) => {
-                *chunk += line;
-                chunk.push('\n');
-            }
-            _ => chunks.push(format!("{line}\n")),
-        }
-        can_end = !line.is_empty() && !line.ends_with(char::is_whitespace);
-    }
-    chunks
 }
 
 /// Trains one side; `side` and `key`, the section of its settings, are for messages.

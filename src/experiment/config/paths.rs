@@ -25,6 +25,9 @@ pub(super) fn place(
         let key = whole(key);
         if is_overridden(&key) { Ok(()) } else { place_value(value, folder).map_err(|fault| (key, fault)) }
     };
+    if let Some(prepared) = data.get_mut("prepared") {
+        put(&["prepared"], prepared)?;
+    }
     if let Some(dir) = data.get_mut("dir") {
         return put(&["dir"], dir);
     }
@@ -94,6 +97,8 @@ mod tests {
         let data = placed("[data]\ndir = \"../datasets/a\"\ntrain = { tsv = \"train.tsv\" }", "config");
         assert_eq!(data["dir"].as_str(), Some("datasets/a"));
         assert_eq!(data["train"]["tsv"].as_str(), Some("train.tsv"), "files lie under data.dir");
+        let data = placed("[data]\ndir = \"../datasets/a\"\nprepared = \"../prepared/a\"", "config");
+        assert_eq!(data["prepared"].as_str(), Some("prepared/a"));
         let data = placed("[data.test]\nsource = \"a\"\nmore_targets = [\"b\", \"/c\"]\nswap = true", "there/./sub");
         assert_eq!(data["test"]["source"].as_str(), Some("there/sub/a"));
         assert_eq!(data["test"]["more_targets"], Value::from(vec!["there/sub/b", "/c"]));

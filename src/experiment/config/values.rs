@@ -24,6 +24,10 @@ impl Config {
                 return Err(Error::config("model.output", message));
             }
         }
+        if self.data.prepared.is_some() {
+            let message = "is for text, and this model reads series of numbers; leave it out";
+            return Err(Error::config("data.prepared", message));
+        }
         let training = &self.training;
         let own = TrainingConfig::default();
         let more_targets = |files: &Option<crate::data::SplitFiles>| {

@@ -2,8 +2,9 @@
 
 use super::text::Streams;
 use super::{Prepared, SequenceLessons};
-use crate::data::batch::Batch;
+use crate::data::batch::{Batch, Plan};
 use crate::data::masking::{Masked, Masking, without_end};
+use crate::data::shards::Tokens;
 use crate::data::text::{Windows, text_of};
 use crate::data::{PAD, TextConfig, TokenStream, Tokenizers};
 use crate::decoding::{answers, score_masked};
@@ -54,20 +55,20 @@ pub(in crate::experiment) struct MaskedLessons {
     context: usize,
     masking: Masking,
     tokenizers: Arc<Tokenizers>,
-    train: TokenStream,
+    train: Tokens,
     valid: TokenStream,
     /// Lines for the samples.
     sample: Vec<String>,
 }
 
 impl MaskedLessons {
-    /// Reads the text of `config`; `tokenizers` makes the vocabulary from its lines, or reads it.
+    /// Reads the text of `config`, or takes what was prepared of it. The vocabulary is what is `known`, or a new one.
     pub(in crate::experiment) fn prepare(
         config: &Config,
         text: &TextConfig,
-        tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
+        known: Option<Tokenizers>,
     ) -> Result<Prepared> {
-        let Streams { tokenizers, train, valid, sample, sha256, said } = Streams::read(config, text, tokenizers)?;
+        let Streams { tokenizers, train, valid, sample, sha256, said } = Streams::read(config, text, known)?;
         let masking = masking_of(config, &tokenizers).ok_or_else(|| {
             let message = "has no token for hidden words: it is that of a model of another kind; leave --init-from out";
             crate::error::Error::config("tokenizer", message)
@@ -85,29 +86,31 @@ impl MaskedLessons {
     }
 
     fn windows(&self, epoch: u64) -> Windows {
-        Windows::of_epoch(self.train.ids.len(), self.context, self.config.seed, epoch)
+        Windows::of_epoch(self.train.len(), self.context, self.config.seed, epoch)
     }
 
     /// The tokens of a window, of which the last is the first of the next.
-    fn piece(&self, epoch: u64, number: usize) -> &[u32] {
-        let range = self.windows(epoch).range(number);
-        without_end(&self.train.ids[range.start..range.end - 1])
+    fn piece(&self, epoch: u64, number: u32) -> Result<Vec<u32>> {
+        let range = self.windows(epoch).range(number as usize);
+        self.train.read(range.start..range.end - 1).map(|piece| without_end(&piece).to_vec())
     }
 }
 
 impl Lessons<Model> for MaskedLessons {
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
+    fn plan(&self, epoch: u64) -> Plan {
         self.windows(epoch).plan(self.config.training.batch_tokens, self.config.seed, epoch)
     }
 
-    fn batch(&self, epoch: u64, numbers: &[usize], device: &Device) -> Batch {
-        let stream = |number: &usize| Stream::new(self.config.seed, Purpose::Masking, &[epoch, *number as u64]);
-        let masked = numbers.iter().map(|number| self.masking.learnt(self.piece(epoch, *number), &stream(number)));
-        Batch::of_masked(&masked.collect::<Vec<_>>(), device)
+    fn batch(&self, epoch: u64, numbers: &[u32], device: &Device) -> Result<Batch> {
+        let stream = |number: u32| Stream::new(self.config.seed, Purpose::Masking, &[epoch, u64::from(number)]);
+        let learnt = |number: &u32| Ok(self.masking.learnt(&self.piece(epoch, *number)?, &stream(*number)));
+        let masked: Vec<Masked> = numbers.iter().map(learnt).collect::<Result<_>>()?;
+        Ok(Batch::of_masked(&masked, device))
     }
 
-    fn text(&self, epoch: u64, numbers: &[usize]) -> String {
-        let piece = |number: &usize| text_of(self.piece(epoch, *number), self.tokenizers.source());
+    fn text(&self, epoch: u64, numbers: &[u32]) -> String {
+        let read = |number: &u32| self.piece(epoch, *number).unwrap_or_default();
+        let piece = |number: &u32| text_of(&read(number), self.tokenizers.source());
         numbers.iter().map(piece).collect::<Vec<_>>().join("\n\n") + "\n"
     }
 

@@ -1,12 +1,12 @@
 //! Pairs of series of numbers.
 
 use super::{Prepared, SequenceLessons};
-use crate::data::batch::{Batch, plan_epoch};
+use crate::data::batch::{Batch, Plan, plan_epoch};
 use crate::data::{SeriesPair, Split, Tokenizers};
 use crate::decoding::predict_series;
 use crate::error::{Error, Result};
 use crate::experiment::Config;
-use crate::experiment::dataset::{self, Corpus};
+use crate::experiment::dataset;
 use crate::experiment::series::{length_fault, scalings, series_of};
 use crate::models::{LengthLimits, Model};
 use crate::ranks::Ranks;
@@ -20,21 +20,18 @@ pub(in crate::experiment) struct SeriesLessons {
     config: Config,
     tokenizers: Arc<Tokenizers>,
     train: Vec<SeriesPair>,
-    lengths: Vec<(usize, usize)>,
     valid: Vec<SeriesPair>,
 }
 
 impl SeriesLessons {
-    /// Reads or generates the data of `config`; `tokenizers` finds the scale of each channel, or reads it.
-    pub(in crate::experiment) fn prepare(
-        config: &Config,
-        tokenizers: impl FnOnce(&Corpus) -> Result<Tokenizers>,
-    ) -> Result<Prepared> {
+    /// Reads or generates the data of `config`. The scale of each channel is what is `known`, or found here, from all pairs.
+    pub(in crate::experiment) fn prepare(config: &Config, known: Option<Tokenizers>) -> Result<Prepared> {
         let corpus = dataset::load(&config.data, config.seed)?;
         let read = |split, pairs, own: Option<&Tokenizers>| series_of(&config.data, split, pairs, own);
         // A fault of the data has its line before the scale is looked for.
         read(Split::Train, &corpus.train, None)?;
-        let own = Arc::new(tokenizers(&corpus)?);
+        let new = || Tokenizers::train(&corpus.train, &config.tokenizer);
+        let own = Arc::new(known.map_or_else(new, Ok)?);
         let train = read(Split::Train, &corpus.train, Some(&own))?;
         let valid = read(Split::Valid, &corpus.valid, Some(&own))?;
         let steps = |pairs: &[SeriesPair]| pairs.iter().map(|pair| pair.target.n_steps()).sum::<usize>();
@@ -49,26 +46,31 @@ impl SeriesLessons {
             valid.len(),
             steps(&valid)
         );
-        let lengths = train.iter().map(SeriesPair::lengths).collect();
-        let lessons = Self { config: config.clone(), lengths, train, valid, tokenizers: own.clone() };
+        let lessons = Self { config: config.clone(), train, valid, tokenizers: own.clone() };
         Ok(Prepared { lessons: Arc::new(lessons), tokenizers: own, sha256: corpus.sha256, said })
     }
 }
 
 impl Lessons<Model> for SeriesLessons {
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
-        plan_epoch(&self.lengths, self.config.training.batch_tokens, self.config.seed, epoch)
+    fn plan(&self, epoch: u64) -> Plan {
+        plan_epoch(
+            self.train.len(),
+            |i| self.train[i].lengths(),
+            self.config.training.batch_tokens,
+            self.config.seed,
+            epoch,
+        )
     }
 
-    fn batch(&self, _epoch: u64, numbers: &[usize], device: &Device) -> Batch {
+    fn batch(&self, _epoch: u64, numbers: &[u32], device: &Device) -> Result<Batch> {
         let (source, target) = scalings(&self.tokenizers);
-        let pairs: Vec<&SeriesPair> = numbers.iter().map(|i| &self.train[*i]).collect();
-        Batch::of_series(&pairs, source, target, device)
+        let pairs: Vec<&SeriesPair> = numbers.iter().map(|i| &self.train[*i as usize]).collect();
+        Ok(Batch::of_series(&pairs, source, target, device))
     }
 
-    fn text(&self, _epoch: u64, numbers: &[usize]) -> String {
-        let line = |i: &usize| format!("{}\t{}\n", self.train[*i].source, self.train[*i].target);
-        numbers.iter().map(line).collect()
+    fn text(&self, _epoch: u64, numbers: &[u32]) -> String {
+        let pairs = numbers.iter().map(|i| &self.train[*i as usize]);
+        pairs.map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect()
     }
 
     fn n_targets(&self, batch: &Batch) -> usize {

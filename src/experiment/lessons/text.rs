@@ -1,13 +1,16 @@
 //! Plain text.
 
 use super::{Prepared, SequenceLessons};
-use crate::data::batch::Batch;
+use crate::data::batch::{Batch, MAX_EXAMPLES, Plan};
+use crate::data::shards::Tokens;
 use crate::data::text::{Windows, text_of};
+use crate::data::tokenizer::sampled;
 use crate::data::{EOS, Split, TextConfig, TokenStream, Tokenizers};
 use crate::decoding::{Continuation, score_text};
 use crate::error::{Error, Result};
 use crate::experiment::Config;
 use crate::experiment::dataset::{self, check_context, hash_of_lines};
+use crate::experiment::prepared::{self, OpenedText};
 use crate::models::{LengthLimits, Model};
 use crate::ranks::Ranks;
 use crate::training::{Lessons, Measured, Scalar, Stats};
@@ -30,7 +33,7 @@ pub fn sample_of_text(model: &Model, tokenizers: &Tokenizers, config: &Config) -
 /// The text of a config as tokens.
 pub(super) struct Streams {
     pub(super) tokenizers: Arc<Tokenizers>,
-    pub(super) train: TokenStream,
+    pub(super) train: Tokens,
     pub(super) valid: TokenStream,
     /// The validation lines.
     pub(super) sample: Vec<String>,
@@ -41,34 +44,49 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// Reads the text of `config`; `tokenizers` makes the vocabulary from its lines, or reads it.
-    pub(super) fn read(
-        config: &Config,
-        text: &TextConfig,
-        tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
-    ) -> Result<Self> {
-        let lines = |split| dataset::lines_of(&config.data, split);
-        let (train, valid) = (lines(Split::Train)?, lines(Split::Valid)?);
-        let tokenizers = Arc::new(tokenizers(&train)?);
-        let sha256 = [("train", hash_of_lines(&train)), ("valid", hash_of_lines(&valid))];
-        let sha256 = sha256.into_iter().map(|(split, hash)| (split.to_string(), hash)).collect();
-        let streams = [&train, &valid].map(|lines| TokenStream::new(lines, tokenizers.target()));
-        let n = streams[0].n_tokens();
+    /// Reads the text of `config`, or takes what was prepared of it. The vocabulary is what is `known`, or a new one.
+    pub(super) fn read(config: &Config, text: &TextConfig, known: Option<Tokenizers>) -> Result<Self> {
+        let OpenedText { tokenizers, train, mut sha256, lines, characters } = match &config.data.prepared {
+            Some(folder) => prepared::text(config, folder, known.as_ref())?,
+            None => read(config, known)?,
+        };
+        let sample = dataset::lines_of(&config.data, Split::Valid)?;
+        sha256.insert("valid".into(), hash_of_lines(&sample));
+        let valid = TokenStream::new(&sample, tokenizers.target());
+        let n = train.len() - 1;
         if n < text.context {
             let message =
                 format!("is {}, but the training text has {n} tokens; give more text, or lower it", text.context);
             return Err(Error::config("data.text.context", message));
         }
+        if n / text.context > MAX_EXAMPLES {
+            let message =
+                format!("is {}, so that there are more than {MAX_EXAMPLES} pieces of text; raise it", text.context);
+            return Err(Error::config("data.text.context", message));
+        }
         let said = format!(
-            "{} lines with {n} tokens ({} characters) to learn from, {} lines with {} tokens for validation",
-            train.len(),
-            streams[0].n_characters,
-            valid.len(),
-            streams[1].n_tokens()
+            "{lines} lines with {n} tokens ({characters} characters) to learn from, {} lines with {} tokens for validation",
+            sample.len(),
+            valid.n_tokens()
         );
-        let [train, own] = streams;
-        Ok(Self { tokenizers, train, valid: own, sample: valid, sha256, said })
+        Ok(Self { tokenizers: Arc::new(tokenizers), train, valid, sample, sha256, said })
     }
+}
+
+/// Reads the training text of `config`.
+fn read(config: &Config, known: Option<Tokenizers>) -> Result<OpenedText> {
+    let lines = dataset::lines_of(&config.data, Split::Train)?;
+    let new = || {
+        let sample = sampled(&lines, config.seed);
+        Tokenizers::train_text(&sample, &config.tokenizer, config.model.has_masks())
+    };
+    let tokenizers = known.map_or_else(new, Ok)?;
+    let sha256 = BTreeMap::from([("train".to_string(), hash_of_lines(&lines))]);
+    let n_lines = lines.len() as u64;
+    let stream = TokenStream::new(&lines, tokenizers.target());
+    drop(lines);
+    let train = Tokens::hold(tokenizers.target().vocab_size(), &stream.ids);
+    Ok(OpenedText { tokenizers, train, sha256, lines: n_lines, characters: stream.n_characters as u64 })
 }
 
 /// How much of a text the vocabulary does not hold, in words; nothing where it holds all.
@@ -82,41 +100,43 @@ pub(in crate::experiment) struct TextLessons {
     config: Config,
     text: TextConfig,
     tokenizers: Arc<Tokenizers>,
-    train: TokenStream,
+    train: Tokens,
     valid: TokenStream,
 }
 
 impl TextLessons {
-    /// Reads the text of `config`; `tokenizers` makes the vocabulary from its lines, or reads it.
+    /// Reads the text of `config`, or takes what was prepared of it. The vocabulary is what is `known`, or a new one.
     pub(in crate::experiment) fn prepare(
         config: &Config,
         text: &TextConfig,
-        tokenizers: impl FnOnce(&[String]) -> Result<Tokenizers>,
+        known: Option<Tokenizers>,
     ) -> Result<Prepared> {
-        let Streams { tokenizers, train, valid, sha256, said, .. } = Streams::read(config, text, tokenizers)?;
+        let Streams { tokenizers, train, valid, sha256, said, .. } = Streams::read(config, text, known)?;
         let lessons = Self { config: config.clone(), text: text.clone(), train, valid, tokenizers: tokenizers.clone() };
         Ok(Prepared { lessons: Arc::new(lessons), tokenizers, sha256, said })
     }
 
     fn windows(&self, epoch: u64) -> Windows {
-        Windows::of_epoch(self.train.ids.len(), self.text.context, self.config.seed, epoch)
+        Windows::of_epoch(self.train.len(), self.text.context, self.config.seed, epoch)
     }
 }
 
 impl Lessons<Model> for TextLessons {
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
+    fn plan(&self, epoch: u64) -> Plan {
         self.windows(epoch).plan(self.config.training.batch_tokens, self.config.seed, epoch)
     }
 
-    fn batch(&self, epoch: u64, numbers: &[usize], device: &Device) -> Batch {
+    fn batch(&self, epoch: u64, numbers: &[u32], device: &Device) -> Result<Batch> {
         let windows = self.windows(epoch);
-        let pieces: Vec<&[u32]> = numbers.iter().map(|i| &self.train.ids[windows.range(*i)]).collect();
-        Batch::of_text(&pieces, device)
+        let read = |i: &u32| self.train.read(windows.range(*i as usize));
+        let pieces: Vec<Vec<u32>> = numbers.iter().map(read).collect::<Result<_>>()?;
+        Ok(Batch::of_text(&pieces.iter().map(Vec::as_slice).collect::<Vec<_>>(), device))
     }
 
-    fn text(&self, epoch: u64, numbers: &[usize]) -> String {
+    fn text(&self, epoch: u64, numbers: &[u32]) -> String {
         let windows = self.windows(epoch);
-        let piece = |i: &usize| text_of(&self.train.ids[windows.range(*i)], self.tokenizers.target());
+        let read = |i: &u32| self.train.read(windows.range(*i as usize)).unwrap_or_default();
+        let piece = |i: &u32| text_of(&read(i), self.tokenizers.target());
         numbers.iter().map(piece).collect::<Vec<_>>().join("\n\n") + "\n"
     }
 

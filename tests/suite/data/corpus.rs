@@ -74,6 +74,42 @@ fn truncated_gzip_names_the_file() {
     assert!(message.starts_with(&format!("{}: damaged or incomplete gzip data", at(&dir, "t.tsv"))), "{message}");
 }
 
+fn zstd(text: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+#[test]
+fn zstd_is_told_by_content_and_may_have_several_parts() {
+    let skipped = [&[0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"xyz"].concat();
+    let packed = [zstd(b"a\tb\nc"), skipped, zstd(b"\td\n"), zstd(b"")].concat();
+    let (_dir, read) = tsv(&packed);
+    assert_eq!(read.unwrap(), pairs(&[("a", "b"), ("c", "d")]));
+    let long: String = (0..40_000).map(|i| format!("source {i}\ttarget {}\n", i * 7)).collect();
+    let (_dir, read) = tsv(&zstd(long.as_bytes()));
+    assert_eq!(read.unwrap(), tsv(long.as_bytes()).1.unwrap());
+}
+
+#[test]
+fn damaged_zstd_names_the_file() {
+    let long: String = (0..1000).map(|i| format!("a {i}\tb\n")).collect();
+    let packed = zstd(long.as_bytes());
+    for cut in [packed.len() - 1, packed.len() / 2, 5] {
+        let (dir, read) = tsv(&packed[..cut]);
+        let message = read.unwrap_err();
+        assert!(message.starts_with(&format!("{}: damaged or incomplete zstd data", at(&dir, "t.tsv"))), "{message}");
+    }
+    let (dir, read) = tsv(&[&packed[..], b"more"].concat());
+    let message = read.unwrap_err();
+    assert!(message.starts_with(&format!("{}: damaged or incomplete zstd data", at(&dir, "t.tsv"))), "{message}");
+}
+
+#[test]
+fn zstd_without_line_ends_ends_at_the_longest_line() {
+    let (dir, read) = tsv(&zstd(&vec![b'a'; 1 << 26]));
+    let message = read.unwrap_err();
+    assert_eq!(message, format!("{}:1: longer than 1048576 bytes; put one sentence on a line", at(&dir, "t.tsv")));
+}
+
 #[test]
 fn swap_exchanges_the_sides() {
     let dir = folder(&[("t.tsv", b"a\tb\n")]);

@@ -4,6 +4,7 @@ mod corpus;
 mod fetch;
 mod held_out;
 mod masking;
+mod plan;
 mod random;
 mod series;
 mod tasks;

@@ -8,6 +8,7 @@ mod masked;
 mod mpi;
 mod old_run;
 mod own_model;
+mod prepared;
 mod ranks;
 mod resume;
 mod run;

@@ -5,6 +5,8 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Distribution, Tensor, TensorData, TensorReadError};
 use burn_train::metric::{Metric, MetricAttributes, MetricMetadata, MetricName, SerializedEntry};
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
+use lookback::data::batch::Plan;
+use lookback::error::Result;
 use lookback::layers::Pass;
 use lookback::ranks::{Alone, Ranks};
 use lookback::training::loss::{Loss, LossSums};
@@ -76,26 +78,27 @@ struct OfALine;
 
 const N_BATCHES: usize = 6;
 
-fn points(numbers: &[usize], device: &Device) -> Points {
+fn points(numbers: &[u32], device: &Device) -> Points {
     let x: Vec<f32> = numbers.iter().map(|i| *i as f32 / 10.0 - 1.0).collect();
     let y: Vec<f32> = x.iter().map(|x| 2.0 * x - 1.0).collect();
     [x, y].map(|values| Tensor::from_data(TensorData::new(values, [numbers.len()]), device))
 }
 
 impl Lessons<Line> for OfALine {
-    fn plan(&self, epoch: u64) -> Vec<Vec<usize>> {
-        (0..N_BATCHES).map(|batch| (0..5).map(|i| (7 * batch + 3 * i + epoch as usize) % 20).collect()).collect()
+    fn plan(&self, epoch: u64) -> Plan {
+        let batch = |batch: u32| (0..5).map(|i| (7 * batch + 3 * i + epoch as u32) % 20).collect::<Vec<u32>>();
+        (0..N_BATCHES as u32).map(batch).collect()
     }
 
-    fn batch(&self, _epoch: u64, numbers: &[usize], device: &Device) -> Points {
-        points(numbers, device)
+    fn batch(&self, _epoch: u64, numbers: &[u32], device: &Device) -> Result<Points> {
+        Ok(points(numbers, device))
     }
 
     fn n_targets(&self, [x, _]: &Points) -> usize {
         x.dims()[0]
     }
 
-    fn text(&self, _epoch: u64, numbers: &[usize]) -> String {
+    fn text(&self, _epoch: u64, numbers: &[u32]) -> String {
         format!("{numbers:?}\n")
     }
 

@@ -1,0 +1,183 @@
+//! Shards together.
+
+use super::builder::Builder;
+use super::shard::{Shard, ShardEntry, Width};
+use crate::data::batch::Example;
+use crate::error::Result;
+use rayon::prelude::*;
+use std::ops::Range;
+use std::path::Path;
+
+/// Ids above which a shard in memory is closed.
+const HELD_IDS: usize = 1 << 24;
+
+/// Where one finds something of which every shard has some.
+#[derive(Debug)]
+struct Shards {
+    shards: Vec<Shard>,
+    /// How many are before each shard.
+    starts: Vec<usize>,
+    n: usize,
+}
+
+impl Shards {
+    fn new(shards: Vec<Shard>, count: fn(&Shard) -> usize) -> Self {
+        let mut n = 0;
+        let mut starts = Vec::new();
+        for shard in &shards {
+            starts.push(n);
+            n += count(shard);
+        }
+        Self { shards, starts, n }
+    }
+
+    fn open(folder: &Path, entries: &[ShardEntry]) -> Result<Vec<Shard>> {
+        entries.par_iter().map(|entry| Shard::open(folder, entry)).collect()
+    }
+
+    /// The shard that has number `i`, and its place there.
+    fn find(&self, i: usize) -> (usize, usize) {
+        let shard = self.starts.partition_point(|start| *start <= i).saturating_sub(1);
+        (shard, i - self.starts[shard])
+    }
+}
+
+/// Pairs as token ids.
+#[derive(Debug)]
+pub struct Examples(Shards);
+
+impl Examples {
+    /// Those of shards in files. Lengths are checked now, ids when they are first read.
+    ///
+    /// # Errors
+    /// If a shard is not what the manifest says.
+    pub fn open(folder: &Path, entries: &[ShardEntry]) -> Result<Self> {
+        Shards::open(folder, entries).map(Self::new)
+    }
+
+    fn new(shards: Vec<Shard>) -> Self {
+        Self(Shards::new(shards, |shard| if shard.has_pairs() { shard.counts().units as usize } else { 0 }))
+    }
+
+    /// Those that `chunks` gives, in memory; ids are below `vocabulary`.
+    ///
+    /// # Errors
+    /// What a chunk is.
+    pub fn hold(vocabulary: usize, chunks: impl Iterator<Item = Result<Vec<Example>>>) -> Result<Self> {
+        let mut builder = Builder::of_pairs(Width::of(vocabulary));
+        let mut shards = Vec::new();
+        for chunk in chunks {
+            for Example { source, target } in chunk? {
+                builder.push_pair(&source, &target);
+                if builder.n_ids() >= HELD_IDS {
+                    shards.push(Shard::held(builder.take()));
+                }
+            }
+        }
+        shards.push(Shard::held(builder.take()));
+        Ok(Self::new(shards))
+    }
+
+    /// How many pairs there are.
+    pub fn len(&self) -> usize {
+        self.0.n
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.n == 0
+    }
+
+    fn bounds(&self, i: usize) -> (&Shard, [usize; 3]) {
+        let (shard, i) = self.0.find(i);
+        let shard = &self.0.shards[shard];
+        (shard, [2 * i, 2 * i + 1, 2 * i + 2].map(|i| shard.offset(i)))
+    }
+
+    /// The lengths of the source and the target of a pair, in tokens.
+    pub fn lengths_of(&self, i: usize) -> (usize, usize) {
+        let (_, [source, target, end]) = self.bounds(i);
+        (target.saturating_sub(source), end.saturating_sub(target))
+    }
+
+    /// Those of all pairs.
+    pub fn lengths(&self) -> impl Iterator<Item = (usize, usize)> + Clone {
+        self.0.shards.iter().flat_map(|shard| {
+            let bounds =
+                (0..shard.counts().units as usize).map(|i| [2 * i, 2 * i + 1, 2 * i + 2].map(|i| shard.offset(i)));
+            bounds.map(|[source, target, end]| (target.saturating_sub(source), end.saturating_sub(target)))
+        })
+    }
+
+    /// The longest source and the longest target.
+    pub fn longest(&self) -> (usize, usize) {
+        let counts = self.0.shards.iter().map(Shard::counts);
+        let all = counts.fold(super::Counts::default(), super::Counts::with);
+        (all.longest_source as usize, all.longest_target as usize)
+    }
+
+    /// A pair.
+    ///
+    /// # Errors
+    /// If what it stands in is damaged.
+    pub fn get(&self, i: usize) -> Result<Example> {
+        let (shard, [source, target, end]) = self.bounds(i);
+        let mut ids = Vec::with_capacity(end.saturating_sub(source));
+        shard.read(source..end, &mut ids)?;
+        let target = ids.split_off(target.saturating_sub(source).min(ids.len()));
+        Ok(Example { source: ids, target })
+    }
+}
+
+/// A stream of text as token ids.
+#[derive(Debug)]
+pub struct Tokens(Shards);
+
+impl Tokens {
+    /// That of shards in files. Ids are checked when they are first read.
+    ///
+    /// # Errors
+    /// If a shard is not what the manifest says.
+    pub fn open(folder: &Path, entries: &[ShardEntry]) -> Result<Self> {
+        Shards::open(folder, entries).map(Self::new)
+    }
+
+    fn new(shards: Vec<Shard>) -> Self {
+        Self(Shards::new(shards, |shard| shard.counts().ids as usize))
+    }
+
+    /// `ids` in memory, all below `vocabulary`.
+    pub fn hold(vocabulary: usize, ids: &[u32]) -> Self {
+        let mut builder = Builder::of_text(Width::of(vocabulary));
+        let held = |ids: &[u32]| {
+            builder.push_text(ids);
+            Shard::held(builder.take())
+        };
+        Self::new(ids.chunks(HELD_IDS).map(held).collect())
+    }
+
+    /// How many ids there are.
+    pub fn len(&self) -> usize {
+        self.0.n
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.n == 0
+    }
+
+    /// Some of them.
+    ///
+    /// # Errors
+    /// If what they stand in is damaged.
+    pub fn read(&self, range: Range<usize>) -> Result<Vec<u32>> {
+        let mut found = Vec::with_capacity(range.len());
+        let (mut shard, mut start) = self.0.find(range.start);
+        while found.len() < range.len() && shard < self.0.shards.len() {
+            let end = self.0.shards[shard].counts().ids as usize;
+            self.0.shards[shard].read(start..end.min(start + range.len() - found.len()), &mut found)?;
+            (shard, start) = (shard + 1, 0);
+        }
+        Ok(found)
+    }
+}
