@@ -33,6 +33,10 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
+/// Influences, in nats and all together, below which a step is said to have none: they are rounding, and shares of them would
+/// be shares of nothing.
+const LEAST_INFLUENCE: f32 = 5e-4;
+
 /// Everything about one decoded sentence.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Explanation {
@@ -237,11 +241,11 @@ impl Explanation {
     }
 
     /// How much each source token had to do with the whole target: the mean of its share in the absolute influence, over the
-    /// steps that have any. The shares sum to one, or are all zero.
+    /// steps that have any that can be measured. The shares sum to one, or are all zero.
     pub fn shares(&self) -> Vec<f32> {
         let sum = |step: &Step| step.influence.iter().map(|value| value.abs()).sum::<f32>();
         let steps: Vec<(&Step, f32)> =
-            self.steps.iter().map(|step| (step, sum(step))).filter(|(_, sum)| *sum > 0.0).collect();
+            self.steps.iter().map(|step| (step, sum(step))).filter(|(_, sum)| *sum >= LEAST_INFLUENCE).collect();
         let mut shares = vec![0.0; self.source.len()];
         for (step, sum) in &steps {
             for (share, value) in shares.iter_mut().zip(&step.influence) {

@@ -28,6 +28,10 @@ function redraw(draw) {
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
   addEventListener("resize", soon);
+  // What is painted is painted once more for paper, which is light.
+  const paper = isPaper => () => { document.documentElement.toggleAttribute("data-paper", isPaper); draw(); };
+  addEventListener("beforeprint", paper(true));
+  addEventListener("afterprint", paper(false));
   draw();
   return soon;
 }
