@@ -3,7 +3,7 @@ function thumbnail(map, weights, isCaptioned) {
   const image = paint({ rows: map.rows, columns: map.columns, weights });
   image.setAttribute("aria-hidden", "true");
   const isIt = shown.layer === map.layer && shown.head === map.head;
-  return el("button", { type: "button", class: "thumbnail", "aria-pressed": isIt, "aria-label": `${headName(map)}, looks at ${map.looks_at}`,
+  return el("button", { type: "button", class: "thumbnail", "aria-pressed": isIt, "aria-label": isCaptioned ? null : `${headName(map)}, looks at ${map.looks_at}`,
     "data-tip": `${headName(map)}\nlooks at: ${map.looks_at}`, "data-map": [map.layer, map.head].join(),
     onclick: () => choose({ layer: map.layer, head: map.head, view: shown.view === "grid" ? "matrix" : shown.view }) },
     image, isCaptioned ? el("span", { class: "caption" }, headName(map), el("br"), map.looks_at) : null);

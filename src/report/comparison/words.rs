@@ -37,29 +37,26 @@ fn reach(comparison: &Comparison) -> Option<String> {
         (Some(above), None) => format!("{} at every length tested, up to {above} {unit}", row.contestant),
         (None, _) => format!("{} at none", row.contestant),
     };
-    let rows: Vec<String> =
-        comparison.thresholds.iter().filter(|row| row.metric == first.metric).map(of_row).collect();
+    let rows: Vec<String> = comparison.thresholds.iter().filter(|row| row.metric == first.metric).map(of_row).collect();
     Some(format!("A {level} or more: {}.", rows.join(", ")))
 }
 
 /// What an update of each costs where all were measured.
 fn price(comparison: &Comparison) -> Option<String> {
     let length = cost_length(comparison)?;
-    let texts: Vec<String> = comparison
-        .contestants
-        .iter()
-        .filter_map(|contestant| {
-            let seconds = cost_at(comparison, &contestant.name, CostKind::Update, length)?.seconds?;
-            Some(format!("{} {} s", contestant.name, short(seconds)))
-        })
-        .collect();
+    let of = |name: &str| {
+        let seconds = cost_at(comparison, name, CostKind::Update, length)?.seconds?;
+        Some(format!("{name} {} s", short(seconds)))
+    };
+    let texts: Vec<String> = ranked(comparison).iter().filter_map(|(name, _)| of(name)).collect();
     Some(format!("An update on one pair of {length} tokens takes: {}.", texts.join(", ")))
 }
 
 /// The longest length at which every contestant's update was measured.
 pub(super) fn cost_length(comparison: &Comparison) -> Option<usize> {
     let is_measured = |length: &usize| {
-        let of = |name: &str| cost_at(comparison, name, CostKind::Update, *length).is_some_and(|row| row.seconds.is_some());
+        let of =
+            |name: &str| cost_at(comparison, name, CostKind::Update, *length).is_some_and(|row| row.seconds.is_some());
         comparison.contestants.iter().all(|contestant| of(&contestant.name))
     };
     comparison.costs.iter().map(|row| row.length).filter(is_measured).max()
@@ -108,7 +105,8 @@ fn overall(comparison: &Comparison) -> Option<String> {
 pub(super) fn ranked(comparison: &Comparison) -> Vec<(&str, f64)> {
     let metric = comparison.headline();
     let score = |name: &str| Some(comparison.score(name, "all", metric)?.score);
-    let scored = comparison.contestants.iter().filter_map(|contestant| Some((&*contestant.name, score(&contestant.name)?)));
+    let scored =
+        comparison.contestants.iter().filter_map(|contestant| Some((&*contestant.name, score(&contestant.name)?)));
     let mut ranked: Vec<(&str, f64)> = scored.collect();
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     if metric_of(metric).lower_is_better() {

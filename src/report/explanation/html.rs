@@ -141,6 +141,11 @@ fn vector(values: &[f32]) -> Value {
     json!({ "packed": packed(values), "width": values.len(), "norm": f64::from(vectors::norm(values)) })
 }
 
+/// Over all numbers of a vector, also those that the page does not have.
+fn mean(values: &[f32]) -> f64 {
+    values.iter().map(|value| f64::from(*value)).sum::<f64>() / values.len().max(1) as f64
+}
+
 /// The same, where there is one.
 fn some_vector(values: &[f32]) -> Option<Value> {
     (!values.is_empty()).then(|| vector(values))
@@ -214,6 +219,7 @@ fn step<'a>(explanation: &Explanation, step: &'a Step) -> StepData<'a> {
         "before": some_vector(&step.previous_state),
         "state": vector(&step.state),
         "layers": step.layers.iter().map(|output| vector(output)).collect::<Vec<_>>(),
+        "gates": step.gates.iter().map(|gate| json!({ "vector": vector(gate), "mean": mean(gate) })).collect::<Vec<_>>(),
         "readout": some_vector(&step.readout),
         "recurrences": step.recurrences.iter().map(recurrence).collect::<Vec<_>>(),
         "cosine": vectors::cosine(&step.state, &step.previous_state).map(f64::from),

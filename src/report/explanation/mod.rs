@@ -179,6 +179,10 @@ pub struct Step {
     pub attention: Vec<AttentionRow>,
     /// Attention to the target so far; in a language model, to the whole text so far.
     pub self_attention: Vec<AttentionRow>,
+    /// For each layer of cells with gates, the factor by which each element of what the cell has is multiplied: a GRU's update gate,
+    /// an LSTM's forget gate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Vec<f32>>,
     /// What the recurrences of the layers have kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recurrences: Vec<RecurrenceStep>,

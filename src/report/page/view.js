@@ -75,8 +75,10 @@ const marks = {
   explain() {
     const box = document.getElementById("marks");
     if (!box || !this.tokens?.some(token => bare(token) !== token || isSpecial(token))) { if (box) box.hidden = true; return; }
+    const has = mark => this.tokens.some(token => token.startsWith(mark));
+    const meanings = [["▁", "a space before the token"], ["Ġ", "a space before the token"], ["␣", "a space"], ["##", "no space before the token"], ["<s>", "the start"], ["</s>", "the end"], ["<unk>", "an unknown word"]];
     box.replaceChildren(el("label", {}, el("input", { type: "checkbox", onchange: () => this.turn() }), " marks of the tokens "), el("kbd", {}, "m"),
-      el("span", {}, " ▁ stands for a space before the token, <s> for the start, </s> for the end."));
+      el("span", {}, ` ${meanings.filter(([mark]) => has(mark) || mark === "<s>").map(([mark, meaning]) => `${mark} stands for ${meaning}`).join(", ")}.`));
     box.querySelector("input").checked = this.areShown;
   },
 };

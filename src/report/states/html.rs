@@ -45,7 +45,10 @@ pub fn page(
         maps: [("sentences", sentences), ("tokens", tokens)],
         nearest: [
             nearest(&states.iter().map(|state| &state.vector[..]).collect::<Vec<_>>(), N_NEAREST),
-            nearest(&states.iter().flat_map(|state| state.states.iter().map(|v| &v[..])).collect::<Vec<_>>(), N_NEAREST),
+            nearest(
+                &states.iter().flat_map(|state| state.states.iter().map(|v| &v[..])).collect::<Vec<_>>(),
+                N_NEAREST,
+            ),
         ],
         grouping,
     };

@@ -40,14 +40,14 @@ function headline() {
   return [`The nearest sentence shares the label: ${percent(g.nearest_is_same)}`, el("span", { class: "muted" }, `  by chance ${percent(g.by_chance)}`)];
 }
 
-/** What the swapped pairs show: for how many the twin is the nearest of all sentences. */
+/** What the swapped pairs show: for how many the nearest of all sentences has the swapped meaning. */
 function lesson() {
   if (swapped.length === 0) return "";
   const those = data.sentences.map((_, i) => i).filter(i => twins[i].length > 0);
-  const confused = those.filter(i => twins[i].includes(data.nearest[0][i]?.[0]?.[0]));
+  const confused = those.filter(i => twins[i].some(twin => data.sentences[twin].label === data.sentences[data.nearest[0][i]?.[0]?.[0]]?.label));
   const [first, second] = swapped[0].map(i => data.sentences[i].text);
-  return `Swapped pairs have the same words and another meaning: “${first}” and “${second}”. Dashed lines join them. ${confused.length === 0
-    ? `None of the ${those.length} lies nearest to its twin: the order of the words counts.` : `${confused.length} of ${those.length} lie nearest to their twin, as if only the words counted.`}`;
+  return `Swapped pairs have the same words and another meaning, such as “${first}” and “${second}”; dashed lines join them. ${confused.length === 0
+    ? `The nearest sentence has the swapped meaning for none of the ${those.length}: the order of the words counts.` : `The nearest sentence has the swapped meaning for ${confused.length} of ${those.length}: there the words count more than their order.`}`;
 }
 
 /** Every point as a row of a table. */

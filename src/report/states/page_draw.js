@@ -85,12 +85,18 @@ function clusterNames(width, height, radius) {
     const own = points().flatMap((point, i) => sentenceOf(point).label === label && lit(point) ? [placed[i]] : []);
     if (own.length === 0) continue;
     const wide = context.measureText(label).width, middle = own.reduce((sum, [x]) => sum + x, 0) / own.length;
-    const x = Math.min(width - wide / 2 - 4, Math.max(wide / 2 + 4, middle));
-    let y = Math.max(size + 2, own.reduce((least, [, y]) => Math.min(least, y), Infinity) - radius - 7);
-    const touches = () => taken.some(([x2, y2, wide2]) => Math.abs(x - x2) < (wide + wide2) / 2 + 6 && Math.abs(y - y2) < size * 1.1);
-    // Above its points, or else further down until there is room.
-    for (let tries = 0; tries < 40 && touches(); tries++) y += size * 0.6;
-    y = Math.min(height - 4, y);
+    const [low, high] = [Math.min, Math.max].map(pick => own.reduce((most, [, y]) => pick(most, y), own[0][1]));
+    const [west, east] = [Math.min, Math.max].map(pick => own.reduce((most, [x]) => pick(most, x), own[0][0]));
+    // Above its points, below them or beside them: where it covers least.
+    const gap = radius + 7, places = [[middle, low - gap], [middle, high + gap + size * 0.75], [east + gap + wide / 2, (low + high) / 2 + size * 0.35], [west - gap - wide / 2, (low + high) / 2 + size * 0.35],
+      [middle, low - gap - size * 1.3], [middle, high + gap + size * 2]].map(([x, y]) => [Math.min(width - wide / 2 - 5, Math.max(wide / 2 + 5, x)), y]);
+    const cost = ([x, y]) => {
+      const isOut = x - wide / 2 < 4 || x + wide / 2 > width - 4 || y < size + 2 || y > height - 4;
+      const covered = placed.filter(([px, py]) => Math.abs(px - x) < wide / 2 + radius && py > y - size - radius && py < y + radius).length;
+      return covered + (isOut ? 100 : 0) + 50 * taken.filter(([x2, y2, wide2]) => Math.abs(x - x2) < (wide + wide2) / 2 + 6 && Math.abs(y - y2) < size * 1.1).length;
+    };
+    const best = places.reduce((best, place) => cost(place) < cost(best) ? place : best);
+    const x = Math.min(width - wide / 2 - 4, Math.max(wide / 2 + 4, best[0])), y = Math.min(height - 4, Math.max(size + 2, best[1]));
     taken.push([x, y, wide]);
     over(label, x, y, colourOfLabel(label));
   }

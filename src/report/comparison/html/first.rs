@@ -47,7 +47,7 @@ fn overview(comparison: &Comparison) -> String {
     let threshold = comparison.thresholds.first();
     let unit = comparison.task.length_unit.name();
     let mut columns = vec!["model".to_string(), metric_label(metric)];
-    columns.extend(threshold.map(|row| format!("{unit} at {} or more", shown(&row.metric, row.level))));
+    columns.extend(threshold.map(|row| format!("longest at {} ({unit})", shown(&row.metric, row.level))));
     if let Some(length) = length {
         columns.push(format!("seconds, update of {length} tokens"));
         columns.push("memory of it (MiB)".into());
@@ -84,7 +84,8 @@ fn overview(comparison: &Comparison) -> String {
         }
         if let Some(length) = length {
             let update = cost_at(comparison, name, CostKind::Update, length);
-            let state = cost_at(comparison, name, CostKind::Decode, length).or(update).map(|row| row.state_bytes as f64);
+            let state =
+                cost_at(comparison, name, CostKind::Decode, length).or(update).map(|row| row.state_bytes as f64);
             let memory = update.and_then(|row| row.peak_bytes).map(|bytes| bytes as f64 / f64::from(1 << 20));
             for value in [update.and_then(|row| row.seconds), memory, state] {
                 text += &cell(&value.map_or("–".into(), short), value);
@@ -93,8 +94,7 @@ fn overview(comparison: &Comparison) -> String {
         text += "</tr>\n";
     }
     text += "</tbody></table>\n";
-    let claims: Vec<String> =
-        ranked.windows(2).filter_map(|pair| claimed(comparison, pair[0].0, pair[1].0)).collect();
+    let claims: Vec<String> = ranked.windows(2).filter_map(|pair| claimed(comparison, pair[0].0, pair[1].0)).collect();
     if !claims.is_empty() {
         let _ = writeln!(text, "<p class=\"claims\">{}.</p>", escape(&claims.join("; ")));
     }

@@ -25,6 +25,11 @@ function sides() {
     own.push({ name: `layer ${layer}`, layer, vectors: data.steps.map(step => step.layers[layer - 1]), weights, isOwn: true,
       kept: data.steps.map(step => step.recurrences.filter(recurrence => recurrence.layer === layer && recurrence.kept).map(recurrence => recurrence.kept[0])) });
   }
+  const gates = Math.max(0, ...data.steps.map(step => step.gates?.length ?? 0));
+  for (let layer = 1; layer <= gates; layer++) {
+    own.push({ name: `gate${gates > 1 ? ` of layer ${layer}` : ""}: what is kept`, vectors: data.steps.map(step => step.gates[layer - 1]?.vector), isShare: true,
+      kept: data.steps.map(step => step.gates[layer - 1] ? [step.gates[layer - 1].mean] : []) });
+  }
   if (n === 0) own.push({ name: "state s", vectors: data.steps.map(step => step.state), turned: data.steps.map(step => step.cosine) });
   found.push({ id: "target", title: isText ? "The text goes on" : data.mechanism.answers ? "The answers" : "The decoder reads what was written and writes the next word", words: written, bands: own });
   return found;
@@ -54,7 +59,7 @@ function drawSide(side) {
     "aria-pressed": isAt(i), "data-tip": reads == null ? `word ${i + 1}` : `step ${i + 1}: after ${shownToken(reads)} comes ${shownToken(text)}`,
     onpointerenter: () => look(side.id, i), onfocus: () => look(side.id, i), onclick: () => look(side.id, i) }, shownToken(text))));
   const bands = side.bands.flatMap(band => {
-    const scale = Math.max(...band.vectors.map(vector => vector ? greatest(valuesOf(vector)) : 0));
+    const scale = band.isShare ? 1 : Math.max(...band.vectors.map(vector => vector ? greatest(valuesOf(vector)) : 0));
     const places = band.vectors.map((vector, i) => {
       const kept = band.kept?.[i]?.length ? `keeps ${band.kept[i].map(share => number(share)).join(", ")}` : null;
       const moved = !kept && band.change?.[i]?.length ? `moved ${band.change[i].map(distance => number(distance, 1)).join(", ")}` : null;

@@ -16,6 +16,7 @@ function drawRow(host, tokens, make) {
 function weigh(unit, weight) {
   unit.style.setProperty("--share", Math.min(1, Math.abs(weight ?? 0)).toFixed(3));
   unit.classList.toggle("seen", Math.abs(weight ?? 0) >= 0.005);
+  unit.classList.toggle("against", weight < 0);
 }
 
 function drawScene(step) {
@@ -57,11 +58,13 @@ function drawArcs(weights, n) {
     const { left, top, width, bottom } = element.getBoundingClientRect();
     return { x: left - scene.left + width / 2, top: top - scene.top, bottom: bottom - scene.top };
   };
-  picture.setAttribute("viewBox", `0 0 ${scene.width} ${scene.height}`);
+  // On paper the texts keep their lines, so that the arcs still meet their words: they are made smaller instead.
+  $("scene").style.setProperty("--wide", `${scene.width}px`);
+  $("scene").style.setProperty("--shrink", Math.min(1, 690 / scene.width).toFixed(3));
   const units = seenUnits().slice(0, n).map(box), parts = [];
   const arc = (from, to, weight, isNow) => {
     // Over the row from word to word, or down from row to row.
-    const isBeside = Math.abs(from.top - to.top) < 2;
+    const isBeside = Math.abs(from.top - to.top) < 20;
     const lift = Math.min(70, 18 + 0.22 * Math.abs(from.x - to.x));
     const middle = (from.top + to.bottom) / 2;
     const d = isBeside ? `M${to.x} ${to.top}C${to.x} ${to.top - lift} ${from.x} ${from.top - lift} ${from.x} ${from.top}`

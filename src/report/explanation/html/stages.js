@@ -114,6 +114,7 @@ function stateBlocks(step) {
   } else {
     const remark = step.cosine == null ? "" : `cosine to the state before ${number(step.cosine)}`;
     if (step.before) found.push(vectorBlock(`s_${n - 1}`, step.before));
+    (step.gates ?? []).forEach((gate, i) => found.push(vectorBlock("gate", gate.vector, { about: `how much of the old state${step.gates.length > 1 ? ` of layer ${i + 1}` : ""} is kept: ${number(gate.mean)} in the mean` })));
     found.push(vectorBlock(`s_${n}`, step.state, { about: remark }));
   }
   return found;
