@@ -37,7 +37,9 @@ fn reach(comparison: &Comparison) -> Option<String> {
         (Some(above), None) => format!("{} at every length tested, up to {above} {unit}", row.contestant),
         (None, _) => format!("{} at none", row.contestant),
     };
-    let rows: Vec<String> = comparison.thresholds.iter().filter(|row| row.metric == first.metric).map(of_row).collect();
+    let row_of =
+        |name: &str| comparison.thresholds.iter().find(|row| row.contestant == name && row.metric == first.metric);
+    let rows: Vec<String> = ranked(comparison).iter().filter_map(|(name, _)| row_of(name)).map(of_row).collect();
     Some(format!("A {level} or more: {}.", rows.join(", ")))
 }
 

@@ -71,7 +71,13 @@ document.addEventListener("pointerleave", () => hint(null));
 const marks = {
   areShown: address.read().marks === "1",
   change: () => {},
-  turn() { this.areShown = !this.areShown; this.explain(); this.change(); },
+  turn() {
+    const box = document.getElementById("marks"), isFocused = box?.contains(document.activeElement);
+    this.areShown = !this.areShown;
+    this.explain();
+    this.change();
+    if (isFocused) box.querySelector("input").focus({ preventScroll: true });
+  },
   explain() {
     const box = document.getElementById("marks");
     if (!box || !this.tokens?.some(token => bare(token) !== token || isSpecial(token))) { if (box) box.hidden = true; return; }

@@ -2,20 +2,51 @@
 
 use super::report::example;
 use crate::support::page::PageView;
-use lookback::report::comparison::html;
+use lookback::report::comparison::{AlignedSentence, Comparison, Map, html};
+
+/// With a map whose cells have room for numbers, from the lightest to the darkest.
+fn with_maps() -> Comparison {
+    let tokens = |n: usize| (0..n).map(|i| format!("t{i}")).collect::<Vec<_>>();
+    let map = Map {
+        contestant: "one <b>".into(),
+        text: "t0 t1".into(),
+        columns: tokens(5),
+        rows: tokens(4),
+        weights: (0..20).map(|i| i as f32 / 19.0).collect(),
+    };
+    let sentence = AlignedSentence {
+        what: "of middle length".into(),
+        source: "t0 t1".into(),
+        reference: "t0 t1".into(),
+        other_references: Vec::new(),
+        maps: vec![map],
+    };
+    Comparison { alignments: vec![sentence], ..example() }
+}
 
 #[test]
 fn nothing_stands_in_a_readers_way() {
     let Some(mut view) = PageView::open(&html::page(&example()).render()) else { return };
     view.audit_everywhere("compare", &[""]);
     view.audit_print("compare");
-    view.go("");
+    view.show(&html::page(&with_maps()).render());
     view.value("document.querySelectorAll('details').forEach(d => d.open = true)");
     for scheme in ["light", "dark"] {
         view.prefer(&[("prefers-color-scheme", scheme)]);
         for width in [1440, 390] {
             view.resize(width, 900);
             view.audit(&format!("compare, unfolded, {scheme}, {width}"));
+            // Numbers on cells of any shade: their own ground is a path behind them.
+            let worst = "(() => { const svg = document.querySelector('.maps svg'), ink = theme('--ink'); \
+                         const fills = [...svg.querySelectorAll('path, rect')].map(e => getComputedStyle(e).fill).filter(f => f.startsWith('rgba')); \
+                         const ground = channels(getComputedStyle(svg.parentNode).backgroundColor); \
+                         return [fills.length, Math.min(...fills.map(f => { const c = f.match(/[\\d.]+/g).map(Number); \
+                         const [a, b] = [lightness(channels(ink)), lightness(blend(c, ground, c[3]))].sort((x, y) => y - x); \
+                         return (a + 0.05) / (b + 0.05); }))]; })()";
+            let worst = view.value(worst);
+            assert!(worst[0].as_u64() > Some(10) && worst[1].as_f64() >= Some(4.5), "{scheme}: {worst}");
+            let shown = "[...document.querySelectorAll('.maps svg text')].filter(t => t.textContent === '1.00').map(t => getComputedStyle(t).fill === getComputedStyle(document.body).color)";
+            assert_eq!(view.value(shown), serde_json::json!([true]), "{scheme}: the number on the darkest cell");
         }
     }
 }

@@ -50,7 +50,8 @@ pub fn map_svg(map: &Map) -> String {
 /// A map in the colours of the page, light or dark. The darkest cell leaves the numbers on it legible.
 fn on_page(map: &Map) -> String {
     let mut text = themed(&map_svg(map), &map.contestant);
-    for (colour, share) in cell_colours() {
+    // Cells of no weight are not drawn: white is the ink of numbers on dark cells.
+    for (colour, share) in cell_colours().filter(|(_, share)| *share > 0.0) {
         let strength = format!("\"rgba(var(--weight), calc({share:.3} * var(--darkest)))\"");
         text = text.replace(&format!("\"{colour}\""), &strength);
     }

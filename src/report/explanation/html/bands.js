@@ -43,7 +43,9 @@ function weightsAt(band, i) {
 }
 
 function drawBands() {
+  const focused = document.activeElement?.closest("#bands [data-token]") ? at.token : null;
   $("bands").replaceChildren(...sides().map(drawSide));
+  if (focused) document.querySelector(`[data-side="${focused.side}"] [data-token="${focused.i}"]`)?.focus({ preventScroll: true });
   drawBandArcs();
 }
 

@@ -32,6 +32,9 @@ function bar(share, isAgainst) {
   return element;
 }
 
+/** Whether the numbers of vectors are unfolded: the next step shows them, too. */
+let areNumbersOpen = false;
+
 /** A vector as cells under its name, with its width and length; its numbers can be unfolded. */
 function vectorBlock(name, vector, { rows = 2, height = 18, about = "", isBare = false } = {}) {
   const numbers = valuesOf(vector), some = numbers.length < vector.width ? `the first ${numbers.length} of ${vector.width}` : `${vector.width}`;
@@ -41,5 +44,5 @@ function vectorBlock(name, vector, { rows = 2, height = 18, about = "", isBare =
   const words = `${some} numbers, norm ${number(vector.norm)}${about ? `, ${about}` : ""}`;
   return el("div", { class: "vector" }, el("p", {}, formula(name, 0), " ", el("span", { class: "small muted" }, words)), picture,
     el("p", { class: "legend" }, cellsLegend(scale)),
-    el("details", {}, el("summary", {}, "numbers"), el("p", { class: "values" }, [...numbers].map(value => number(value, 3)).join("  ") + (numbers.length < vector.width ? " …" : ""))));
+    el("details", { open: areNumbersOpen, ontoggle: event => { areNumbersOpen = event.target.open; } }, el("summary", {}, "numbers"), el("p", { class: "values" }, [...numbers].map(value => number(value, 3)).join("  ") + (numbers.length < vector.width ? " …" : ""))));
 }

@@ -25,7 +25,9 @@ function glimpse(stage, step) {
 function drawRibbon(step) {
   const all = stages();
   at.stage = Math.min(at.stage, all.length - 1);
-  const isFocused = document.activeElement?.closest("#ribbon .name-of-stage") != null;
+  // What had the focus is made anew: the focus stays with its stage.
+  const focused = document.activeElement?.closest("#ribbon li") ? document.activeElement : null;
+  const isNumbers = focused?.tagName === "SUMMARY", nth = isNumbers ? [...document.querySelectorAll("#ribbon summary")].indexOf(focused) : 0;
   const card = (stage, i) => {
     const isNow = i === at.stage;
     const title = el("button", { type: "button", class: "name-of-stage", "aria-expanded": isNow, onclick: () => go({ stage: i }) }, el("span", { class: "n" }, String(i + 1)), stage.name);
@@ -34,7 +36,8 @@ function drawRibbon(step) {
     return el("li", { class: isNow ? "now grows" : "grows", "data-stage": stage.id, onclick: event => { if (i !== at.stage && !event.target.closest("button")) go({ stage: i }); } }, title, el("div", { class: isNow ? "detail scroll" : "glimpse" }, ...body));
   };
   $("ribbon").replaceChildren(...all.map(card));
-  if (isFocused) $("ribbon").querySelectorAll(".name-of-stage")[at.stage].focus({ preventScroll: true });
+  const again = isNumbers ? document.querySelectorAll("#ribbon summary")[nth] : null;
+  if (focused) (again ?? $("ribbon").querySelectorAll(".name-of-stage")[at.stage]).focus({ preventScroll: true });
 }
 
 /** What is shown of the step, as rows of a table. */

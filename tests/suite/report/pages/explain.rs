@@ -185,6 +185,15 @@ fn words_and_stages_are_reached_by_tab_and_the_focus_is_kept() {
     view.value("document.querySelectorAll('.name-of-stage')[0].focus()");
     view.key("Enter");
     assert!(view.holds("at.stage === 0 && document.activeElement.className === 'name-of-stage'"));
+    // Numbers that were unfolded stay so, and so does the focus on them.
+    view.value("document.querySelector('.detail summary').focus()");
+    view.key("Enter");
+    view.key("ArrowRight");
+    assert!(view.holds("document.activeElement.tagName === 'SUMMARY' && document.activeElement.parentNode.open"));
+    view.value("document.querySelector('#marks input').focus()");
+    view.key(" ");
+    assert!(view.holds("marks.areShown && document.activeElement === document.querySelector('#marks input')"));
+    view.key("m");
     view.point_and_click("#target [data-step='2']");
     view.settle();
     assert_eq!(view.value("at.step"), 2);
