@@ -80,7 +80,7 @@ impl HeatMap<'_> {
         let style = TextStyle::new(10.0).anchor(Anchor::Middle);
         for (k, value) in self.values.iter().enumerate().filter(|(_, value)| **value >= 0.005) {
             let (i, j) = (k / self.columns.len(), k % self.columns.len());
-            let colour = if value / most > 0.6 { "#ffffff" } else { INK };
+            let colour = ink_on(level(*value, most) as f64 / LEVELS as f64);
             let place = [x + (j as f64 + 0.5) * cell, y + (i as f64 + 0.5) * cell + 3.5];
             svg.text(place, style.colour(colour), format!("{value:.2}").trim_start_matches('0'));
         }
@@ -210,11 +210,31 @@ fn level(value: f32, most: f32) -> usize {
     if most <= 0.0 { 0 } else { (f64::from(value / most) * LEVELS as f64).round() as usize }
 }
 
+/// Every colour of cells with the share of the most that it stands for: a page has its own colours for them.
+pub(crate) fn cell_colours() -> impl Iterator<Item = (String, f64)> {
+    (0..=LEVELS).map(|level| level as f64 / LEVELS as f64).map(|share| (colour(share), share))
+}
+
+/// Black or white, whichever is read more easily on the colour of a share (the contrast of WCAG 2).
+fn ink_on(share: f64) -> &'static str {
+    let part = |i: usize| {
+        let value = f64::from(mixed(share)[i]) / 255.0;
+        if value <= 0.03928 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    let lightness = 0.2126 * part(0) + 0.7152 * part(1) + 0.0722 * part(2);
+    // There the contrasts with white and with the ink are alike.
+    if lightness > 0.19 { INK } else { "#ffffff" }
+}
+
 /// The colour of a share of the most.
 fn colour(share: f64) -> String {
+    let [red, green, blue] = mixed(share);
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+fn mixed(share: f64) -> [u8; 3] {
     let place = share.clamp(0.0, 1.0) * (SCALE.len() - 1) as f64;
     let from = (place as usize).min(SCALE.len() - 2);
     let part = place - from as f64;
-    let mixed = |i: usize| (SCALE[from][i] + part * (SCALE[from + 1][i] - SCALE[from][i])).round() as u8;
-    format!("#{:02x}{:02x}{:02x}", mixed(0), mixed(1), mixed(2))
+    [0, 1, 2].map(|i| (SCALE[from][i] + part * (SCALE[from + 1][i] - SCALE[from][i])).round() as u8)
 }

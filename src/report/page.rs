@@ -9,11 +9,26 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+/// What the pages of reports share beyond the shell: shortcuts, the wall, the address, hints, marks of tokens, vectors as cells,
+/// copying. It goes before a page's own script.
+pub const VIEW_SCRIPT: &str = concat!(
+    include_str!("page/marks.js"),
+    include_str!("page/view.js"),
+    include_str!("page/vector.js"),
+    include_str!("page/pen.js"),
+    include_str!("page/copy.js"),
+);
+
+/// How that looks. It goes before a page's own style.
+pub const VIEW_STYLE: &str = include_str!("page/view.css");
+
 /// The parts of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The title, as plain text.
     pub title: String,
+    /// What stands above the page, as plain text; the title if it is empty.
+    pub heading: String,
     /// What stands in `<main>`, as HTML; text in it has been through [`escape`].
     pub body: String,
     /// CSS after the shell's own.
@@ -37,6 +52,7 @@ impl Page {
     /// The whole document.
     pub fn render(&self) -> String {
         let title = escape(&self.title);
+        let heading = if self.heading.is_empty() { title.clone() } else { escape(&self.heading) };
         let data = if self.data.is_empty() { "null" } else { &self.data };
         let script = format!("\n\"use strict\";\n{}\n{}", include_str!("page/shell.js"), self.script);
         let policy = policy(&script, self.is_connected);
@@ -46,7 +62,7 @@ impl Page {
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
              <link rel=\"icon\" href=\"data:,\">\n\
-             <style>\n{}\n{}</style>\n</head>\n<body>\n<header><h1>{title}</h1></header>\n<main>\n{}\n</main>\n\
+             <style>\n{}\n{}</style>\n</head>\n<body>\n<header><h1>{heading}</h1></header>\n<main>\n{}\n</main>\n\
              <script type=\"application/json\" id=\"data\">{}</script>\n<script>{script}</script>\n\
              </body>\n</html>\n",
             include_str!("page/shell.css"),

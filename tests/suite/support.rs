@@ -4,6 +4,7 @@
 
 pub mod browser;
 mod golden;
+pub mod page;
 
 pub use golden::{GoldenInput, LayerCase, ModelCase, golden, golden_models, golden_with_source};
 

@@ -128,7 +128,9 @@ pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
                     if let Some(warning) = &warning {
                         about += &format!(" Warning: {warning}.");
                     }
-                    html::page(&about, &states, &by_sentence, &by_token, &tables(&report)).render().into_bytes()
+                    html::page(&about, &states, [&by_sentence, &by_token], report.grouping, &tables(&report))
+                        .render()
+                        .into_bytes()
                 }
                 "csv" => csv(&states, &[&by_sentence, &by_token]).into_bytes(),
                 _ => {
@@ -319,7 +321,7 @@ fn text(report: &Report) -> String {
 fn tables(report: &Report) -> String {
     let grouping = report.grouping.map(|g| {
         format!(
-            "<p>Cosine of two sentences with one label: {:.3}; with different labels: {:.3}. The nearest sentence has the same \
+            "<p class=\"about muted\">Cosine of two sentences with one label: {:.3}; with different labels: {:.3}. The nearest sentence has the same \
              label in {:.1} % of cases (by chance {:.1} %). The mean vector is taken off first; all dimensions count.</p>",
             g.within,
             g.between,

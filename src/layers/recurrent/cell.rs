@@ -169,6 +169,22 @@ impl Cell {
         }
     }
 
+    /// The factor by which a step multiplies each element of what the cell has: a GRU's update gate, an LSTM's forget gate. A
+    /// vanilla cell has none.
+    ///
+    /// # Shapes
+    /// - projected: `[batch, n_gates * d_hidden]`
+    /// - output: `[batch, d_hidden]`
+    pub fn kept(&self, projected: Tensor<2>, state: &CellState, pass: &Pass) -> Option<Tensor<2>> {
+        if self.kind == CellKind::Vanilla {
+            return None;
+        }
+        let d = self.d_hidden;
+        let recurrent = fused::linear_parameter(&self.recurrent, state.hidden.clone(), pass);
+        // It is the second of both kinds.
+        Some(activation::sigmoid(projected.narrow(1, d, d) + recurrent.narrow(1, d, d)))
+    }
+
     /// The width of the state.
     pub fn d_hidden(&self) -> usize {
         self.d_hidden

@@ -135,6 +135,11 @@ impl RnnModel {
                 let input = pass.dropout(below.clone(), self.dropout_rate);
                 gates = cell.project(input.unsqueeze_dim(1), pass).squeeze_dim(1);
             }
+            if pass.is_traced()
+                && let Some(kept) = cell.kept(gates.clone(), previous, pass)
+            {
+                pass.record(&format!("decoder.{}.gate", layers.len()), || kept);
+            }
             let state = cell.step(gates.clone(), previous, pass);
             output = Some(match output {
                 Some(below) if self.residual => state.hidden.clone() + below,

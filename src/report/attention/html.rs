@@ -6,7 +6,7 @@
 use super::measure::{HeadSummary, Measures, coverage};
 use super::memory::MemorySummary;
 use super::{AttentionMap, Part, SentenceMaps};
-use crate::report::page::{Page, json};
+use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, json};
 use base64::Engine;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -96,8 +96,16 @@ pub fn page(title: &str, about: &str, sentences: &[SentenceMaps], heads: &[HeadS
     Page {
         title: title.to_string(),
         body,
-        style: include_str!("page.css").to_string(),
-        script: [include_str!("page_data.js"), include_str!("page_draw.js"), include_str!("page.js")].join("\n"),
+        style: [VIEW_STYLE, include_str!("page.css")].concat(),
+        script: [
+            VIEW_SCRIPT,
+            include_str!("page_data.js"),
+            include_str!("page_paint.js"),
+            include_str!("page_draw.js"),
+            include_str!("page_heads.js"),
+            include_str!("page.js"),
+        ]
+        .concat(),
         data: json(&data),
         ..Page::default()
     }

@@ -57,5 +57,9 @@ async function matrix() {
   return { rows, columns, weights };
 }
 
-const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-const fixed = (value, digits = 2) => value.toFixed(digits).replace("-", "−");
+/** What rows and columns are, for the picture's axes. */
+const AXES = { cross: ["written", "looked at"], encoder: ["reading", "looked at"], decoder: ["read", "looked at"] };
+const axes = () => isMemory() ? ["after", "what is left of"] : AXES[shown.part] ?? ["row", "column"];
+
+/** A head in words. */
+const headName = map => [map.layer && `layer ${map.layer}`, map.head && `head ${map.head}`].filter(Boolean).join(", ") || titleOf(map.part);

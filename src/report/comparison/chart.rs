@@ -1,11 +1,13 @@
 //! Line charts: axes with units, intervals, markers that differ in shape and colour, values on hovering, a shaded region.
 //! Knows numbers and labels, and nothing of what they mean.
 
+mod name;
+
 use super::marker::{COLOURS, marker};
 use super::scale::{Division, Scale, short};
 use crate::report::page::escape;
 use crate::report::svg::{Anchor, LINE, MUTED, Svg, TextStyle, number, text_width};
-use std::borrow::Cow;
+use name::{fitting, names};
 use std::fmt::Write;
 
 /// The ground of the shaded region.
@@ -19,6 +21,11 @@ const PLANE: f64 = 227.0;
 const LEGEND: f64 = 44.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 18.0;
+/// The size of the names of lines, and the least distance of their base lines.
+const NAME: f64 = 12.5;
+const NAME_PITCH: f64 = 15.0;
+/// The most room that names at the ends of lines take.
+const NAME_ROOM: f64 = 150.0;
 const BOTTOM: f64 = 52.0;
 
 /// An axis.
@@ -98,11 +105,12 @@ struct Plane {
     x: Scale,
     y: Scale,
     top: f64,
+    right: f64,
 }
 
 impl Plane {
     fn x(&self, value: f64) -> Option<f64> {
-        Some(LEFT + self.x.place(value)? * (WIDTH - LEFT - RIGHT))
+        Some(LEFT + self.x.place(value)? * (self.right - LEFT))
     }
 
     fn y(&self, value: f64) -> Option<f64> {
@@ -131,7 +139,24 @@ impl Chart {
     }
 
     fn top(&self) -> f64 {
+        if self.is_named_directly() {
+            return LEGEND - 8.0;
+        }
         self.legend().last().map_or(LEGEND, |(_, [_, y])| *y) + 17.0
+    }
+
+    /// Whether the names stand at the ends of the lines; a legend is for lines that are too many for that.
+    fn is_named_directly(&self) -> bool {
+        self.legend().len() as f64 * NAME_PITCH <= PLANE
+    }
+
+    /// Where the plane ends on the right.
+    fn right(&self) -> f64 {
+        if !self.is_named_directly() {
+            return WIDTH - RIGHT;
+        }
+        let widest = self.series.iter().map(|series| text_width(&series.name, NAME)).fold(0.0, f64::max);
+        WIDTH - widest.min(NAME_ROOM) - 30.0
     }
 
     /// The elements of the picture alone, to be put into a larger one.
@@ -142,17 +167,26 @@ impl Chart {
     fn draw(&self) -> Svg {
         let mut svg = Svg::default();
         svg.text([8.0, 20.0], TextStyle::new(15.0).bold(), &self.title);
-        self.draw_legend(&mut svg);
+        if !self.is_named_directly() {
+            self.draw_legend(&mut svg);
+        }
         let points = || self.series.iter().flat_map(|series| &series.points);
         let ys = points().flat_map(|p| [Some(p.y), p.interval.map(|i| i[0]), p.interval.map(|i| i[1])]).flatten();
         let plane = Plane {
             x: Scale::new(self.x.division, points().map(|point| point.x), self.x.ends),
             y: Scale::new(self.y.division, ys, self.y.ends),
             top: self.top(),
+            right: self.right(),
         };
         self.draw_ground(&mut svg, &plane);
+        let names = if self.is_named_directly() { names(self, &plane) } else { Vec::new() };
         for series in &self.series {
+            svg.raw(&format!(r#"<g class="series" data-series="{}">"#, series.place));
             draw_series(&mut svg, &plane, series);
+            for name in names.iter().filter(|name| std::ptr::eq(name.series, series)) {
+                name.draw(&mut svg, plane.right);
+            }
+            svg.raw("</g>");
         }
         svg
     }
@@ -165,7 +199,7 @@ impl Chart {
             if found.iter().any(|(other, _)| other.name == series.name) {
                 continue;
             }
-            let width = text_width(&fitting(&series.name), 12.5) + 42.0;
+            let width = text_width(&fitting(&series.name, WIDTH - 60.0), NAME) + 42.0;
             if x + width > WIDTH && x > 10.0 {
                 (x, y) = (10.0, y + 18.0);
             }
@@ -181,12 +215,12 @@ impl Chart {
             let [left, middle] = [number(x), number(y - 4.0)];
             svg.raw(&format!(r#"<path d="M{left} {middle}h22" {}/>"#, stroke(series.place)));
             svg.raw(&marker(series.place, [x + 11.0, y - 4.0], ""));
-            svg.text([x + 28.0, y], TextStyle::new(12.5), &fitting(&series.name));
+            svg.text([x + 28.0, y], TextStyle::new(NAME), &fitting(&series.name, WIDTH - 60.0));
         }
     }
 
     fn draw_ground(&self, svg: &mut Svg, plane: &Plane) {
-        let (right, bottom) = (WIDTH - RIGHT, plane.bottom());
+        let (right, bottom) = (plane.right, plane.bottom());
         let small = TextStyle::new(12.0).colour(MUTED);
         if let Some((from, what)) = &self.shaded
             && let Some(x) = plane.x(*from)
@@ -213,17 +247,6 @@ impl Chart {
         let upright = TextStyle::new(12.5).anchor(Anchor::Middle).rotated(-90.0);
         svg.text([15.0, (plane.top + bottom) / 2.0], upright, &self.y.label);
     }
-}
-
-/// A name that fits into one line of the legend; of a longer one, its end tells it apart.
-fn fitting(name: &str) -> Cow<'_, str> {
-    let room = WIDTH - 60.0;
-    if text_width(name, 12.5) <= room {
-        return name.into();
-    }
-    let fits = |i: &usize| text_width(&name[*i..], 12.5) + text_width("…", 12.5) <= room;
-    let start = name.char_indices().map(|(i, _)| i).find(fits).unwrap_or(name.len());
-    format!("…{}", &name[start..]).into()
 }
 
 /// How the lines of a series look: where colours come round again, they are dashed.

@@ -234,6 +234,14 @@ impl Comparison {
 }
 
 impl Group {
+    /// What a reader calls it in a table, where buckets and single lengths stand side by side.
+    pub fn name(&self) -> String {
+        match self.kind {
+            GroupKind::Length => format!("exactly {}", self.label()),
+            _ => self.label(),
+        }
+    }
+
     /// What a reader calls it.
     pub fn label(&self) -> String {
         match self.kind {

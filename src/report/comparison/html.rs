@@ -1,16 +1,18 @@
 //! The report as one self-contained page.
 
+mod alignments;
+mod first;
+
 use super::chart::{Chart, SHADE};
 use super::charts::charts;
 use super::data::{Comparison, GroupKind};
 use super::marker::COLOURS;
-use super::measured::{AlignedSentence, Map};
 use super::tables::{Cell, Table, tables};
-use super::words::findings;
-use crate::report::heat_map::{HeatMap, heat_map};
-use crate::report::page::{Page, escape};
+use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, escape};
 use crate::report::svg::{INK, LINE, MUTED};
 use std::fmt::Write;
+
+pub use alignments::map_svg;
 
 /// Sections: the beginning of the names of their charts, their tables, their title, and what they show.
 const SECTIONS: [(&str, &[&str], &str, &str); 5] = [
@@ -60,30 +62,30 @@ pub fn page(comparison: &Comparison) -> Page {
     contents.push(FAIRNESS);
     let mut body = head(comparison, &contents);
     let table = |id: &str| tables.iter().find(|table| table.id == id);
-    body += "<h2 id=\"findings-title\">What was found</h2>\n<ul id=\"findings\">\n";
-    for finding in findings(comparison) {
-        let _ = writeln!(body, "<li>{}</li>", escape(&finding));
-    }
-    body += "</ul>\n";
+    body += &first::first_screen(comparison, &charts);
     for ((id, ids, title, about), own) in shown {
-        body += &heading((id, title));
+        body += &open((id, title));
         let _ = writeln!(body, "<p class=\"muted\">{}</p>", escape(about));
         body += "<div class=\"charts\">\n";
-        own.iter().for_each(|chart| body += &figure(chart));
+        own.iter().for_each(|chart| body += &figure(chart, "chart-"));
         body += "</div>\n";
         ids.iter().filter_map(|id| table(id)).for_each(|table| body += &folded(table));
+        body += CLOSE;
     }
-    body += &alignments(comparison);
-    body += &heading(FAIRNESS);
+    if !comparison.alignments.is_empty() {
+        body += &(open(ALIGNMENTS) + &alignments::alignments(comparison) + CLOSE);
+    }
+    body += &open(FAIRNESS);
     for id in ["contestants", "differences", "trials"] {
         body += &table(id).map(|table| html_table(table, true)).unwrap_or_default();
     }
     body += &same(comparison);
+    body += CLOSE;
     Page {
         title: title(comparison),
         body,
-        style: include_str!("page.css").into(),
-        script: include_str!("page.js").into(),
+        style: [VIEW_STYLE, include_str!("page.css")].concat(),
+        script: [VIEW_SCRIPT, include_str!("page.js")].concat(),
         data: String::new(),
         ..Page::default()
     }
@@ -97,9 +99,11 @@ fn title(comparison: &Comparison) -> String {
     format!("{}: {who}", comparison.task.name)
 }
 
-fn heading((id, title): (&str, &str)) -> String {
-    format!("<h2 id=\"{id}\">{}</h2>\n", escape(title))
+/// The beginning of a section that is folded: its title is what is clicked.
+fn open((id, title): (&str, &str)) -> String {
+    format!("<details class=\"section\"><summary><h2 id=\"{id}\">{}</h2></summary>\n", escape(title))
 }
+const CLOSE: &str = "</details>\n";
 
 /// With how many seeds each model was trained.
 fn seeds(counts: &[(&str, usize)]) -> String {
@@ -132,13 +136,13 @@ fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
         comparison.decoding
     );
     let mut text = format!(
-        "<p class=\"lead\">{}</p>\n<nav class=\"contents screen-only\" aria-label=\"Sections\">",
+        "<p class=\"lead about\">{}</p>\n<nav class=\"contents controls\" aria-label=\"Sections\">",
         escape(&lead)
     );
     for (id, title) in contents {
         let _ = write!(text, "<a href=\"#{id}\">{}</a>", escape(title));
     }
-    text + "</nav>\n"
+    text + "<span id=\"tools\" class=\"toolbar tools\" role=\"group\" aria-label=\"copy and wall\"></span></nav>\n"
 }
 
 /// The test set proper, and what was made for single lengths.
@@ -156,14 +160,14 @@ pub fn test_sentences(comparison: &Comparison) -> String {
     }
 }
 
-/// A chart whose colours follow the reader's theme.
-fn figure(chart: &Chart) -> String {
+/// A chart whose colours follow the reader's theme. `prefix` begins its id.
+fn figure(chart: &Chart, prefix: &str) -> String {
     let caption = if chart.caption.is_empty() {
         String::new()
     } else {
         format!("<figcaption>{}</figcaption>", escape(&chart.caption))
     };
-    format!("<figure id=\"chart-{}\">{}{caption}</figure>\n", chart.id, themed(&chart.svg(), &chart.title))
+    format!("<figure id=\"{prefix}{}\">{}{caption}</figure>\n", chart.id, themed(&chart.svg(), &chart.title))
 }
 
 /// The colours of a picture on paper become those of the page.
@@ -174,7 +178,12 @@ fn themed(svg: &str, title: &str) -> String {
     // The first rectangle is the white ground.
     let rest = rest.find("/>").map_or(rest, |end| &rest[end + 2..]);
     let attributes = &svg[start..open];
-    let mut text = format!("<svg role=\"img\" aria-label=\"{}\" {attributes}>{rest}", escape(title));
+    in_theme(&format!("<svg role=\"img\" aria-label=\"{}\" {attributes}>{rest}", escape(title)))
+}
+
+/// The colours of drawings become those of the page.
+fn in_theme(drawing: &str) -> String {
+    let mut text = drawing.to_string();
     for (from, to) in [(INK, "--ink"), (MUTED, "--muted"), (LINE, "--line"), (SHADE, "--shade")] {
         text = text.replace(&format!("\"{from}\""), &format!("\"var({to})\""));
     }
@@ -224,48 +233,6 @@ fn html_cell(cell: &Cell) -> String {
         Some(value) => format!("<td class=\"number\" data-value=\"{value}\">{}</td>", escape(&cell.text)),
         None => format!("<td>{}</td>", escape(&cell.text)),
     }
-}
-
-fn alignments(comparison: &Comparison) -> String {
-    if comparison.alignments.is_empty() {
-        return String::new();
-    }
-    let mut text = heading(ALIGNMENTS);
-    text += "<p class=\"muted\">The mean of all cross-attention while each model wrote its own answer. A model without attention \
-             has no map.</p>\n";
-    for sentence in &comparison.alignments {
-        let _ = write!(
-            text,
-            "<h3>A sentence {}</h3>\n<p class=\"sentence\">{}</p>\n<div class=\"maps\">\n",
-            escape(&sentence.what),
-            escape(&sentence.source)
-        );
-        for map in &sentence.maps {
-            let verdict = verdict(map, sentence);
-            let _ = writeln!(text, "<figure>{}<figcaption>{}</figcaption></figure>", map_svg(map), escape(&verdict));
-        }
-        text += "</div>\n";
-    }
-    text
-}
-
-fn verdict(map: &Map, sentence: &AlignedSentence) -> String {
-    let is_right = std::iter::once(&sentence.reference).chain(&sentence.other_references).any(|text| *text == map.text);
-    let verdict = if is_right { "right" } else { "not the reference" };
-    format!("{}: {} tokens written, {verdict}", map.contestant, map.rows.len().saturating_sub(1))
-}
-
-/// A map as a picture.
-pub fn map_svg(map: &Map) -> String {
-    heat_map(&HeatMap {
-        title: map.contestant.clone(),
-        rows: map.rows.iter().map(String::as_str).collect(),
-        columns: map.columns.iter().map(String::as_str).collect(),
-        row_axis: "written",
-        column_axis: "source",
-        values: &map.weights,
-        unit: "weight",
-    })
 }
 
 fn same(comparison: &Comparison) -> String {

@@ -28,3 +28,8 @@ pub(super) fn marker(place: usize, [x, y]: [f64; 2], tip: &str) -> String {
         _ => path(&[[0.0, -5.6], [5.6, 0.0], [0.0, 5.6], [-5.6, 0.0]]),
     }
 }
+
+/// The marker of a series as a small picture of its own, for tables.
+pub(super) fn key(place: usize) -> String {
+    format!(r#"<svg class="key" viewBox="0 0 14 14" aria-hidden="true">{}</svg>"#, marker(place, [7.0, 7.0], ""))
+}

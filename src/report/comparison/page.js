@@ -1,42 +1,46 @@
-// Values on hovering: the titles of points, shown at once and on touch too.
-const tip = el("div", { id: "tip", role: "status", hidden: true });
-document.body.append(tip);
+// The titles of points become hints, shown at once and on touch too.
 for (const title of document.querySelectorAll("figure svg title")) {
   title.parentNode.dataset.tip = title.textContent;
   title.remove();
 }
-function showTip(event) {
-  const point = event.target.closest?.("[data-tip]");
-  tip.hidden = !point;
-  if (!point) return;
-  tip.textContent = point.dataset.tip;
-  const box = tip.getBoundingClientRect();
-  tip.style.left = Math.max(4, Math.min(event.clientX + 12, innerWidth - box.width - 4)) + "px";
-  tip.style.top = Math.max(4, event.clientY - box.height - 10) + "px";
-}
-addEventListener("pointermove", showTip);
-addEventListener("pointerdown", showTip);
 
-// Tables sort by a click on a column's name: numbers by value, the rest by the alphabet.
-for (const table of document.querySelectorAll("table.sortable")) {
-  const heads = [...table.tHead.rows[0].cells];
-  heads.forEach((head, column) => {
-    head.firstElementChild.addEventListener("click", () => {
-      const isUp = head.getAttribute("aria-sort") !== "ascending";
-      for (const other of heads) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", isUp ? "ascending" : "descending");
-      const key = row => row.cells[column].dataset.value ?? row.cells[column].textContent;
-      const order = (a, b) => {
-        const [x, y] = [key(a), key(b)];
-        const numbers = x !== "" && y !== "" && !isNaN(x) && !isNaN(y);
-        return (numbers ? x - y : String(x).localeCompare(String(y))) * (isUp ? 1 : -1);
-      };
-      const body = table.tBodies[0];
-      body.append(...[...body.rows].sort(order));
-    });
-  });
+// Pointing at a line, or at its model in the table, dims the others of every chart.
+function dim(series) {
+  for (const line of document.querySelectorAll("g.series")) line.classList.toggle("dimmed", series != null && line.dataset.series !== series);
 }
+const seriesOf = event => event.target.closest?.("[data-series]")?.dataset.series ?? null;
+addEventListener("pointerover", event => dim(seriesOf(event)));
+addEventListener("focusin", event => dim(seriesOf(event)));
+
+for (const table of document.querySelectorAll("table.sortable")) sortable(table);
+
+// A link to a section, or an address that names one, opens it.
+function unfold() {
+  const section = document.getElementById(location.hash.slice(1))?.closest("details.section");
+  if (!section) return;
+  section.open = true;
+  section.scrollIntoView();
+}
+addEventListener("hashchange", unfold);
+for (const link of document.querySelectorAll("nav.contents a")) link.addEventListener("click", () => setTimeout(unfold));
+document.addEventListener("toggle", reachable, true);
+unfold();
+
+/** The section that is to be seen, with its tables: what is open under the top of the window, else the first screen. */
+const overviewRows = () => [...document.querySelectorAll("#overview, details[open] table.sortable")].flatMap((table, i) => [...(i ? [[]] : []), ...tableRows(table)]);
+copying("comparison", overviewRows, () => document.getElementById("first"));
+const charts = [...document.querySelectorAll("nav.contents a")];
+shortcuts({
+  n: () => step(1), p: () => step(-1), Escape: () => dim(null),
+});
+/** To the next section, which opens. */
+function step(by) {
+  const at = charts.findIndex(link => link.hash === location.hash);
+  const next = charts[at < 0 ? (by > 0 ? 0 : charts.length - 1) : (at + by + charts.length) % charts.length];
+  if (next) location.hash = next.hash;
+}
+redraw(reachable);
 // What fits on a page or so is printed; longer tables stay closed and say which file has them.
 addEventListener("beforeprint", () => {
-  for (const more of document.querySelectorAll("details")) if (more.querySelectorAll("tbody tr").length <= 60) more.open = true;
+  for (const more of document.querySelectorAll("details")) if (more.classList.contains("section") || more.querySelectorAll("tbody tr").length <= 60) more.open = true;
 });

@@ -2,9 +2,9 @@
 
 use super::charts::cost_name;
 use super::data::{Comparison, Group, GroupKind};
-use super::measured::{Claim, ClaimKind, Crossing};
+use super::measured::{Claim, ClaimKind, Cost, CostKind, Crossing};
 use super::scale::short;
-use super::score::{is_better, metric_of, noun, shown};
+use super::score::{is_better, metric_of, noun, percent, shown};
 use crate::scoring::{Metric, Verdict};
 
 /// The findings, most important first.
@@ -20,6 +20,53 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
     let of_seconds = comparison.crossings.iter().filter(|crossing| crossing.of == "seconds");
     found.extend(of_seconds.map(|row| crossing(comparison, row)));
     found
+}
+
+/// The three sentences that a reader should know first: who is best, up to which length, and at what price.
+pub fn headlines(comparison: &Comparison) -> Vec<String> {
+    [overall(comparison), reach(comparison), price(comparison)].into_iter().flatten().collect()
+}
+
+/// Up to which length each model is good.
+fn reach(comparison: &Comparison) -> Option<String> {
+    let first = comparison.thresholds.first()?;
+    let level = format!("{} of {}", noun(&first.metric), shown(&first.metric, first.level));
+    let unit = comparison.task.length_unit.name();
+    let of_row = |row: &super::Threshold| match (row.longest_above, row.first_below) {
+        (Some(above), Some(_)) => format!("{} up to {above} {unit}", row.contestant),
+        (Some(above), None) => format!("{} at every length tested, up to {above} {unit}", row.contestant),
+        (None, _) => format!("{} at none", row.contestant),
+    };
+    let row_of =
+        |name: &str| comparison.thresholds.iter().find(|row| row.contestant == name && row.metric == first.metric);
+    let rows: Vec<String> = ranked(comparison).iter().filter_map(|(name, _)| row_of(name)).map(of_row).collect();
+    Some(format!("A {level} or more: {}.", rows.join(", ")))
+}
+
+/// What an update of each costs where all were measured.
+fn price(comparison: &Comparison) -> Option<String> {
+    let length = cost_length(comparison)?;
+    let of = |name: &str| {
+        let seconds = cost_at(comparison, name, CostKind::Update, length)?.seconds?;
+        Some(format!("{name} {} s", short(seconds)))
+    };
+    let texts: Vec<String> = ranked(comparison).iter().filter_map(|(name, _)| of(name)).collect();
+    Some(format!("An update on one pair of {length} tokens takes: {}.", texts.join(", ")))
+}
+
+/// The longest length at which every contestant's update was measured.
+pub(super) fn cost_length(comparison: &Comparison) -> Option<usize> {
+    let is_measured = |length: &usize| {
+        let of =
+            |name: &str| cost_at(comparison, name, CostKind::Update, *length).is_some_and(|row| row.seconds.is_some());
+        comparison.contestants.iter().all(|contestant| of(&contestant.name))
+    };
+    comparison.costs.iter().map(|row| row.length).filter(is_measured).max()
+}
+
+/// What was measured of a contestant at a length.
+pub(super) fn cost_at<'a>(comparison: &'a Comparison, name: &str, kind: CostKind, length: usize) -> Option<&'a Cost> {
+    comparison.costs.iter().find(|row| row.contestant == name && row.kind == kind && row.length == length)
 }
 
 /// The comparison as a short text for a terminal.
@@ -41,17 +88,7 @@ pub fn summary(comparison: &Comparison) -> String {
 /// The order on the whole test set, and what is claimed of each step of it.
 fn overall(comparison: &Comparison) -> Option<String> {
     let metric = comparison.headline();
-    let mut ranked: Vec<(&str, f64)> = comparison
-        .contestants
-        .iter()
-        .filter_map(|contestant| {
-            Some((contestant.name.as_str(), comparison.score(&contestant.name, "all", metric)?.score))
-        })
-        .collect();
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    if metric_of(metric).lower_is_better() {
-        ranked.reverse();
-    }
+    let ranked = ranked(comparison);
     let scores: Vec<String> = ranked.iter().map(|(name, score)| format!("{name} {}", shown(metric, *score))).collect();
     let less = if metric_of(metric).lower_is_better() { ", less is better" } else { "" };
     let mut text = format!("On the whole test set ({}{less}): {}.", noun(metric), scores.join(", "));
@@ -64,6 +101,25 @@ fn overall(comparison: &Comparison) -> Option<String> {
         text += " A single seed: this is said of these runs, and not of what other seeds would give.";
     }
     Some(text)
+}
+
+/// The models and their scores on the whole test set, the best first.
+pub(super) fn ranked(comparison: &Comparison) -> Vec<(&str, f64)> {
+    let metric = comparison.headline();
+    let score = |name: &str| Some(comparison.score(name, "all", metric)?.score);
+    let scored =
+        comparison.contestants.iter().filter_map(|contestant| Some((&*contestant.name, score(&contestant.name)?)));
+    let mut ranked: Vec<(&str, f64)> = scored.collect();
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+    if metric_of(metric).lower_is_better() {
+        ranked.reverse();
+    }
+    ranked
+}
+
+/// What is claimed of two models that follow each other in the order, if anything is.
+pub(super) fn claimed(comparison: &Comparison, better: &str, worse: &str) -> Option<String> {
+    Some(verdict(claim_between(comparison, better, worse, comparison.headline())?, better, worse))
 }
 
 /// What is claimed of two models, the better one first.
@@ -106,7 +162,10 @@ fn with_length(comparison: &Comparison, name: &str) -> Option<String> {
     let (short, long) = (short?, long?);
     let of_length = comparison.claims.iter().filter(|claim| claim.kind == ClaimKind::Length && claim.group == name);
     let claim = of_length.into_iter().find(|claim| claim.metric == metric)?;
+    let is_small = percent(metric, (long.score - short.score).abs()) <= percent(metric, claim.margin);
     let verb = match claim.verdict {
+        // A difference can be sure and yet too small to matter.
+        Verdict::Different if is_small => "changes little with length",
         Verdict::Different if is_better(metric, long.score, short.score) => "gets better with length",
         Verdict::Different => "gets worse with length",
         Verdict::Equivalent => "is as good at any length",

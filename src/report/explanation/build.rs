@@ -287,6 +287,10 @@ impl Words {
             readout: vector(trace, "decoder.readout"),
             attention: other.iter().flat_map(|attention| attention.rows(&self.source, query)).collect(),
             self_attention: own.iter().flat_map(|attention| attention.rows(&written, query)).collect(),
+            gates: (0..)
+                .map_while(|layer| trace.get(&format!("decoder.{layer}.gate")))
+                .map(|entry| entry.values.clone())
+                .collect(),
             recurrences: recurrences(trace),
             ..Step::default()
         }

@@ -1,20 +1,33 @@
 //! An explanation as a self-contained page to step through with the keyboard.
 
 use super::{AttentionRow, Choice, Explanation, RecurrenceStep, Selection, State, Step, WordVector, vectors};
-use crate::report::page::{Page, json};
+use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, json};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// Numbers of each vector that the page shows.
-const N_VALUES: usize = 8;
+/// Numbers of each vector that the page shows: every one of a head's, the first of a wide one's.
+const N_VALUES: usize = 64;
 
 /// The page, open at what is selected.
 pub fn page(explanation: &Explanation, selection: &Selection) -> String {
     Page {
         title: format!("{} → {}", explanation.source_text, explanation.target_text),
+        heading: explanation.model.clone(),
         body: include_str!("html/page.html").to_owned(),
-        style: include_str!("html/page.css").to_owned(),
-        script: concat!(include_str!("html/draw.js"), include_str!("html/page.js")).to_owned(),
+        style: [VIEW_STYLE, include_str!("html/page.css"), include_str!("html/bands.css")].concat(),
+        script: [
+            VIEW_SCRIPT,
+            include_str!("html/data.js"),
+            include_str!("html/formula.js"),
+            include_str!("html/scene.js"),
+            include_str!("html/stages.js"),
+            include_str!("html/ribbon.js"),
+            include_str!("html/bands.js"),
+            include_str!("html/page.js"),
+        ]
+        .concat(),
         data: json(&data(explanation, selection)),
         ..Page::default()
     }
@@ -26,7 +39,7 @@ fn data<'a>(explanation: &'a Explanation, selection: &Selection) -> Data<'a> {
     let heads = |rows: &[AttentionRow]| -> Vec<Value> {
         let head = |row: &AttentionRow| {
             let memory = explanation.memory(row);
-            let values = memory.map(|memory| memory.values.iter().map(|v| first(v)).collect::<Vec<_>>());
+            let values = memory.map(|memory| memory.values.iter().map(|v| packed(v)).collect::<Vec<_>>());
             json!({ "layer": row.layer, "head": row.head, "values": values })
         };
         rows.iter().map(head).collect()
@@ -55,7 +68,11 @@ fn data<'a>(explanation: &'a Explanation, selection: &Selection) -> Data<'a> {
         "own": heads(first_step.map_or(&[], |step| explanation.own_rows(step))),
         "at": { "step": selection.step, "layer": selection.layer, "head": selection.head },
     });
-    Data { rest, steps: explanation.steps.iter().map(|own| step(explanation, own)).collect() }
+    Data {
+        rest,
+        reading: reading(&explanation.encoder.attention),
+        steps: explanation.steps.iter().map(|own| step(explanation, own)).collect(),
+    }
 }
 
 /// What the page shows. Weights and scores, of which there are most, are written from where they are.
@@ -63,7 +80,17 @@ fn data<'a>(explanation: &'a Explanation, selection: &Selection) -> Data<'a> {
 struct Data<'a> {
     #[serde(flatten)]
     rest: Value,
+    reading: Vec<ReadingData<'a>>,
     steps: Vec<StepData<'a>>,
+}
+
+#[derive(Serialize)]
+struct ReadingData<'a> {
+    #[serde(skip)]
+    name: &'a str,
+    layer: usize,
+    head: usize,
+    rows: Vec<Rounded<'a>>,
 }
 
 #[derive(Serialize)]
@@ -103,18 +130,47 @@ fn rounded(values: &[f32]) -> Vec<f64> {
     values.iter().copied().map(round).collect()
 }
 
-fn first(values: &[f32]) -> Vec<f64> {
-    rounded(&values[..values.len().min(N_VALUES)])
+/// The beginning of a vector, as 32-bit floats in base64: exact, and shorter than digits.
+fn packed(values: &[f32]) -> String {
+    let bytes: Vec<u8> = values.iter().take(N_VALUES).flat_map(|value| value.to_le_bytes()).collect();
+    STANDARD.encode(bytes)
 }
 
 /// The beginning of a vector, its width and its length.
 fn vector(values: &[f32]) -> Value {
-    json!({ "first": first(values), "width": values.len(), "norm": f64::from(vectors::norm(values)) })
+    json!({ "packed": packed(values), "width": values.len(), "norm": f64::from(vectors::norm(values)) })
+}
+
+/// Over all numbers of a vector, also those that the page does not have.
+fn mean(values: &[f32]) -> f64 {
+    values.iter().map(|value| f64::from(*value)).sum::<f64>() / values.len().max(1) as f64
+}
+
+/// The same, where there is one.
+fn some_vector(values: &[f32]) -> Option<Value> {
+    (!values.is_empty()).then(|| vector(values))
+}
+
+/// What the source's tokens look at in each other: for each layer and head a row of weights for each token.
+fn reading(rows: &[AttentionRow]) -> Vec<ReadingData<'_>> {
+    let mut found: Vec<ReadingData> = Vec::new();
+    for row in rows {
+        match found.last_mut().filter(|last| (last.name, last.head) == (&row.name, row.head)) {
+            Some(last) => last.rows.push(Rounded(&row.weights)),
+            None => found.push(ReadingData {
+                name: &row.name,
+                layer: row.layer,
+                head: row.head,
+                rows: vec![Rounded(&row.weights)],
+            }),
+        }
+    }
+    found
 }
 
 fn word(word: &WordVector) -> Value {
     let near: Vec<Value> = word.neighbours.iter().map(|n| json!([n.token, round(n.cosine)])).collect();
-    json!({ "token": word.token, "vector": vector(&word.vector), "near": near })
+    json!({ "token": word.token, "vector": vector(&word.vector), "embedded": some_vector(&word.embedded), "near": near })
 }
 
 fn state(state: &State) -> Value {
@@ -159,9 +215,12 @@ fn step<'a>(explanation: &Explanation, step: &'a Step) -> StepData<'a> {
         "agrees": step.chosen.id == step.preferred.id,
         "contrast": step.contrast.token,
         "top": step.top.iter().map(choice).collect::<Vec<_>>(),
-        "before": (!step.previous_state.is_empty()).then(|| vector(&step.previous_state)),
+        "input": some_vector(&step.input),
+        "before": some_vector(&step.previous_state),
         "state": vector(&step.state),
-        "layers": step.layers.len(),
+        "layers": step.layers.iter().map(|output| vector(output)).collect::<Vec<_>>(),
+        "gates": step.gates.iter().map(|gate| json!({ "vector": vector(gate), "mean": mean(gate) })).collect::<Vec<_>>(),
+        "readout": some_vector(&step.readout),
         "recurrences": step.recurrences.iter().map(recurrence).collect::<Vec<_>>(),
         "cosine": vectors::cosine(&step.state, &step.previous_state).map(f64::from),
     });

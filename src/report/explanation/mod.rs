@@ -33,6 +33,10 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::sync::Arc;
 
+/// Influences, in nats and all together, below which a step is said to have none: they are rounding, and shares of them would
+/// be shares of nothing.
+const LEAST_INFLUENCE: f32 = 5e-4;
+
 /// Everything about one decoded sentence.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Explanation {
@@ -175,6 +179,10 @@ pub struct Step {
     pub attention: Vec<AttentionRow>,
     /// Attention to the target so far; in a language model, to the whole text so far.
     pub self_attention: Vec<AttentionRow>,
+    /// For each layer of cells with gates, the factor by which each element of what the cell has is multiplied: a GRU's update gate,
+    /// an LSTM's forget gate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Vec<f32>>,
     /// What the recurrences of the layers have kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recurrences: Vec<RecurrenceStep>,
@@ -237,11 +245,11 @@ impl Explanation {
     }
 
     /// How much each source token had to do with the whole target: the mean of its share in the absolute influence, over the
-    /// steps that have any. The shares sum to one, or are all zero.
+    /// steps that have any that can be measured. The shares sum to one, or are all zero.
     pub fn shares(&self) -> Vec<f32> {
         let sum = |step: &Step| step.influence.iter().map(|value| value.abs()).sum::<f32>();
         let steps: Vec<(&Step, f32)> =
-            self.steps.iter().map(|step| (step, sum(step))).filter(|(_, sum)| *sum > 0.0).collect();
+            self.steps.iter().map(|step| (step, sum(step))).filter(|(_, sum)| *sum >= LEAST_INFLUENCE).collect();
         let mut shares = vec![0.0; self.source.len()];
         for (step, sum) in &steps {
             for (share, value) in shares.iter_mut().zip(&step.influence) {

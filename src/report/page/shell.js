@@ -5,7 +5,7 @@ function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name.startsWith("aria-")) element.setAttribute(name, String(value));
+    else if (name.startsWith("aria-")) { if (value != null) element.setAttribute(name, String(value)); }
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value != null) element.setAttribute(name, value);
   }
@@ -28,6 +28,10 @@ function redraw(draw) {
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", soon);
   addEventListener("resize", soon);
+  // What is painted is painted once more for paper, which is light.
+  const paper = isPaper => () => { document.documentElement.toggleAttribute("data-paper", isPaper); draw(); };
+  addEventListener("beforeprint", paper(true));
+  addEventListener("afterprint", paper(false));
   draw();
   return soon;
 }

@@ -1,8 +1,12 @@
 //! The interactive page: sentences and tokens in the plane.
 
-use super::{Map, SentenceStates};
-use crate::report::page::{Page, escape, json};
+use super::nearest::nearest;
+use super::{Grouping, Map, SentenceStates};
+use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, escape, json};
 use serde::Serialize;
+
+/// Others that a point is linked with when it is pointed at.
+const N_NEAREST: usize = 3;
 
 #[derive(Serialize)]
 struct PageSentence<'a> {
@@ -16,11 +20,19 @@ struct PageSentence<'a> {
 struct PageData<'a> {
     sentences: Vec<PageSentence<'a>>,
     maps: [(&'static str, &'a Map); 2],
-    colours: &'static [&'static str],
+    /// For each map and point, the nearest others and their cosines in all dimensions.
+    nearest: [Vec<Vec<(usize, f64)>>; 2],
+    grouping: Option<Grouping>,
 }
 
-/// The page. `about` says in plain text what the vectors are; `tables` is HTML to stand at the end.
-pub fn page(about: &str, states: &[SentenceStates], sentences: &Map, tokens: &Map, tables: &str) -> Page {
+/// The page. `about` says in plain text what the vectors are; `grouping` is what came out; `tables` is HTML to stand at the end.
+pub fn page(
+    about: &str,
+    states: &[SentenceStates],
+    [sentences, tokens]: [&Map; 2],
+    grouping: Option<Grouping>,
+    tables: &str,
+) -> Page {
     let of = |state: &'_ SentenceStates| state.tokens.len();
     let listed = states.iter().map(|state| PageSentence {
         number: state.sentence.number,
@@ -31,13 +43,21 @@ pub fn page(about: &str, states: &[SentenceStates], sentences: &Map, tokens: &Ma
     let data = PageData {
         sentences: listed.collect(),
         maps: [("sentences", sentences), ("tokens", tokens)],
-        colours: &super::scatter::COLOURS,
+        nearest: [
+            nearest(&states.iter().map(|state| &state.vector[..]).collect::<Vec<_>>(), N_NEAREST),
+            nearest(
+                &states.iter().flat_map(|state| state.states.iter().map(|v| &v[..])).collect::<Vec<_>>(),
+                N_NEAREST,
+            ),
+        ],
+        grouping,
     };
     Page {
         title: "States".into(),
         body: include_str!("page.html").replace("{{about}}", &escape(about)).replace("{{tables}}", tables),
-        style: include_str!("page.css").into(),
-        script: include_str!("page.js").into(),
+        style: [VIEW_STYLE, include_str!("page.css")].concat(),
+        script: [VIEW_SCRIPT, include_str!("page_data.js"), include_str!("page_draw.js"), include_str!("page.js")]
+            .concat(),
         data: json(&data),
         ..Page::default()
     }

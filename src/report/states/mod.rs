@@ -1,6 +1,7 @@
 //! What a model makes of sentences: one vector for each, one for each token, and where they lie in the plane.
 
 pub mod html;
+pub mod nearest;
 pub mod pca;
 pub mod scatter;
 pub mod words;
@@ -191,9 +192,7 @@ pub fn grouping(states: &[SentenceStates]) -> Option<Grouping> {
     let label = |i: usize| states[i].sentence.label.as_deref();
     let n = states.len();
     let same = |i: usize, j: usize| i != j && label(i).is_some() && label(i) == label(j);
-    let centre = mean(&states.iter().map(|state| state.vector.clone()).collect::<Vec<_>>());
-    let moved: Vec<Vec<f32>> =
-        states.iter().map(|state| state.vector.iter().zip(&centre).map(|(x, c)| x - c).collect()).collect();
+    let moved = nearest::centred(&states.iter().map(|state| &state.vector[..]).collect::<Vec<_>>());
     let (mut within, mut between) = (Vec::new(), Vec::new());
     let (mut hits, mut chances) = (Vec::new(), Vec::new());
     for i in 0..n {

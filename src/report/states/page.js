@@ -1,87 +1,58 @@
-const byId = id => document.getElementById(id);
-const canvas = byId("canvas"), context = canvas.getContext("2d");
-const shown = { map: 0, colour: "length", point: null, label: null, find: "" };
-const labels = [...new Set(data.sentences.map(s => s.label).filter(label => label != null))];
-const longest = Math.max(1, ...data.sentences.map(s => s.length)), shortest = Math.min(...data.sentences.map(s => s.length));
-if (labels.length) shown.colour = "label";
-
-const points = () => data.maps[shown.map][1].points;
-let placed = [];
-
-function colourOf(sentence) {
-  if (shown.colour === "label") return sentence.label == null ? theme("--muted") : data.colours[labels.indexOf(sentence.label) % data.colours.length];
-  const share = longest === shortest ? 0.5 : (sentence.length - shortest) / (longest - shortest);
-  return `hsl(${220 - 190 * share} 75% 48%)`;
-}
-
-/** Whether a point is among those that are looked for. */
-function lit(point) {
-  const sentence = data.sentences[point.sentence];
-  if (shown.label != null && sentence.label !== shown.label) return false;
-  return !shown.find || sentence.text.toLowerCase().includes(shown.find);
-}
-
-function draw() {
-  const width = byId("plot").clientWidth, height = Math.min(width, Math.max(320, innerHeight * 0.66)), ratio = devicePixelRatio || 1;
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
-  canvas.style.height = `${height}px`;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const range = axis => points().reduce(([low, high], p) => [Math.min(low, p.at[axis]), Math.max(high, p.at[axis])], [Infinity, -Infinity]);
-  const [[left, right], [low, high]] = [range(0), range(1)];
-  // One scale for both directions, so that distances are true.
-  const scale = Math.min((width - 40) / Math.max(right - left, 1e-9), (height - 40) / Math.max(high - low, 1e-9));
-  const x = at => width / 2 + (at - (left + right) / 2) * scale, y = at => height / 2 - (at - (low + high) / 2) * scale;
-  placed = points().map(p => [x(p.at[0]), y(p.at[1])]);
-  const radius = points().length > 400 ? 3 : 5;
-  for (const pass of [false, true]) points().forEach((point, i) => {
-    if (lit(point) !== pass) return;
-    context.globalAlpha = pass ? 0.9 : 0.12;
-    context.fillStyle = colourOf(data.sentences[point.sentence]);
-    context.beginPath();
-    context.arc(placed[i][0], placed[i][1], i === shown.point ? radius + 3 : radius, 0, 7);
-    context.fill();
-    if (i === shown.point) { context.lineWidth = 2; context.strokeStyle = theme("--ink"); context.stroke(); }
-  });
-  context.globalAlpha = 1;
-  if (shown.map === 1) names();
-}
-
-/** Tokens beside their points, where they do not touch. */
-function names() {
-  const taken = placed.map(([x, y]) => [x - 4, y - 4, x + 4, y + 4]);
-  context.font = `11px ${theme("--sans")}`;
-  context.fillStyle = theme("--muted");
-  points().forEach((point, i) => {
-    if (!lit(point)) return;
-    const [x, y] = placed[i], room = [x + 6, y - 6, x + 6 + context.measureText(point.token).width, y + 6];
-    if (taken.some((other, k) => k !== i && room[0] < other[2] && other[0] < room[2] && room[1] < other[3] && other[1] < room[3])) return;
-    taken.push(room);
-    context.fillText(point.token, room[0], y + 4);
-  });
-}
-
 function readout() {
   const point = points()[shown.point];
-  if (!point) return byId("readout").replaceChildren("Point at a dot: its sentence is shown here.");
-  const sentence = data.sentences[point.sentence];
-  byId("readout").replaceChildren(...[point.token && el("div", {}, "token ", el("b", {}, point.token)), el("div", {}, el("bdi", {}, sentence.text)),
-    el("div", { class: "muted" }, `line ${sentence.number}, ${sentence.length} tokens${sentence.label == null ? "" : `, ${sentence.label}`}`)].filter(Boolean));
+  if (!point) return byId("readout").replaceChildren("Point at a dot: its sentence is shown here, and lines lead to its three nearest.");
+  const sentence = sentenceOf(point), near = nearestOf(shown.point);
+  const other = ([i, cosine]) => {
+    const it = points()[i], s = sentenceOf(it);
+    return el("li", {}, it.token ? el("b", {}, token(it.token), " ") : null, el("bdi", {}, s.text), el("span", { class: "muted" }, ` ${s.label == null ? "" : `${s.label}, `}cosine ${number(cosine)}`));
+  };
+  const parts = [point.token && el("div", {}, "token ", el("b", {}, token(point.token))), el("div", {}, el("b", {}, el("bdi", {}, sentence.text))),
+    el("div", { class: "muted" }, `line ${sentence.number}, ${sentence.length} tokens${sentence.label == null ? "" : `, ${sentence.label}`}`),
+    near.length ? el("div", {}, "nearest, in all dimensions:", el("ol", {}, ...near.map(other))) : null,
+    shown.map === 0 && twins[point.sentence].length ? el("div", { class: "warm" }, "swapped: ", ...twins[point.sentence].map(i => el("bdi", {}, data.sentences[i].text, " "))) : null];
+  byId("readout").replaceChildren(...parts.filter(Boolean));
 }
 
 function controls() {
-  byId("maps").replaceChildren(...data.maps.map(([name], i) => el("button", { "aria-pressed": i === shown.map, onclick: () => change({ map: i, point: null }) }, name)));
+  const focused = document.activeElement?.dataset?.at;
+  byId("headline").replaceChildren(...headline());
+  byId("lesson").textContent = shown.map === 0 && shown.swapped ? lesson() : "";
+  byId("swapped-label").hidden = swapped.length === 0 || shown.map === 1;
+  byId("swapped").checked = shown.swapped;
+  byId("maps").replaceChildren(...data.maps.map(([name], i) => el("button", { type: "button", "data-at": name, "aria-pressed": i === shown.map, onclick: () => change({ map: i, point: null }) }, name)));
   const colours = labels.length ? ["label", "length"] : ["length"];
   byId("colour").replaceChildren(...colours.map(value => el("option", { value }, value)));
   byId("colour").value = shown.colour;
   const { explained } = data.maps[shown.map][1];
-  const percent = part => `${(100 * part).toFixed(1)} %`;
-  byId("explained").textContent = `Across: ${percent(explained[0])} of the variance; up: ${percent(explained[1])}; what is not shown: ${percent(Math.max(0, 1 - explained[0] - explained[1]))}.`;
+  const part = share => `${number(100 * share, 1)} %`;
+  byId("explained").textContent = `Across: ${part(explained[0])} of the variance; up: ${part(explained[1])}; what is not shown: ${part(Math.max(0, 1 - explained[0] - explained[1]))}.`;
+  const scale = () => {
+    const bar = el("span", { class: "scale", role: "img", "aria-label": `from ${shortest} to ${longest} tokens` });
+    bar.style.background = `linear-gradient(to right, ${[shortest, (shortest + longest) / 2, longest].map(length => colourOf({ length })).join(", ")})`;
+    return [bar, el("span", { class: "small muted" }, `blue: ${plural(shortest, "token")}`), el("span", { class: "small muted tools" }, `orange: ${plural(longest, "token")}`)];
+  };
   const legend = shown.colour === "label"
-    ? labels.map(label => el("button", { "aria-pressed": label === shown.label, onclick: () => change({ label: label === shown.label ? null : label }) },
-      el("i", { style: `background:${data.colours[labels.indexOf(label) % data.colours.length]}` }), label))
-    : [el("span", { class: "muted" }, `blue: ${shortest} tokens, red: ${longest} tokens`)];
+    ? labels.map((label, i) => el("button", { type: "button", "data-at": `label ${i}`, "aria-pressed": label === shown.label, onclick: () => change({ label: label === shown.label ? null : label, point: null }) },
+      el("i", { style: `background:${colourOfLabel(label)}` }), label))
+    : scale();
   byId("legend").replaceChildren(...legend);
+  if (focused) [...document.querySelectorAll("[data-at]")].find(one => one.dataset.at === focused)?.focus();
+}
+
+function pointsTable() {
+  if (!byId("points-details").open) return;
+  const [head, ...rows] = pointRows(), table = byId("points");
+  const cell = (value, i, at) => typeof value === "number" ? el("td", { class: "number", "data-value": value }, Number.isInteger(value) ? String(value) : number(value, 3))
+    : el("td", {}, head[at] === "sentence" ? el("button", { type: "button", onclick: () => { point(i); byId("plot").scrollIntoView({ block: "nearest" }); } }, value) : value);
+  table.replaceChildren(el("thead", {}, el("tr", {}, ...head.map(name => el("th", { scope: "col" }, el("button", { type: "button" }, name))))),
+    el("tbody", {}, ...rows.map((row, i) => el("tr", {}, ...row.map((value, at) => cell(value, i, at))))));
+  sortable(table);
+  reachable();
+}
+
+function keep() {
+  const { map, colour, point, label } = shown;
+  address.write({ map: map ? "tokens" : null, colour: colour === (labels.length ? "label" : "length") ? null : colour, point: point == null ? null : point + 1, label, marks: marks.areShown ? 1 : null });
 }
 
 function change(what) {
@@ -89,11 +60,13 @@ function change(what) {
   controls();
   draw();
   readout();
+  pointsTable();
+  keep();
 }
 
 function nearest(event) {
   const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
-  let best = null, least = 18 ** 2;
+  let best = null, least = 22 ** 2;
   placed.forEach(([px, py], i) => {
     const distance = (px - x) ** 2 + (py - y) ** 2;
     if (distance < least && lit(points()[i])) [best, least] = [i, distance];
@@ -101,15 +74,42 @@ function nearest(event) {
   return best;
 }
 
-const point = index => { if (index !== shown.point) { shown.point = index; draw(); readout(); } };
-const move = by => () => point(((shown.point ?? (by > 0 ? -1 : 0)) + by + points().length) % points().length);
+const point = index => { if (index !== shown.point) { shown.point = index; draw(); readout(); keep(); } };
+/** To the next point that the legend and the search have left lit. */
+const move = by => () => {
+  const there = points().flatMap((p, i) => lit(p) ? [i] : []);
+  if (there.length === 0) return;
+  const at = there.indexOf(shown.point);
+  point(there[at < 0 ? (by > 0 ? 0 : there.length - 1) : (at + by + there.length) % there.length]);
+};
+
+/** What the address says, where that is there. */
+function restore() {
+  const kept = address.read();
+  shown.map = kept.map === "tokens" ? 1 : 0;
+  shown.colour = oneOf(kept.colour, labels.length ? ["label", "length"] : ["length"], labels.length ? "label" : "length");
+  shown.label = oneOf(kept.label, labels, null);
+  shown.point = oneOf(kept.point, points().map((_, i) => i + 1), null);
+  if (shown.point != null) shown.point -= 1;
+  if (kept.wall) document.documentElement.classList.add("wall");
+}
+
+canvas.says = event => { const i = nearest(event); return i == null ? null : `${points()[i].token ? `${shownToken(points()[i].token)}: ` : ""}${sentenceOf(points()[i]).text}`; };
 canvas.addEventListener("pointermove", event => point(nearest(event)));
 canvas.addEventListener("pointerdown", event => point(nearest(event)));
 byId("colour").addEventListener("change", event => change({ colour: event.target.value, label: null }));
-byId("find").addEventListener("input", event => change({ find: event.target.value.trim().toLowerCase() }));
-keys({
+byId("find").addEventListener("input", event => change({ find: event.target.value.trim().toLowerCase(), point: null }));
+byId("swapped").addEventListener("change", event => change({ swapped: event.target.checked }));
+byId("points-details").addEventListener("toggle", pointsTable);
+copying("states", pointRows, () => byId("plot"));
+shortcuts({
   v: () => change({ map: 1 - shown.map, point: null }), c: () => labels.length && change({ colour: shown.colour === "label" ? "length" : "label", label: null }),
-  j: move(1), k: move(-1), Escape: () => change({ point: null, label: null }),
+  j: move(1), k: move(-1), s: () => change({ swapped: !shown.swapped }), Escape: () => change({ point: null, label: null }),
 });
-controls();
-redraw(draw);
+marks.tokens = data.maps[1][1].points.map(point => point.token);
+marks.change = () => change({});
+marks.explain();
+restore();
+change({});
+redraw(() => { draw(); reachable(); });
+addEventListener("hashchange", () => { restore(); change({}); });

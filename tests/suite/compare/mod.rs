@@ -5,6 +5,7 @@
 mod arithmetic;
 mod claims;
 mod command;
+mod page;
 mod refusals;
 mod report;
 

@@ -99,6 +99,30 @@ fn sigmoid(x: f64) -> f64 {
 }
 
 #[test]
+fn what_a_gate_keeps_can_be_computed_by_hand() {
+    let number = |value: f32| tensor(vec![value], [1, 1], &flex());
+    let weights = |n: usize| [0.3, 1.5, -0.7, 0.9][..n].to_vec();
+    let recurrent = |n: usize| [-0.2, 0.8, 0.4, 0.1][..n].to_vec();
+    for (kind, n) in [(CellKind::Gru, 3), (CellKind::Lstm, 4)] {
+        let cell = small_cell(kind, &[("input.weight", &weights(n)), ("recurrent", &recurrent(n))]);
+        let state = CellState { hidden: number(0.5), memory: (kind == CellKind::Lstm).then(|| number(2.0)) };
+        let projected: Tensor<2> = cell.project(number(0.6).unsqueeze_dim(1), &Pass::inference()).squeeze_dim(1);
+        let kept = cell.kept(projected.clone(), &state, &Pass::inference()).expect("it has gates");
+        // The second gate of both: the update gate of the one, the forget gate of the other.
+        assert_close("kept", &to_vec(kept.clone()), &[sigmoid(1.5 * 0.6 + 0.8 * 0.5)], SAME_TOLERANCE);
+        // It is the slope of the new state in the old one, where nothing else of it counts.
+        if let Some(memory) = cell.step(projected.clone(), &state, &Pass::inference()).memory {
+            let more = CellState { memory: Some(number(3.0)), ..state.clone() };
+            let higher = cell.step(projected, &more, &Pass::inference()).memory.unwrap();
+            assert_close("slope", &to_vec(higher - memory), &[f64::from(to_vec(kept)[0])], SAME_TOLERANCE);
+        }
+    }
+    let vanilla = small_cell(CellKind::Vanilla, &[]);
+    let state = CellState { hidden: number(0.5), memory: None };
+    assert!(vanilla.kept(number(0.6), &state, &Pass::inference()).is_none());
+}
+
+#[test]
 fn a_vanilla_cell_of_width_one_can_be_computed_by_hand() {
     let cell =
         small_cell(CellKind::Vanilla, &[("input.weight", &[2.0]), ("input.bias", &[0.5]), ("recurrent", &[-3.0])]);

@@ -187,8 +187,10 @@ fn the_page_is_one_file_that_loads_nothing() {
     {
         assert!(page.contains(part), "{part} is missing");
     }
+    // The name of SVG looks like an address and is none.
+    let own = page.replace("http://www.w3.org/2000/svg", "");
     for part in ["http:", "https:", "<link rel=\"stylesheet\"", "src=", "@import", "{{"] {
-        assert!(!page.contains(part), "{part} is there");
+        assert!(!own.contains(part), "{part} is there");
     }
     for tag in ["html", "head", "body", "main", "style", "title", "table"] {
         let count = |text: &str| page.matches(text).count();

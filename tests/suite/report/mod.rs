@@ -9,6 +9,7 @@ mod explain_pages;
 mod faithfulness;
 mod formulas;
 mod memory;
+mod pages;
 mod states;
 
 use lookback::report::attention::{AttentionMap, Part, SentenceMaps};

@@ -26,6 +26,8 @@ pub struct Browser {
     session: Option<String>,
     /// What went wrong on the page: exceptions, and errors on the console.
     pub faults: Vec<String>,
+    /// What the page asked for, beside itself.
+    pub requests: Vec<String>,
     _dir: TempDir,
 }
 
@@ -59,12 +61,13 @@ impl Browser {
             n_sent: 0,
             session: None,
             faults: Vec::new(),
+            requests: Vec::new(),
             _dir: dir,
         };
         let tab = browser.send("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
         let session = browser.send("Target.attachToTarget", json!({ "targetId": tab, "flatten": true }));
         browser.session = Some(session["sessionId"].as_str().unwrap().to_string());
-        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Network.enable"] {
             browser.send(domain, json!({}));
         }
         Some(browser)
@@ -94,6 +97,13 @@ impl Browser {
             Some("Runtime.exceptionThrown") => self.faults.push(parameters["exceptionDetails"].to_string()),
             Some("Runtime.consoleAPICalled") if parameters["type"] == "error" => {
                 self.faults.push(parameters.to_string())
+            }
+            Some("Network.requestWillBeSent") => {
+                let url = parameters["request"]["url"].as_str().unwrap_or_default();
+                let is_own = ["file:", "data:", "blob:", "about:"].iter().any(|scheme| url.starts_with(scheme));
+                if !is_own {
+                    self.requests.push(url.to_string());
+                }
             }
             // A status that is no success is told here, too; what the page makes of it is tested by itself.
             Some("Log.entryAdded")
@@ -149,9 +159,50 @@ impl Browser {
     /// Presses a key, as a keyboard does.
     pub fn press(&mut self, key: &str) {
         for kind in ["keyDown", "keyUp"] {
+            if key == "Enter" || key == " " || key == "Tab" {
+                let (code, text) = match key {
+                    "Enter" => (13, "\r"),
+                    " " => (32, " "),
+                    _ => (9, ""),
+                };
+                let text = if kind == "keyDown" { text } else { "" };
+                let event = json!({ "type": kind, "key": key, "text": text, "windowsVirtualKeyCode": code });
+                self.send("Input.dispatchKeyEvent", event);
+                continue;
+            }
             let text = if kind == "keyDown" && key.chars().count() == 1 { key } else { "" };
             self.send("Input.dispatchKeyEvent", json!({ "type": kind, "key": key, "text": text }));
         }
+    }
+
+    /// Clicks the middle of the first element that a selector finds, as a pointer does: it takes the focus.
+    pub fn point_and_click(&mut self, selector: &str) {
+        let [x, y] = self.middle(selector);
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
+            self.send("Input.dispatchMouseEvent", event);
+        }
+    }
+
+    /// Moves the pointer to a place of the window.
+    pub fn point_at(&mut self, [x, y]: [f64; 2]) {
+        self.send("Input.dispatchMouseEvent", json!({ "type": "mouseMoved", "x": x, "y": y }));
+    }
+
+    /// The middle of the first element that a selector finds, which is scrolled into sight.
+    pub fn middle(&mut self, selector: &str) -> [f64; 2] {
+        let place = format!(
+            "(e => {{ e.scrollIntoView({{ block: 'nearest' }}); const b = e.getBoundingClientRect(); \
+             return [b.x + b.width / 2, b.y + b.height / 2]; }})(document.querySelector({}))",
+            json!(selector)
+        );
+        let place = self.value(&place);
+        [0, 1].map(|i| place[i].as_f64().unwrap_or_else(|| panic!("there is no {selector}")))
+    }
+
+    /// Shows the page as paper or as a screen.
+    pub fn set_medium(&mut self, medium: &str) {
+        self.send("Emulation.setEmulatedMedia", json!({ "media": medium }));
     }
 
     /// Sets the size of the window.

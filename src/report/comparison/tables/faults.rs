@@ -11,7 +11,7 @@ pub(super) fn positions(comparison: &Comparison) -> Table {
     for row in &comparison.positions {
         table.rows.push(vec![
             Cell::text(&row.contestant),
-            Cell::text(&row.group),
+            Cell::group(comparison, &row.group),
             Cell::text(&row.of),
             Cell::count(row.tenth),
             Cell::count(row.tokens),
@@ -38,7 +38,7 @@ pub(super) fn faults(comparison: &Comparison) -> Table {
     for row in &comparison.faults {
         table.rows.push(vec![
             Cell::text(&row.contestant),
-            Cell::text(&row.group),
+            Cell::group(comparison, &row.group),
             Cell::number(format!("{:.2}", row.length_ratio), row.length_ratio),
             Cell::percent(row.repetition),
             Cell::percent(row.reference_repetition),

@@ -3,7 +3,7 @@
 mod costs;
 mod faults;
 
-use super::data::Comparison;
+use super::data::{Comparison, Group};
 use super::scale::short;
 use super::score::{metric_label, percent};
 use crate::scoring::Verdict;
@@ -30,15 +30,23 @@ pub struct Cell {
     pub text: String,
     /// The number.
     pub value: Option<f64>,
+    /// What the CSV has in place of the text: the id of a group, by which tables can be joined.
+    pub id: Option<String>,
 }
 
 impl Cell {
     fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), value: None }
+        Self { text: text.into(), ..Self::default() }
     }
 
     fn number(text: impl Into<String>, value: f64) -> Self {
-        Self { text: text.into(), value: Some(value) }
+        Self { text: text.into(), value: Some(value), id: None }
+    }
+
+    /// A group of test sentences as a reader calls it, or whatever else has this id.
+    fn group(comparison: &Comparison, id: &str) -> Self {
+        let group = comparison.groups.iter().find(|group| group.id == id);
+        Self { text: group.map_or(id.into(), Group::name), value: None, id: Some(id.into()) }
     }
 
     fn count(value: impl TryInto<u64>) -> Self {
@@ -76,7 +84,11 @@ impl Table {
         let of_number = |name: &String| field(&name.replace("(%)", "(fraction)").replace("(% of ", "(fraction of "));
         let mut text = line(self.columns.iter().map(of_number).collect());
         for row in &self.rows {
-            text += &line(row.iter().map(|c| c.value.map_or_else(|| field(&c.text), |v| v.to_string())).collect());
+            text += &line(
+                row.iter()
+                    .map(|c| c.value.map_or_else(|| field(c.id.as_ref().unwrap_or(&c.text)), |v| v.to_string()))
+                    .collect(),
+            );
         }
         text
     }
@@ -143,8 +155,7 @@ fn contestants(comparison: &Comparison) -> Table {
 fn fairness(comparison: &Comparison) -> Table {
     let names = comparison.contestants.iter().map(|c| c.name.as_str());
     let columns: Vec<&str> = std::iter::once("what").chain(names).collect();
-    let mut table =
-        Table::new("differences", "What is not the same", "Everything else is in the list above.", &columns);
+    let mut table = Table::new("differences", "What is not the same", "What is the same is listed below.", &columns);
     for difference in &comparison.differences {
         let values = difference.values.iter().map(Cell::text);
         table.rows.push(std::iter::once(Cell::text(&difference.what)).chain(values).collect());
@@ -190,7 +201,7 @@ fn quality(comparison: &Comparison) -> Table {
         let Some(group) = comparison.groups.iter().find(|group| group.id == row.group) else { continue };
         let mut cells = vec![
             Cell::text(&row.contestant),
-            Cell::text(&group.id),
+            Cell::group(comparison, &group.id),
             Cell::number(group.label(), group.mean_length),
             Cell::count(group.sentences),
             Cell::text(if group.is_seen { "yes" } else { "no" }),
@@ -239,10 +250,10 @@ fn claims(comparison: &Comparison) -> Table {
             Verdict::Undecided => "undecided",
         };
         table.rows.push(vec![
-            Cell::text(&claim.group),
+            Cell::group(comparison, &claim.group),
             Cell::text(metric_label(&claim.metric)),
-            Cell::text(first),
-            Cell::text(second),
+            Cell::group(comparison, first),
+            Cell::group(comparison, second),
             shown(claim.estimate),
             shown(claim.low),
             shown(claim.high),

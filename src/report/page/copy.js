@@ -1,0 +1,98 @@
+/** Numbers as text that spreadsheets take. */
+const tsv = rows => rows.map(row => row.map(cell => String(cell ?? "").replace(/[\t\n]/g, " ")).join("\t")).join("\n") + "\n";
+
+/** The rows of a table on the page. */
+const tableRows = table => [...table.rows].map(row => [...row.cells].map(cell => cell.dataset.value ?? cell.innerText.trim()));
+
+/** Elements become SVG: grounds, borders, texts, paths and painted pictures, where they are on the screen. */
+function pictureOf(root) {
+  const origin = root.getBoundingClientRect(), parts = [];
+  const escaped = text => text.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`);
+  const place = box => `x="${(box.left - origin.left).toFixed(1)}" y="${(box.top - origin.top).toFixed(1)}"`;
+  const isClear = colour => !colour || colour === "transparent" || /, 0\)$/.test(colour);
+  const text = (node, style) => {
+    const range = document.createRange(), found = [...node.data.matchAll(/\S+/g)];
+    for (const match of found) {
+      range.setStart(node, match.index);
+      range.setEnd(node, match.index + match[0].length);
+      const box = range.getClientRects()[0];
+      if (!box || box.width === 0) continue;
+      const size = parseFloat(style.fontSize);
+      parts.push(`<text x="${(box.left - origin.left).toFixed(1)}" y="${(box.top - origin.top + box.height / 2 + size * 0.35).toFixed(1)}" fill="${style.color}" font-size="${size}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escaped(style.fontFamily)}" textLength="${box.width.toFixed(1)}">${escaped(match[0])}</text>`);
+    }
+  };
+  const walk = element => {
+    const style = getComputedStyle(element), box = element.getBoundingClientRect();
+    if (style.display === "none" || style.visibility === "hidden" || element.classList.contains("visually-hidden")) return;
+    if (element instanceof SVGSVGElement) { parts.push(drawing(element, box)); return; }
+    if (box.width && !isClear(style.backgroundColor)) parts.push(`<rect ${place(box)} width="${box.width.toFixed(1)}" height="${box.height.toFixed(1)}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" fill="${style.backgroundColor}"/>`);
+    if (parseFloat(style.borderLeftWidth) && parseFloat(style.borderTopWidth)) parts.push(`<rect ${place(box)} width="${box.width.toFixed(1)}" height="${box.height.toFixed(1)}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" fill="none" stroke="${style.borderLeftColor}"/>`);
+    if (element.shapes) { parts.push(`<g transform="translate(${box.left - origin.left} ${box.top - origin.top})">${element.shapes()}</g>`); return; }
+    if (element instanceof HTMLCanvasElement) {
+      const image = element.width && element.height ? element.toDataURL() : "";
+      parts.push(`<image ${place(box)} width="${box.width.toFixed(1)}" height="${box.height.toFixed(1)}" preserveAspectRatio="none" style="image-rendering:${style.imageRendering}" href="${image}"/>`);
+      return;
+    }
+    for (const child of element.childNodes) {
+      if (child.nodeType === Node.TEXT_NODE) text(child, style);
+      else if (child.nodeType === Node.ELEMENT_NODE && !/^(SELECT|INPUT|OPTION)$/.test(child.tagName)) walk(child);
+    }
+  };
+  const drawing = (element, box) => {
+    const copy = element.cloneNode(true), [from, to] = [element, copy].map(svg => [...svg.querySelectorAll("*")]);
+    from.forEach((part, i) => {
+      const style = getComputedStyle(part);
+      for (const name of ["fill", "stroke", "stroke-width", "stroke-opacity", "opacity", "font-size", "font-weight", "font-family", "stroke-linecap"]) to[i].setAttribute(name, style.getPropertyValue(name));
+    });
+    for (const [name, value] of Object.entries({ x: box.left - origin.left, y: box.top - origin.top, width: box.width, height: box.height })) copy.setAttribute(name, value);
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    return new XMLSerializer().serializeToString(copy);
+  };
+  walk(root);
+  const [w, h] = [origin.width, origin.height].map(Math.ceil);
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}"><rect width="${w}" height="${h}" fill="${theme("--ground")}"/>${parts.join("")}</svg>`;
+}
+
+/** An SVG as the bytes of a PNG, at twice its size. */
+async function pngOf(svg) {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+  await image.decode();
+  const canvas = el("canvas", { width: 2 * image.width, height: 2 * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise(done => canvas.toBlob(done, "image/png"));
+}
+
+function download(blob, name) {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+}
+
+/** To the clipboard; where that is refused, to a file. */
+async function give(blob, name, kind) {
+  const told = document.getElementById("told");
+  try {
+    if (kind === "PNG") await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
+    else await navigator.clipboard.writeText(await blob.text());
+    told.textContent = `copied as ${kind}`;
+  } catch {
+    download(blob, name);
+    told.textContent = `saved as ${name}`;
+  }
+}
+
+/** Buttons that copy what is seen: `rows` are its numbers, `root` the element to be drawn. */
+function copying(name, rows, root) {
+  const make = {
+    TSV: async () => new Blob([tsv(await rows())], { type: "text/plain" }),
+    SVG: async () => new Blob([pictureOf(root())], { type: "image/svg+xml" }),
+    PNG: async () => pngOf(pictureOf(root())),
+  };
+  const button = kind => el("button", { type: "button", "data-copy": kind, title: `copy what is shown as ${kind}`,
+    onclick: async () => give(await make[kind](), `${name}.${kind.toLowerCase()}`, kind) }, kind);
+  document.getElementById("tools").replaceChildren(el("span", { class: "small muted" }, "copy"), ...Object.keys(make).map(button),
+    el("button", { type: "button", "data-wall": "", "aria-pressed": isWall(), title: "for a wall: large, without controls (f)", onclick: () => wall() }, "wall"),
+    el("span", { id: "told", role: "status" }));
+  return make;
+}
