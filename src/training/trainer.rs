@@ -328,31 +328,35 @@ impl<M: Trainable> Trainer<M> {
     }
 
     /// The gradient of an update with `n_parts` parts, of which `parts` are those of this rank, and its targets.
-    fn gradient(&self, parts: Vec<UpdatePart<M::Batch>>, n_parts: usize) -> (Sum, usize) {
+    fn gradient(&mut self, parts: Vec<UpdatePart<M::Batch>>, n_parts: usize) -> (Sum, usize) {
         let n_own = parts.first().map_or(0, |part| part.n_total);
         let n_total = say(&*self.ranks, n_own).into_iter().sum();
         let replacement_rate = 1.0 - self.training.scheduled_sampling.truth(self.state.update + 1);
-        let of_part = |part| {
-            in_pool(&self.device, || {
-                let (grads, sums) = gradients(self.model(), &UpdatePart { replacement_rate, n_total, ..part });
-                (GradientSet::new(self.model(), grads, self.is_host), sums)
+        let (ranks, device, is_host) = (&*self.ranks, &self.device, self.is_host);
+        let model = self.model.as_mut().expect("updates do not overlap");
+        let mut of_part = |part| {
+            // A model can be handed to another thread, and not be shared with one.
+            let model = &mut *model;
+            in_pool(device, move || {
+                let (grads, sums) = gradients(&*model, &UpdatePart { replacement_rate, n_total, ..part });
+                (GradientSet::new(&*model, grads, is_host), sums)
             })
         };
-        if self.ranks.size() == 1 {
+        if ranks.size() == 1 {
             let mut total = Sum::default();
-            for (gradients, sums) in parts.into_iter().map(of_part) {
+            for (gradients, sums) in parts.into_iter().map(&mut of_part) {
                 total.gradients.add(gradients);
                 total.sums += sums;
             }
             return (total, n_total);
         }
-        let mut parts = own_parts(&*self.ranks, n_parts).zip(parts);
+        let mut parts = own_parts(ranks, n_parts).zip(parts);
         let compute = || {
             let (number, part) = parts.next()?;
             let (gradients, sums) = of_part(part);
             Some(Part { number, gradients, sums })
         };
-        (together::sum(&*self.ranks, &self.layout, n_parts, &self.device.clone().inner(), compute), n_total)
+        (together::sum(ranks, &self.layout, n_parts, &device.clone().inner(), compute), n_total)
     }
 
     /// One update from the parts of it that belong to this rank; nothing if its gradient is not finite, which is counted and
