@@ -41,7 +41,7 @@ fn nothing_stands_in_a_readers_way() {
                          const fills = [...svg.querySelectorAll('path, rect')].map(e => getComputedStyle(e).fill).filter(f => f.startsWith('rgba')); \
                          const ground = channels(getComputedStyle(svg.parentNode).backgroundColor); \
                          return [fills.length, Math.min(...fills.map(f => { const c = f.match(/[\\d.]+/g).map(Number); \
-                         const [a, b] = [lightness(channels(ink)), lightness(blend(c, ground, c[3]))].sort((x, y) => y - x); \
+                         const [a, b] = [lightness(channels(ink)), lightness(blend(c.slice(0, 3), ground, c[3]))].sort((x, y) => y - x); \
                          return (a + 0.05) / (b + 0.05); }))]; })()";
             let worst = view.value(worst);
             assert!(worst[0].as_u64() > Some(10) && worst[1].as_f64() >= Some(4.5), "{scheme}: {worst}");
