@@ -189,7 +189,7 @@ fn no_two_parts_and_no_two_files_need_each_other() {
 #[test]
 fn training_knows_no_family_of_models_no_config_file_and_no_tokenizer() {
     let tree = Tree::read();
-    let allowed = ["backend", "error", "files", "layers", "memory", "notice", "pool", "scoring", "training"];
+    let allowed = ["backend", "error", "files", "layers", "memory", "notice", "pool", "ranks", "scoring", "training"];
     for (module, paths) in tree.named.iter().filter(|(module, _)| module.first().is_some_and(|part| part == "training"))
     {
         for path in paths {

@@ -63,7 +63,7 @@ fn processes_end_with_the_bytes_of_one_and_go_on_as_one() {
         dir.path(),
         &["train", "tiny.toml", "--run", "one", "--set", "training.accumulation=4", "--dashboard", "none"],
     );
-    let finished = finish_mpi(2, dir.path(), &["tiny.toml", "--run", "two", "--set", "training.max_updates=7"]);
+    let finished = finish_mpi(2, dir.path(), &["tiny.toml", "--run", "two", "--set", "training.max_updates=8"]);
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     assert_says(&finished.stderr, &["ranks    2; an update has 4 parts, each rank at most 2 of them"]);
     assert_eq!(finished.stdout.matches("held-out test").count(), 1, "one rank tells people: {}", finished.stdout);
@@ -82,13 +82,17 @@ fn what_ails_all_ranks_is_said_and_ends_them() {
     let finished = finish_mpi(2, dir.path(), &["tiny.toml", "--run", "two", "--set", "data.n_train=0"]);
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     assert_says(&finished.stderr, &["lookback: rank 0: data."]);
-    // A rank with another seed, beside the first.
+    // A rank with another config, beside the first.
     let mut command = mpirun(1, dir.path(), &["tiny.toml", "--run", "three"]);
-    let other = ["train", "--dashboard", "none", "tiny.toml", "--run", "three", "--set", "seed=9"];
+    let other =
+        ["train", "--dashboard", "none", "tiny.toml", "--run", "three", "--set", "training.label_smoothing=0.3"];
     command.args([":", "-n", "1", env!("CARGO_BIN_EXE_lookback")]).args(other);
     let finished: Finished = command.output().unwrap().into();
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
-    assert_says(&finished.stderr, &["rank 1 cannot train with rank 0: there, seed is 9, not 5"]);
+    assert_says(
+        &finished.stderr,
+        &["rank 1 cannot train with rank 0: there, training.label_smoothing is 0.3, not 0.1"],
+    );
 }
 
 /// A run that is long enough to be interrupted.
