@@ -70,7 +70,13 @@ pub(super) fn commands(text: &str) -> Vec<Vec<String>> {
     let is_shell = |block: &&&str| !["toml\n", "rust\n", "python\n"].iter().any(|name| block.starts_with(name));
     let lines = code.iter().filter(is_shell).flat_map(|block| {
         let joined = block.replace("\\\n", " ").replace("|\n", "| ");
-        joined.lines().map(str::to_owned).collect::<Vec<_>>()
+        // What help says of an example stands behind some spaces.
+        let is_help = block.starts_with("text\n");
+        let cut = |line: &str| match is_help {
+            true => line.trim().split("  ").next().unwrap_or_default().to_owned(),
+            false => line.to_owned(),
+        };
+        joined.lines().map(cut).collect::<Vec<_>>()
     });
     let joined = prose.split('`').skip(1).step_by(2).map(|code| code.split_whitespace().collect::<Vec<_>>().join(" "));
     let mut found = Vec::new();
