@@ -432,7 +432,8 @@ fn an_encoder_s_gate_follows_from_its_input_and_the_state_before() {
                             let row = |j: usize| f64::from(weight.values[j * weight.shape[1] + column]);
                             x.iter().enumerate().map(|(j, x)| f64::from(*x) * row(j)).sum()
                         };
-                        let sum = from(&below[*place], input) + from(&before, recurrent) + f64::from(bias.values[column]);
+                        let sum =
+                            from(&below[*place], input) + from(&before, recurrent) + f64::from(bias.values[column]);
                         1.0 / (1.0 + (-sum).exp())
                     };
                     let mean = (0..width).map(gate).sum::<f64>() / width as f64;
