@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Data larger than memory, measured: the table of docs/scale.md.
+"""Data larger than memory, measured: the table of docs/results/scale.md.
 
     cargo build --release
     python3 benches/prepare.py --pairs 10000 1000000 20000000

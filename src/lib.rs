@@ -25,11 +25,7 @@
 //! [`experiment`] ← [`report`] ← [`compare`], [`serve`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model,
 //! [`training`] knows no family of models, no config file and no tokenizer. A test keeps it so, down to single files.
 //!
-//! # Mechanisms
-//!
-//! Keys of the config without a section stand under `[model]`; paths are under `src/`.
-//!
-#![doc = include_str!("../docs/mechanisms.md")]
+#![doc = include_str!("../docs/reference/mechanisms.md")]
 //!
 //! # Notation
 //!

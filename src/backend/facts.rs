@@ -1,4 +1,4 @@
-//! What each backend needs, and where it was last run: the table of `docs/backends.md`.
+//! What each backend needs, and where it was last run: the table of `docs/guides/gpu.md`.
 
 use super::Backend;
 

@@ -25,16 +25,16 @@ Examples:
   lookback attend --sequence '1,0;0,1;1,1' --causal --score scaled-dot --query-matrix '0,1;1,0'")]
 pub(super) struct AttendArgs {
     /// One query, or several, each a step.
-    #[arg(long, value_name = "ROWS", value_parser = matrix, required_unless_present = "sequence")]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, required_unless_present = "sequence")]
     query: Option<Matrix>,
     /// What the queries are compared with.
-    #[arg(long, value_name = "ROWS", value_parser = matrix, required_unless_present = "sequence")]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, required_unless_present = "sequence")]
     keys: Option<Matrix>,
     /// What is averaged [default: the keys].
-    #[arg(long, value_name = "ROWS", value_parser = matrix, conflicts_with = "sequence")]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, conflicts_with = "sequence")]
     values: Option<Matrix>,
     /// A sequence that looks at itself: its rows are queries, keys and values.
-    #[arg(long, value_name = "ROWS", value_parser = matrix, conflicts_with_all = ["query", "keys"])]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, conflicts_with_all = ["query", "keys"])]
     sequence: Option<Matrix>,
     /// Hide from each position of the sequence those behind it.
     #[arg(long, requires = "sequence")]
@@ -43,22 +43,22 @@ pub(super) struct AttendArgs {
     #[arg(long, value_enum, default_value_t = ScoreName::Dot)]
     score: ScoreName,
     /// What the queries are multiplied with: W^Q, a row for each number that comes out [default: nothing].
-    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true)]
     query_matrix: Option<Matrix>,
     /// What the keys are multiplied with, W^K.
-    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true)]
     key_matrix: Option<Matrix>,
     /// What the values are multiplied with, W^V.
-    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true)]
     value_matrix: Option<Matrix>,
     /// W of the scores `general` and `additive` [default: ones on the diagonal].
-    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true)]
     score_matrix: Option<Matrix>,
     /// U of the score `additive` [default: ones on the diagonal].
-    #[arg(long, value_name = "ROWS", value_parser = matrix)]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true)]
     score_key_matrix: Option<Matrix>,
     /// v of the score `additive` [default: ones].
-    #[arg(long, value_name = "NUMBERS", value_parser = matrix)]
+    #[arg(long, value_name = "NUMBERS", value_parser = matrix, allow_hyphen_values = true)]
     score_vector: Option<Matrix>,
     /// Print one JSON object.
     #[arg(long)]

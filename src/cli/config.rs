@@ -44,12 +44,15 @@ pub(super) fn run(command: ConfigCommand) -> Result<()> {
             print(&config.to_toml())
         }
         ConfigCommand::Check(args) => check(&args),
-        ConfigCommand::Schema => {
-            let mut schema = serde_json::to_value(schemars::schema_for!(Config)).expect("a schema is plain data");
-            limit_integers(&mut schema);
-            print(&json_for_people(&schema))
-        }
+        ConfigCommand::Schema => print(&json_for_people(&schema())),
     }
+}
+
+/// The JSON Schema of configs.
+pub(super) fn schema() -> serde_json::Value {
+    let mut schema = serde_json::to_value(schemars::schema_for!(Config)).expect("a schema is plain data");
+    limit_integers(&mut schema);
+    schema
 }
 
 fn check(args: &CheckArgs) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use super::{Cli, print};
 use crate::error::{Error, Result};
+use clap::builder::Resettable;
 use clap::{Args, CommandFactory};
 use std::path::PathBuf;
 
@@ -19,8 +20,8 @@ pub(super) struct ManArgs {
 
 pub(super) fn run(args: ManArgs) -> Result<()> {
     let fault = Error::io(&args.out);
-    std::fs::create_dir_all(&args.out)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.out))
-        .map_err(fault)?;
+    // Pages are the same on every machine: without the instructions of this one.
+    let command = Cli::command().long_version(Resettable::Reset);
+    std::fs::create_dir_all(&args.out).and_then(|()| clap_mangen::generate_to(command, &args.out)).map_err(fault)?;
     print(&format!("{}: lookback.1 and a page for each command\n", args.out.display()))
 }

@@ -20,6 +20,7 @@ mod output;
 mod place;
 mod predict;
 mod progress;
+mod reference;
 mod schemas;
 mod serve;
 mod terminal;
@@ -27,6 +28,7 @@ mod train;
 mod translate;
 mod unknown;
 mod values;
+mod version;
 
 use crate::backend::Adapter;
 use crate::decoding::length_fault;
@@ -44,7 +46,7 @@ use std::time::Instant;
 
 /// Train, measure, explain and run attention models, from the RNN encoder-decoder to the Transformer.
 #[derive(Parser, Debug)]
-#[command(name = "lookback", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "lookback", version, long_version = version::long(), propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Examples:
   lookback train                                       the quick start, a few minutes
   lookback train config/numbers-transformer.toml       English number words into French
@@ -122,6 +124,9 @@ enum Command {
     Man(man::ManArgs),
     /// Write JSON Schemas of what commands print with --json.
     Schemas(schemas::SchemasArgs),
+    /// Write the pages of the book that list commands and config keys.
+    #[command(hide = true)]
+    Reference(reference::ReferenceArgs),
 }
 
 impl Cli {
@@ -162,6 +167,7 @@ impl Cli {
             Command::Completions(args) => completions::run(args),
             Command::Man(args) => man::run(args),
             Command::Schemas(args) => schemas::run(args),
+            Command::Reference(args) => reference::run(args),
         }
     }
 }

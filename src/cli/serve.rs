@@ -17,9 +17,9 @@ use std::time::Duration;
     after_help = "In a browser the address is a page: a sentence, what the model writes, where it looks, and what
 it would have written otherwise. Clients of LibreTranslate can use it (POST /translate, GET
 /languages), and those of OpenAI's completions, for language models (POST /v1/completions).
-There are also /attention, /explain, /score, /tokenize, /info, /health and /metrics; /docs and
-docs/serve.md describe them. Ctrl-C and SIGTERM answer what was accepted and end the program.
-The address is printed on standard output.
+There are also /attention, /explain, /score, /tokenize, /info, /health and /metrics; /docs and the
+book (docs/guides/serving.md) describe them. Ctrl-C and SIGTERM answer what was accepted and end the
+program. The address is printed on standard output.
 
 Examples:
   lookback serve --run runs/first --languages de-en --beam 5

@@ -8,7 +8,7 @@
 //!
 //! `/translate` and `/languages` are those of LibreTranslate, `/v1/completions` is OpenAI's, so that their clients can use the server.
 //! A batch holds sentences of several requests within `decoding.batch_tokens` and `decoding.batch_sentences`; each answer is that of the
-//! sentence alone. Language models write a few tokens of each text in turn. `docs/serve.md` describes every endpoint.
+//! sentence alone. Language models write a few tokens of each text in turn. `docs/guides/serving.md` describes every endpoint.
 
 mod attention;
 mod body;

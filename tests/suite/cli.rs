@@ -173,7 +173,11 @@ fn help_has_examples_and_the_version_is_the_crate_s() {
     ] {
         assert_says(&succeed(dir.path(), command), &["Example", "lookback "]);
     }
-    assert_eq!(succeed(dir.path(), &["--version"]), format!("lookback {}\n", env!("CARGO_PKG_VERSION")));
+    let number = format!("lookback {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(succeed(dir.path(), &["-V"]), number);
+    let long = succeed(dir.path(), &["--version"]);
+    assert_says(&long, &[&number, "\nfeatures      flex ", "\nplatform      ", "\ninstructions  "]);
+    assert_eq!(long.contains(" mpi "), cfg!(feature = "mpi"), "{long}");
 }
 
 #[test]
@@ -321,7 +325,7 @@ fn every_field_of_json_stands_in_the_documents() {
         ("inspect-attention", succeed(dir, &["inspect", "attention", "--run", "run", "--input", input, "--json"])),
     ];
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
-    let document = read(docs.join("files.md"));
+    let document = read(docs.join("reference/files.md"));
     for (name, text) in outputs {
         let schema: serde_json::Value =
             serde_json::from_str(&read(docs.join(format!("schemas/{name}.schema.json")))).unwrap();
@@ -334,7 +338,7 @@ fn every_field_of_json_stands_in_the_documents() {
             assert!(known.contains(&field), "docs/schemas/{name}.schema.json does not name {field}");
             // Those of a page of their own.
             if !["explain", "inspect-attention"].contains(&name) {
-                assert!(document.contains(&format!("`{field}`")), "docs/files.md does not name {field}");
+                assert!(document.contains(&format!("`{field}`")), "docs/reference/files.md does not name {field}");
             }
         }
     }
@@ -355,6 +359,38 @@ fn the_schemas_in_the_documents_are_those_of_the_program() {
         let [stored, new] = [docs.join(&name), dir.path().join("new").join(&name)].map(read);
         let differs = stored.lines().zip(new.lines()).find(|(stored, new)| stored != new);
         assert!(stored == new, "{name:?} differs, at {differs:?}; write it anew: lookback schemas --out docs/schemas");
+    }
+}
+
+#[test]
+fn the_reference_in_the_book_is_that_of_the_program() {
+    let dir = TempDir::new().unwrap();
+    succeed(dir.path(), &["reference", "--out", "new"]);
+    for name in ["commands.md", "config.md"] {
+        let new = read(dir.path().join("new").join(name));
+        let stored = read(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference").join(name));
+        assert_eq!(stored, new, "{name} differs; write it anew: lookback reference --out docs/reference");
+    }
+    // Every key that a config may have is in it.
+    let page = read(dir.path().join("new/config.md"));
+    let schema: serde_json::Value = serde_json::from_str(&succeed(dir.path(), &["config", "schema"])).unwrap();
+    fn keys(schema: &serde_json::Value, found: &mut Vec<String>) {
+        match schema {
+            serde_json::Value::Object(fields) => {
+                if let Some(serde_json::Value::Object(properties)) = fields.get("properties") {
+                    found.extend(properties.keys().filter(|key| *key != "kind").cloned());
+                }
+                fields.values().for_each(|field| keys(field, found));
+            }
+            serde_json::Value::Array(values) => values.iter().for_each(|value| keys(value, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    keys(&schema, &mut found);
+    assert!(found.len() > 150, "{} keys", found.len());
+    for key in found {
+        assert!(page.contains(&format!("| `{key}` |")), "{key}");
     }
 }
 

@@ -171,6 +171,6 @@ fn the_worst_of_all_is_what_counts_and_no_number_is_worse_than_any() {
 /// The table of the documents is that of the program.
 #[test]
 fn the_documents_have_the_table_of_backends() {
-    let document = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/backends.md")).unwrap();
+    let document = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guides/gpu.md")).unwrap();
     assert_says(&document, &[&lookback::backend::Backend::table()]);
 }

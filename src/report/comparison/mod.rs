@@ -1,6 +1,6 @@
 //! The report of `lookback compare`: what was measured, as plain data, and how it is drawn.
 //!
-//! [`Comparison`] is the whole of `results.json`; the schema is described in `docs/compare.md`. Everything else here knows that
+//! [`Comparison`] is the whole of `results.json`; the schema is described in `docs/reference/results-json.md`. Everything else here knows that
 //! type and nothing of models, runs or training: [`charts`] and [`tables`] choose what is shown, [`chart`] draws, [`words`] says
 //! it in sentences, [`score`] knows scores by their names, [`html`] puts it on one page and [`files`] writes it all.
 

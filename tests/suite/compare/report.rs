@@ -344,10 +344,10 @@ fn results_are_read_back_as_written_and_every_file_is_there() {
 
 #[test]
 fn the_schema_in_the_manual_names_every_key() {
-    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/compare.md");
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/results-json.md");
     let manual = std::fs::read_to_string(manual).unwrap();
     let value = serde_json::to_value(example()).unwrap();
     for key in value.as_object().unwrap().keys() {
-        assert!(manual.contains(&format!("`{key}`")), "docs/compare.md does not name `{key}`");
+        assert!(manual.contains(&format!("`{key}`")), "docs/reference/results-json.md does not name `{key}`");
     }
 }

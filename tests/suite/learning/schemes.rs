@@ -9,7 +9,7 @@
 //! cargo test --release --test suite -- --ignored learns_what_it_can
 //! ```
 //!
-//! All of it, as a table for `docs/results.md`:
+//! All of it, as a table for `docs/results/results.md`:
 //!
 //! ```text
 //! cargo test --release --test suite -- --ignored --nocapture every_scheme_on_every_task
@@ -256,7 +256,7 @@ fn every_mixer_learns_what_it_can() {
 }
 
 #[test]
-#[ignore = "most of an hour on two cores; its output is the table in docs/results.md"]
+#[ignore = "most of an hour on two cores; its output is the table in docs/results/results.md"]
 fn every_scheme_on_every_task() {
     let placements = ["kind = \"bahdanau\"", "kind = \"luong\", input_feeding = false", "kind = \"luong\""];
     let schemes: Vec<Scheme> = positions()

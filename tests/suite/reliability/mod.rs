@@ -1,7 +1,7 @@
 //! Whatever happens to the terminal, the disk, the process or the files: nothing is lost, and nothing is silently wrong.
 //!
 //! What runs with every other test is a sample. `LOOKBACK_CAMPAIGN=20` makes every campaign twenty times as long; the figures are
-//! in `docs/reliability.md`.
+//! in `docs/results/reliability.md`.
 
 mod damage;
 mod disk;

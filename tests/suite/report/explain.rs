@@ -478,6 +478,6 @@ fn the_paper_example() {
     assert_close("context", &row.context, &[5.0, 0.0, 1.0], 1e-6);
     let page = render_step(&explanation, &explanation.steps[0], &Look::default());
     insta::assert_snapshot!("paper_example", page);
-    let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/explain.md")).unwrap();
-    assert!(docs.contains(page.trim()), "docs/explain.md shows another page than\n{page}");
+    let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guides/explain.md")).unwrap();
+    assert!(docs.contains(page.trim()), "docs/guides/explain.md shows another page than\n{page}");
 }
