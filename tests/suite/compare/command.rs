@@ -377,5 +377,5 @@ fn models_that_differ_only_in_their_training_are_timed_once() {
     assert!(found.notes.iter().any(|note| note.contains("measured once for each")), "{:?}", found.notes);
     let measured = std::fs::read_dir(dir.path().join("out/measurements")).unwrap();
     let names = measured.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    assert_eq!(names.filter(|name| name.ends_with(".update-16.json")).count(), 2);
+    assert_eq!(names.filter(|name| name.ends_with(".update-16.1.json")).count(), 2);
 }
