@@ -6,12 +6,14 @@ use super::terminal::Terminal;
 use super::train::command_line;
 use crate::compare::measure::cell::{Cell, measure};
 use crate::compare::options::{CELL_SECONDS, LONGEST_COST, SHORTEST_COST};
+use crate::compare::suite::{self, SuiteConfig};
 use crate::compare::{Budget, Options, Status, Sweep, compare};
 use crate::error::{Error, Result};
 use crate::experiment::Config;
 use crate::models::Vocabularies;
 use crate::notice::{self, Level};
 use crate::report::comparison::{CostKind, files, words};
+use crate::report::suite::{files as suite_files, words as suite_words};
 use crate::signal;
 use crate::training::duration;
 use clap::Args;
@@ -32,6 +34,7 @@ What is finished is kept: the same command goes on after an interruption.
 Examples:
   lookback compare
   lookback compare config/reverse-rnn.toml config/reverse-bahdanau.toml --seeds 3 --out runs/reverse
+  lookback compare --suite small
   lookback compare --run runs/first --run runs/second
   lookback compare config/reverse-rnn.toml --sweep model.d_hidden=64,128,256 --out runs/widths
   lookback compare a.toml b.toml --tune 6 --match-parameters --budget updates=2000")]
@@ -47,7 +50,12 @@ pub(super) struct CompareArgs {
     /// A finished run to compare; may be repeated. Runs that differ in nothing but the seed count as one model.
     #[arg(short, long = "run", value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// The folder of the comparison [default: runs/compare].
+    /// Families of models by tasks: `small` (about twenty minutes on two cores), `long` (about twelve hours), or a file.
+    #[arg(long, value_name = "NAME", conflicts_with_all = [
+        "configs", "sweeps", "runs", "budget", "tune", "match_parameters", "lengths", "per_length", "max_cost_length",
+    ])]
+    suite: Option<String>,
+    /// The folder of the comparison [default: runs/compare, or runs/suite-NAME].
     #[arg(short, long)]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -109,18 +117,23 @@ pub(super) struct CompareCellArgs {
 }
 
 pub(super) fn run(args: CompareArgs) -> Result<()> {
+    let suite = args.suite.as_deref().map(SuiteConfig::load).transpose()?;
     let is_built_in = args.configs.is_empty() && args.runs.is_empty();
     check(&args)?;
+    let (folder, n_seeds) = match &suite {
+        Some(suite) => (format!("runs/suite-{}", suite.name), suite.seeds as u64),
+        None => ("runs/compare".into(), if is_built_in { 3 } else { 1 }),
+    };
     let options = Options {
         configs: args.configs,
         set: args.set,
         sweeps: args.sweeps,
         runs: args.runs,
-        out: args.out.unwrap_or_else(|| PathBuf::from("runs/compare")),
+        out: args.out.unwrap_or_else(|| PathBuf::from(folder)),
         backend: args.place.backend,
         device: args.place.device,
         check: check_of_drivers(),
-        seeds: args.seeds.unwrap_or(if is_built_in { 3 } else { 1 }) as usize,
+        seeds: args.seeds.unwrap_or(n_seeds) as usize,
         budget: args.budget,
         trials: args.tune.unwrap_or(0) as usize,
         match_parameters: args.match_parameters,
@@ -134,6 +147,12 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
     };
     let _listening = signal::listen();
     let bar = Bar::new();
+    if let Some(suite) = suite {
+        let (found, comparisons) = suite::run(&suite, &options, &|status| bar.show(status))?;
+        bar.finish();
+        let page = suite_files::write(&found, &comparisons, &options.out)?;
+        return print(&format!("{}\nthe report is {}\n", suite_words::summary(&found), page.display()));
+    }
     let comparison = compare(&options, &|status| bar.show(status))?;
     bar.finish();
     let page = files::write(&comparison, &options.out)?;

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::report::comparison::Comparison;
 use crate::report::explanation::Explanation;
+use crate::report::suite::Suite;
 use crate::scoring::{MaskedScores, Scores, SeriesScores, TextScores};
 use crate::training::MetricsLine;
 use clap::Args;
@@ -38,6 +39,7 @@ fn all() -> Vec<(&'static str, Schema)> {
     vec![
         ("attend", of::<attend::Attended>()),
         ("compare-results", of::<Comparison>()),
+        ("compare-suite-results", of::<Suite>()),
         ("devices", of::<devices::Devices>()),
         ("evaluate", of::<Scores>()),
         ("evaluate-masked-words", of::<evaluate::OfRun<MaskedScores>>()),

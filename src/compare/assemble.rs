@@ -4,7 +4,7 @@ use super::describe::{decoding_words, task_name};
 use super::jobs::Jobs;
 use super::measure::alignments::{Looked, aligned, look};
 use super::measure::claims;
-use super::measure::cost::{Bench, note_of_load, note_of_shared};
+use super::measure::cost::{Bench, Timed, note_of_load, note_of_shared};
 use super::measure::quality::{Scored, metrics, quality};
 use super::measure::threshold::thresholds;
 use super::measure::translations::{Translation, translations};
@@ -15,6 +15,7 @@ use super::progress::Progress;
 use super::store::Store;
 use super::training::{Finished, finished};
 use super::{Prepared, fairness};
+use crate::backend::Adapter;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::experiment::{Config, LoadedModel, Run, run};
@@ -71,37 +72,7 @@ pub(super) fn assemble(
     for entrant in entrants {
         found.push(measure(entrant, prepared, &decoding, &store, progress)?);
     }
-    let mut costs: Vec<Cost> = Vec::new();
-    let mut timed: Vec<((Config, Vocabularies), String)> = Vec::new();
-    for ((entrant, found), work) in entrants.iter().zip(&found).zip(work) {
-        let bench = Bench {
-            store: &store,
-            lengths: &options.cost_lengths,
-            cell_seconds: options.cell_seconds,
-            vocabularies: found.vocabularies,
-            backend: adapter.backend,
-            device: (adapter.number, adapter.name.clone()),
-            observer: progress.observer().clone(),
-        };
-        let share = work * TIMING * entrant.runs.len() as f64;
-        let key = (bench.config(entrant)?, found.vocabularies);
-        // What differs only in how it was trained is not timed again: the difference would be noise.
-        let same = timed.iter().find(|(other, _)| *other == key).map(|(_, name)| name);
-        match same {
-            Some(name) => {
-                let rows = costs.iter().filter(|cost| cost.contestant == *name).cloned();
-                let shared =
-                    rows.map(|cost| Cost { contestant: entrant.name.clone(), same_as: Some(name.clone()), ..cost });
-                let shared: Vec<Cost> = shared.collect();
-                costs.extend(shared);
-                progress.skip(share);
-            }
-            None => {
-                costs.extend(bench.costs(entrant, progress, share)?);
-                timed.push((key, entrant.name.clone()));
-            }
-        }
-    }
+    let (costs, timed) = costs(entrants, &found, options, &store, adapter, progress, work)?;
     progress.at("drawing resamples", 0.0);
     let is_generated = entrants[0].config.data.task.is_some();
     let metrics = metrics(entrants[0].config.training.score, is_generated);
@@ -119,7 +90,6 @@ pub(super) fn assemble(
         entrant.config.model.family().exponents(kind == CostKind::Update, adapter.backend.is_host())
     };
     let task = entrants[0].config.data.task.as_ref();
-    let timed: Vec<String> = timed.into_iter().map(|(_, name)| name).collect();
     let mut comparison = Comparison {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -168,6 +138,53 @@ pub(super) fn assemble(
     comparison.metrics = metrics;
     comparison.thresholds = thresholds(&comparison);
     Ok(comparison)
+}
+
+/// Time and memory of every contestant, and the names of those that were measured: what differs only in how it was trained is not
+/// timed again, as the difference would be noise.
+fn costs(
+    entrants: &[Entrant],
+    found: &[Found],
+    options: &Options,
+    store: &Store,
+    adapter: &Adapter,
+    progress: &mut Progress,
+    work: &[f64],
+) -> Result<(Vec<Cost>, Vec<String>)> {
+    let bench = Bench {
+        store,
+        lengths: &options.cost_lengths,
+        cell_seconds: options.cell_seconds,
+        backend: adapter.backend,
+        device: (adapter.number, adapter.name.clone()),
+        observer: progress.observer().clone(),
+    };
+    let mut timed: Vec<Timed> = Vec::new();
+    let mut keys: Vec<(Config, Vocabularies)> = Vec::new();
+    // For each entrant the place of the one that is measured.
+    let mut places = Vec::new();
+    for ((entrant, found), work) in entrants.iter().zip(found).zip(work) {
+        let work = work * TIMING * entrant.runs.len() as f64;
+        let key = (bench.config(entrant)?, found.vocabularies);
+        let same = keys.iter().position(|other| *other == key);
+        match same {
+            Some(_) => progress.skip(work),
+            None => {
+                keys.push(key);
+                timed.push(Timed { entrant, vocabularies: found.vocabularies, work });
+            }
+        }
+        places.push(same.unwrap_or(timed.len() - 1));
+    }
+    let measured = bench.costs(&timed, progress)?;
+    let mut rows = Vec::new();
+    for (entrant, place) in entrants.iter().zip(places) {
+        let name = &timed[place].entrant.name;
+        let own = measured.iter().filter(|cost| cost.contestant == *name).cloned();
+        let same_as = (*name != entrant.name).then(|| name.clone());
+        rows.extend(own.map(|cost| Cost { contestant: entrant.name.clone(), same_as: same_as.clone(), ..cost }));
+    }
+    Ok((rows, timed.iter().map(|own| own.entrant.name.clone()).collect()))
 }
 
 /// A run as measurements name it.

@@ -13,6 +13,7 @@ pub mod options;
 pub mod plan;
 pub mod progress;
 pub mod store;
+pub mod suite;
 pub mod sweep;
 pub mod test_set;
 pub mod training;
@@ -54,6 +55,12 @@ pub struct Prepared {
 /// If the options, configs, runs or data cannot be used, training fails, or the observer stops it.
 pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     plan::check_folder(&options.out)?;
+    if suite::is_suite(&options.out) {
+        return Err(Error::file(
+            &options.out,
+            "is the folder of a suite; give a folder of its own to the comparison with --out",
+        ));
+    }
     let mut entrants = plan::entrants(options)?;
     let adapter = trust::open(
         options.backend.unwrap_or(entrants[0].config.backend),

@@ -14,4 +14,5 @@ pub mod heat_map;
 pub mod page;
 pub mod png;
 pub mod states;
+pub mod suite;
 pub mod svg;

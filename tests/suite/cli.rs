@@ -357,7 +357,8 @@ fn the_schemas_in_the_documents_are_those_of_the_program() {
     assert_eq!(names(&docs), names(&dir.path().join("new")), "write them anew: lookback schemas --out docs/schemas");
     for name in names(&docs) {
         let [stored, new] = [docs.join(&name), dir.path().join("new").join(&name)].map(read);
-        assert_eq!(stored, new, "{name:?} differs; write it anew: lookback schemas --out docs/schemas");
+        let differs = stored.lines().zip(new.lines()).find(|(stored, new)| stored != new);
+        assert!(stored == new, "{name:?} differs, at {differs:?}; write it anew: lookback schemas --out docs/schemas");
     }
 }
 

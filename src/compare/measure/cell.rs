@@ -20,8 +20,8 @@ use std::time::Instant;
 /// Repetitions, as long as they are quick.
 const REPETITIONS: usize = 5;
 /// Seconds after which there is no further repetition; a quick one is never the only one, as other work of the machine may
-/// have come between.
-const ENOUGH: f64 = 1.5;
+/// have come between. A cell is visited several times.
+const ENOUGH: f64 = 0.5;
 
 /// What is to be measured.
 #[derive(Clone, Debug)]
@@ -46,6 +46,9 @@ pub struct Measured {
     /// Processes that ran or waited to run, on average over the last minute.
     #[serde(default)]
     pub load: Option<f64>,
+    /// What the whole process took, as the one that waited for it saw.
+    #[serde(default)]
+    pub wall_seconds: f64,
 }
 
 /// Measures a cell with random weights: time and memory do not depend on their values.
@@ -79,7 +82,7 @@ pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measur
     // What a GPU has in use, this process cannot tell, and its own memory is not the model's.
     let of_host = |bytes: Option<u64>| bytes.filter(|_| adapter.backend.is_host());
     let peak_bytes = of_host(of_this_process("VmHWM:"));
-    Ok(Measured { seconds, peak_bytes, base_bytes: of_host(base_bytes), load: load() })
+    Ok(Measured { seconds, peak_bytes, base_bytes: of_host(base_bytes), load: load(), wall_seconds: 0.0 })
 }
 
 struct Worker<'a> {

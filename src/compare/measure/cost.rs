@@ -12,10 +12,11 @@ use crate::files;
 use crate::memory::of_status;
 use crate::models::{ModelConfig, Vocabularies};
 use crate::report::comparison::{Cost, CostKind};
+use crate::scoring::{Part, interval, variance};
 use crate::training::Observer;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,22 +31,74 @@ enum Outcome {
     Unfinished(String),
 }
 
-/// What the cells of an entrant are measured with.
+/// Visits of a cell, if its time allows: fewer have no interval worth the name.
+const FEWEST_VISITS: usize = 3;
+/// After so many visits a cell stays as uncertain as it is.
+const MOST_VISITS: usize = 9;
+/// A cell is visited until its interval reaches at most so far to each side of its mean, as a part.
+const NARROW: f64 = 0.05;
+
+/// What cells are measured with.
 pub struct Bench<'a> {
     /// Where they are kept.
     pub store: &'a Store,
     /// Tokens on each side.
     pub lengths: &'a [usize],
-    /// Seconds for one cell.
+    /// Seconds for one cell, all visits together; the first may take all of them.
     pub cell_seconds: f64,
-    /// Sizes of the vocabularies.
-    pub vocabularies: Vocabularies,
     /// Where tensors live.
     pub backend: Backend,
     /// On which device: its number among those of the backend, and its name.
     pub device: (usize, String),
     /// Who may stop it.
     pub observer: Arc<dyn Observer>,
+}
+
+/// An architecture whose time and memory are measured.
+pub struct Timed<'a> {
+    /// Whose it is.
+    pub entrant: &'a Entrant,
+    /// Sizes of the vocabularies.
+    pub vocabularies: Vocabularies,
+    /// The work of measuring it.
+    pub work: f64,
+}
+
+/// What is known of a cell so far.
+#[derive(Default)]
+struct Visits {
+    measured: Vec<Measured>,
+    /// Why there is nothing.
+    unfinished: Option<String>,
+}
+
+impl Visits {
+    /// Whether another visit is worth its time.
+    fn wants_more(&self, cell_seconds: f64) -> bool {
+        if self.unfinished.is_some() {
+            return false;
+        }
+        let n = self.measured.len();
+        let Some(last) = self.measured.last() else { return true };
+        let spent: f64 = self.measured.iter().map(|visit| visit.wall_seconds).sum();
+        let is_narrow = || {
+            let [low, mean, high] = self.seconds();
+            high / mean - 1.0 <= NARROW && 1.0 - low / mean <= NARROW
+        };
+        spent + last.wall_seconds <= cell_seconds && n < MOST_VISITS && (n < FEWEST_VISITS || !is_narrow())
+    }
+
+    /// The geometric mean of the visits between the ends of its interval, which are infinitely far apart after a single visit.
+    fn seconds(&self) -> [f64; 3] {
+        let logs: Vec<f64> = self.measured.iter().map(|visit| visit.seconds.ln()).collect();
+        let n = logs.len() as f64;
+        let mean = logs.iter().sum::<f64>() / n;
+        if logs.len() < 2 {
+            return [0.0, mean.exp(), f64::INFINITY];
+        }
+        let [low, high] = interval(mean, &[Part { variance: variance(&logs) / n, freedom: n - 1.0 }]);
+        [low, mean, high].map(f64::exp)
+    }
 }
 
 impl Bench<'_> {
@@ -58,70 +111,81 @@ impl Bench<'_> {
         Ok(config)
     }
 
-    /// Every length of an entrant, together `work`; after one that was not finished, longer ones of its kind are left out.
+    /// Every length of all of `timed`. The cells of one length are visited in turns, so that what the machine does besides meets all
+    /// of them alike; after one that was not finished, longer ones of its kind are left out.
     ///
     /// # Errors
     /// If a process cannot be started, or the observer stops it.
-    pub fn costs(&self, entrant: &Entrant, progress: &mut Progress, work: f64) -> Result<Vec<Cost>> {
-        let path = self.store.file(&format!("{}.cost.toml", entrant.name));
-        files::replace(&path, self.config(entrant)?.to_toml().as_bytes())?;
-        let mut rows = Vec::new();
-        let model = &entrant.config.model;
+    pub fn costs(&self, timed: &[Timed], progress: &mut Progress) -> Result<Vec<Cost>> {
+        for own in timed {
+            let path = self.config_path(own.entrant);
+            files::replace(&path, self.config(own.entrant)?.to_toml().as_bytes())?;
+        }
         let kinds = [CostKind::Update, CostKind::Decode];
         let n_cells = kinds.len() * self.lengths.len();
-        let of_cells = |n: usize| work * n as f64 / n_cells as f64;
+        let of_cells = |own: &Timed, n: usize| own.work * n as f64 / n_cells as f64;
+        let mut rows: Vec<Vec<Cost>> = timed.iter().map(|_| Vec::new()).collect();
         for kind in kinds {
+            let mut goes_on: Vec<bool> = timed.iter().map(|_| true).collect();
             for (i, length) in self.lengths.iter().copied().enumerate() {
-                check_stop(&*self.observer)?;
-                progress.at(&format!("timing {}", entrant.name), 0.0);
-                let steps = match kind {
-                    CostKind::Update => model.family().training_steps(length),
-                    CostKind::Decode => model.family().decoding_steps(length),
-                };
-                let state_bytes = model.family().state_bytes(length);
-                let contestant = entrant.name.clone();
-                let mut row =
-                    Cost { contestant, kind, length, sequential_steps: steps, state_bytes, ..Cost::default() };
-                let (outcome, is_found) = self.outcome(entrant, &path, kind, length)?;
-                progress.finish(of_cells(1), is_found);
-                match outcome {
-                    Outcome::Measured(measured) => {
-                        row.seconds = Some(measured.seconds);
-                        row.peak_bytes = measured.peak_bytes;
-                        row.base_bytes = measured.base_bytes;
-                        row.load = measured.load;
-                        rows.push(row);
+                let mut cells: Vec<Visits> = timed.iter().map(|_| Visits::default()).collect();
+                for visit in 1..=MOST_VISITS {
+                    let wants = |(own, _): &(usize, &Timed)| goes_on[*own] && cells[*own].wants_more(self.cell_seconds);
+                    let now: Vec<usize> = timed.iter().enumerate().filter(wants).map(|(own, _)| own).collect();
+                    for own in now {
+                        check_stop(&*self.observer)?;
+                        progress.at(&format!("timing {}", timed[own].entrant.name), 0.0);
+                        let (outcome, is_found) = self.outcome(&timed[own], kind, length, visit)?;
+                        match outcome {
+                            Outcome::Measured(measured) => cells[own].measured.push(measured),
+                            // What has been measured before stays.
+                            Outcome::Unfinished(why) => cells[own].unfinished = Some(why),
+                        }
+                        // The first visits are what was planned; later ones cannot be foreseen.
+                        if visit <= FEWEST_VISITS {
+                            progress.finish(of_cells(&timed[own], 1) / FEWEST_VISITS as f64, is_found);
+                        }
                     }
-                    Outcome::Unfinished(why) => {
-                        row.unfinished = Some(why);
-                        rows.push(row);
+                }
+                for (own, cell) in cells.into_iter().enumerate() {
+                    if !goes_on[own] {
+                        continue;
+                    }
+                    let is_unfinished = cell.measured.is_empty();
+                    rows[own].push(row(&timed[own], kind, length, cell));
+                    if is_unfinished {
+                        goes_on[own] = false;
                         // Cells that are left out take no time.
-                        progress.skip(of_cells(self.lengths.len() - i - 1));
-                        break;
+                        progress.skip(of_cells(&timed[own], self.lengths.len() - i - 1));
                     }
                 }
             }
         }
         if n_cells == 0 {
-            progress.skip(work);
+            timed.iter().for_each(|own| progress.skip(own.work));
         }
-        Ok(rows)
+        Ok(rows.into_iter().flatten().collect())
+    }
+
+    /// The config of the cells of an entrant.
+    fn config_path(&self, entrant: &Entrant) -> PathBuf {
+        self.store.file(&format!("{}.cost.toml", entrant.name))
     }
 
     /// What a cell came to, and whether it was there.
-    fn outcome(&self, entrant: &Entrant, config: &Path, kind: CostKind, length: usize) -> Result<(Outcome, bool)> {
-        let v = self.vocabularies;
+    fn outcome(&self, timed: &Timed, kind: CostKind, length: usize, visit: usize) -> Result<(Outcome, bool)> {
+        let (entrant, v) = (timed.entrant, timed.vocabularies);
         // What a GPU takes does not depend on them.
         let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
         let config_text = self.config(entrant)?.to_toml();
         // Another version of the program or another device takes another time.
         let place = format!("{} {} {}", env!("CARGO_PKG_VERSION"), self.backend, self.device.1);
         let key = format!("{config_text} {v:?} {} {length} {} {threads} {place}", kind.name(), self.cell_seconds);
-        let name = format!("{}.{}-{length}", entrant.name, kind.name());
+        let name = format!("{}.{}-{length}.{visit}", entrant.name, kind.name());
         self.store.get(&name, &key, || {
             let program = std::env::current_exe().map_err(Error::io("the running program"))?;
             let mut command = Command::new(&program);
-            command.arg("compare-cell").arg("--config").arg(config);
+            command.arg("compare-cell").arg("--config").arg(self.config_path(entrant));
             command.args(["--device", &self.device.0.to_string()]);
             command.args(["--threads", &threads.to_string()]);
             command.args(["--kind", kind.name(), "--length", &length.to_string()]);
@@ -172,9 +236,41 @@ impl Bench<'_> {
             output.read_to_string(&mut text).map_err(Error::io("a measuring process"))?;
         }
         Ok(match serde_json::from_str(&text) {
-            Ok(measured) if ended.success() => Outcome::Measured(measured),
+            Ok(measured) if ended.success() => {
+                Outcome::Measured(Measured { wall_seconds: start.elapsed().as_secs_f64(), ..measured })
+            }
             _ => Outcome::Unfinished(format!("ended with {ended}")),
         })
+    }
+}
+
+/// What a cell came to.
+fn row(timed: &Timed, kind: CostKind, length: usize, cell: Visits) -> Cost {
+    let model = timed.entrant.config.model.family();
+    let most = |of: fn(&Measured) -> Option<u64>| cell.measured.iter().filter_map(of).max();
+    let row = Cost {
+        contestant: timed.entrant.name.clone(),
+        kind,
+        length,
+        sequential_steps: match kind {
+            CostKind::Update => model.training_steps(length),
+            CostKind::Decode => model.decoding_steps(length),
+        },
+        state_bytes: model.state_bytes(length),
+        visits: cell.measured.len(),
+        ..Cost::default()
+    };
+    if cell.measured.is_empty() {
+        return Cost { unfinished: cell.unfinished, ..row };
+    }
+    let [low, mean, high] = cell.seconds();
+    Cost {
+        seconds: Some(mean),
+        interval: (row.visits > 1).then_some([low, high]),
+        peak_bytes: most(|visit| visit.peak_bytes),
+        base_bytes: most(|visit| visit.base_bytes),
+        load: cell.measured.iter().filter_map(|visit| visit.load).reduce(f64::max),
+        ..row
     }
 }
 

@@ -48,6 +48,20 @@ pub fn growth(costs: &[Cost], contestants: &[String], theory: impl Fn(&str, Cost
     rows
 }
 
+/// A cost at a length, between the ends of its interval: low, middle, high.
+pub type Place = (f64, [f64; 3]);
+
+/// Costs with their intervals; times without one say too little to be compared. Memory is the same at every visit.
+fn places(costs: &[Cost], contestant: &str, kind: CostKind, of: &str) -> Vec<Place> {
+    let of_contestant = costs.iter().filter(|cost| cost.contestant == contestant && cost.kind == kind);
+    let place = |cost: &Cost| {
+        let middle = value(cost, of)?;
+        let [low, high] = if of == "seconds" { cost.interval? } else { [middle; 2] };
+        Some((cost.length as f64, [low, middle, high]))
+    };
+    of_contestant.filter_map(place).collect()
+}
+
 /// Every length at which the cheaper of two contestants changes, for every kind of cost.
 pub fn crossings(costs: &[Cost], contestants: &[String]) -> Vec<Crossing> {
     let mut rows = Vec::new();
@@ -55,12 +69,12 @@ pub fn crossings(costs: &[Cost], contestants: &[String]) -> Vec<Crossing> {
         for of in ["seconds", "memory"] {
             for (i, left) in contestants.iter().enumerate() {
                 for right in &contestants[i + 1..] {
-                    let one = points(costs, left, kind, of);
-                    let other = points(costs, right, kind, of);
-                    rows.extend(last_crossing(&one, &other).map(|(length, is_left)| {
+                    let one = places(costs, left, kind, of);
+                    let other = places(costs, right, kind, of);
+                    rows.extend(last_crossing(&one, &other).map(|(length, interval, is_left)| {
                         let (dearer, cheaper) = if is_left { (left, right) } else { (right, left) };
                         let (dearer, cheaper) = (dearer.clone(), cheaper.clone());
-                        Crossing { dearer, cheaper, kind, of: of.to_string(), length }
+                        Crossing { dearer, cheaper, kind, of: of.to_string(), length, interval: Some(interval) }
                     }));
                 }
             }
@@ -73,24 +87,36 @@ pub fn crossings(costs: &[Cost], contestants: &[String]) -> Vec<Crossing> {
 /// with whatever else the machine does.
 const CLEAR: f64 = 1.1;
 
-/// The last length at which the lines through `one` and `other` cross, and whether the first is the dearer one beyond it; nothing where
-/// one of them is not clearly dearer at the end, or the other before.
-pub fn last_crossing(one: &[(f64, f64)], other: &[(f64, f64)]) -> Option<(f64, bool)> {
-    let shared: Vec<(f64, f64)> = one
+/// The last length at which the lines through `one` and `other` cross, where that may be as far as their intervals go, and whether the
+/// first is the dearer one beyond it. Nothing where one of them is not clearly dearer at the end, or the other before, and nothing
+/// where an interval leaves that open.
+pub fn last_crossing(one: &[Place], other: &[Place]) -> Option<(f64, [f64; 2], bool)> {
+    // By how much the first is dearer: at least, as measured, at most.
+    let gaps: Vec<Place> = one
         .iter()
-        .filter_map(|(x, y)| {
-            let (_, z) = other.iter().find(|point| point.0 == *x)?;
-            Some((x.ln(), y.ln() - z.ln()))
+        .filter_map(|(x, own)| {
+            let (_, others) = other.iter().find(|place| place.0 == *x)?;
+            let gap = |own: f64, other: f64| own.ln() - other.ln();
+            Some((x.ln(), [gap(own[0], others[2]), gap(own[1], others[1]), gap(own[2], others[0])]))
         })
         .collect();
-    let crossing = |pair: &[(f64, f64)]| {
-        let [(x0, d0), (x1, d1)] = [pair[0], pair[1]];
-        (d0 * d1 < 0.0).then(|| ((x0 + (x1 - x0) * d0 / (d0 - d1)).exp(), d1 > 0.0))
+    let is_first = gaps.last()?.1[1] > 0.0;
+    // From here on the one that is dearer at the end has the sign plus.
+    let gaps: Vec<Place> = match is_first {
+        true => gaps,
+        false => gaps.into_iter().map(|(x, [low, middle, high])| (x, [-high, -middle, -low])).collect(),
     };
-    let (place, is_first) = shared.windows(2).rev().find_map(crossing)?;
-    let sign = if is_first { 1.0 } else { -1.0 };
-    let clear = |(_, gap): &(f64, f64), sign: f64| sign * gap > CLEAR.ln();
-    let is_clear = shared.last().is_some_and(|last| clear(last, sign))
-        && shared.iter().any(|point| point.0 < place.ln() && clear(point, -sign));
-    is_clear.then_some((place, is_first))
+    let is_dearer = |(_, [low, middle, _]): &Place| *low > 0.0 && *middle > CLEAR.ln();
+    let is_cheaper = |(_, [_, middle, high]): &Place| *high < 0.0 && *middle < -CLEAR.ln();
+    if !is_dearer(gaps.last()?) || !gaps.iter().any(is_cheaper) {
+        return None;
+    }
+    // Where a line comes above zero for the last time.
+    let crossing = |line: usize| {
+        let above = gaps.iter().rposition(|(_, gap)| gap[line] <= 0.0)?;
+        let [(x0, d0), (x1, d1)] = [gaps[above], gaps[above + 1]].map(|(x, gap)| (x, gap[line]));
+        Some((x0 + (x1 - x0) * d0 / (d0 - d1)).exp())
+    };
+    // The highest line comes up first.
+    Some((crossing(1)?, [crossing(2)?, crossing(0)?], is_first))
 }

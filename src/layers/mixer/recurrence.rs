@@ -94,14 +94,17 @@ impl Core {
                     Some(MixerState::Cell(start)) => start,
                     _ => cell.start(rows, &device),
                 };
-                if len == 1 && running.at(0).is_none() {
+                let traced = pass.is_traced().then(|| (input.clone(), start.hidden.clone()));
+                let (states, last) = if len == 1 && running.at(0).is_none() {
                     // One step of decoding: its matrices are packed once for a search.
                     let next = cell.step(cell.project(input, pass).squeeze_dim(1), &start, pass);
-                    let seen = next.hidden.clone().unsqueeze_dim(1);
-                    *state = Some(MixerState::Cell(next));
-                    return seen;
+                    (next.hidden.clone().unsqueeze_dim(1), next)
+                } else {
+                    read(cell, input, start, running, order, pass)
+                };
+                if let Some((input, start)) = traced {
+                    record_gate(cell, input, start, states.clone(), order, pass);
                 }
-                let (states, last) = read(cell, input, start, running, order, pass);
                 *state = Some(MixerState::Cell(last));
                 states
             }
@@ -142,6 +145,27 @@ impl Core {
             }
             _ => unreachable!("a vector is read into a vector"),
         }
+    }
+}
+
+/// Records, for a cell with gates, the factor by which each position multiplies what the cell has. Not as `kept`: the factor of a
+/// linear recurrence sees no state, so that a product of them says what is left of a word.
+///
+/// # Shapes
+/// - input: `[rows, len, d_input]`
+/// - start: `[rows, d_state]`
+/// - states: `[rows, len, d_state]`
+fn record_gate(cell: &Cell, input: Tensor<3>, start: Tensor<2>, states: Tensor<3>, order: Order, pass: &mut Pass) {
+    let [rows, len, d_state] = states.dims();
+    let start = start.unsqueeze_dim(1);
+    let before = match order {
+        Order::Forward => Tensor::cat(vec![start, states], 1).narrow(1, 0, len),
+        Order::Backward => Tensor::cat(vec![states, start], 1).narrow(1, 1, len),
+    };
+    let before = CellState { hidden: before.reshape([rows * len, d_state]), memory: None };
+    let projected = cell.project(input, pass).flatten(0, 1);
+    if let Some(kept) = cell.kept(projected, &before, pass) {
+        pass.record("gate", || kept.reshape([rows, len, d_state]));
     }
 }
 

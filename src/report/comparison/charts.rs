@@ -174,8 +174,10 @@ fn costs(comparison: &Comparison) -> Vec<Chart> {
             let rows = comparison.costs.iter().filter(|row| row.contestant == name && row.kind == kind);
             let point = |row: &Cost| {
                 let y = pick(row)?;
-                let tip = format!("{name}, {} tokens: {} {label}", row.length, short(y));
-                Some(Point { x: row.length as f64, y, interval: None, tip })
+                let interval = row.interval.filter(|_| label == "seconds");
+                let range = interval.map_or(String::new(), |[low, high]| format!(" [{}, {}]", short(low), short(high)));
+                let tip = format!("{name}, {} tokens: {} {label}{range}", row.length, short(y));
+                Some(Point { x: row.length as f64, y, interval, tip })
             };
             rows.filter_map(point).collect()
         };

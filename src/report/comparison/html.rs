@@ -161,7 +161,7 @@ pub fn test_sentences(comparison: &Comparison) -> String {
 }
 
 /// A chart whose colours follow the reader's theme. `prefix` begins its id.
-fn figure(chart: &Chart, prefix: &str) -> String {
+pub(in crate::report) fn figure(chart: &Chart, prefix: &str) -> String {
     let caption = if chart.caption.is_empty() {
         String::new()
     } else {
@@ -193,7 +193,7 @@ fn in_theme(drawing: &str) -> String {
     text
 }
 
-fn folded(table: &Table) -> String {
+pub(in crate::report) fn folded(table: &Table) -> String {
     format!(
         "<details><summary>{}: {} rows<span class=\"print-only\"> in tables/{}.csv</span></summary>\n{}</details>\n",
         escape(&table.title),

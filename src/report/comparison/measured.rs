@@ -154,8 +154,15 @@ pub struct Cost {
     pub kind: CostKind,
     /// Tokens of the source, and of the target.
     pub length: usize,
-    /// Seconds, the least of a few repetitions; none if it was not finished.
+    /// Seconds; none if it was not finished. Each visit has the least of a few repetitions, and this is the geometric mean of the
+    /// visits.
     pub seconds: Option<f64>,
+    /// The 95 % interval of the seconds; none after a single visit.
+    #[serde(default)]
+    pub interval: Option<[f64; 2]>,
+    /// How often it was measured, in turns with the other models.
+    #[serde(default)]
+    pub visits: usize,
     /// The most memory that the process had in use.
     pub peak_bytes: Option<u64>,
     /// What the process had in use before.
@@ -204,6 +211,9 @@ pub struct Crossing {
     pub of: String,
     /// Tokens, between two measured lengths by a straight line between logarithms.
     pub length: f64,
+    /// Where it may be, as far as the intervals of the costs go.
+    #[serde(default)]
+    pub interval: Option<[f64; 2]>,
 }
 
 /// One run.

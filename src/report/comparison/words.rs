@@ -284,8 +284,9 @@ fn crossing(comparison: &Comparison, crossing: &Crossing) -> String {
         super::CostKind::Update => "An update of",
         super::CostKind::Decode => "Writing with",
     };
+    let between = crossing.interval.map_or(String::new(), |[low, high]| format!(" (between {low:.0} and {high:.0})"));
     format!(
-        "{what} {} takes longer than with {} from about {:.0} tokens on.",
+        "{what} {} takes longer than with {} from about {:.0} tokens on{between}.",
         cost_name(comparison, &crossing.dearer),
         cost_name(comparison, &crossing.cheaper),
         crossing.length

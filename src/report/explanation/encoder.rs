@@ -3,13 +3,18 @@
 use super::rows::{Attention, attentions};
 use super::vectors::{State, StateLayer, change, norm};
 use super::{Encoder, Mechanism, Tokens};
-use crate::layers::Trace;
+use crate::layers::{Trace, TraceEntry};
 
 /// The vectors of a traced sequence: `[1, len, width]`.
 pub(super) fn sequence(trace: &Trace, name: &str) -> Vec<Vec<f32>> {
     let Some(entry) = trace.get(name) else { return Vec::new() };
     let width = *entry.shape.last().expect("a sequence has axes");
     entry.values.chunks(width.max(1)).map(<[f32]>::to_vec).collect()
+}
+
+/// The factor by which a recurrence multiplies what it has: a linear one's, or the gate of a cell.
+pub(super) fn recurrence_factor<'a>(trace: &'a Trace, place: &str) -> Option<&'a TraceEntry> {
+    trace.get(&format!("{place}.kept")).or_else(|| trace.get(&format!("{place}.gate")))
 }
 
 /// States, self-attention and, without attention, the one context.
@@ -61,7 +66,7 @@ fn state(i: usize, states: &[Vec<f32>], below: &[Vec<f32>], mechanism: &Mechanis
 fn kept(trace: &Trace, layer: usize, mechanism: &Mechanism) -> Vec<Vec<f32>> {
     let scope = if mechanism.reads_backwards { "reversed" } else { "recurrence" };
     let of = |direction: &str| {
-        let entry = trace.get(&format!("encoder.{layer}.{scope}.{direction}.kept"))?;
+        let entry = recurrence_factor(trace, &format!("encoder.{layer}.{scope}.{direction}"))?;
         // `[1, len, width]`, or `[1, heads, len, width]`.
         let [.., len, width] = entry.shape[..] else { return None };
         let n_heads = entry.values.len() / (len * width).max(1);

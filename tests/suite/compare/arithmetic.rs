@@ -185,10 +185,21 @@ fn a_score_of_several_seeds_is_their_mean_and_has_their_spread() {
 
 #[test]
 fn lines_cross_where_they_meet_between_two_lengths() {
-    let at = |f: fn(f64) -> f64| [16.0, 32.0, 64.0, 128.0].map(|x| (x, f(x))).to_vec();
+    let around =
+        |f: fn(f64) -> f64, by: f64| [16.0, 32.0, 64.0, 128.0].map(|x| (x, [f(x) / by, f(x), f(x) * by])).to_vec();
+    let at = |f: fn(f64) -> f64| around(f, 1.0);
     // x^2 / 50 overtakes x at 50.
-    let (length, is_first) = last_crossing(&at(|x| x * x / 50.0), &at(|x| x)).unwrap();
+    let (length, interval, is_first) = last_crossing(&at(|x| x * x / 50.0), &at(|x| x)).unwrap();
     assert!((length - 50.0).abs() < 1e-9 && is_first);
+    assert!(interval.iter().all(|end| (end - length).abs() < 1e-9), "nothing is left open");
+    let (length, _, is_first) = last_crossing(&at(|x| x), &at(|x| x * x / 50.0)).unwrap();
+    assert!((length - 50.0).abs() < 1e-9 && !is_first);
+    // Known within a tenth to each side, it is 1.21 times as dear at 50 * 1.21.
+    let (length, [low, high], _) = last_crossing(&around(|x| x * x / 50.0, 1.1), &around(|x| x, 1.1)).unwrap();
+    assert!((length - 50.0).abs() < 1e-9);
+    assert!((low - 50.0 / 1.21).abs() < 1e-9 && (high - 50.0 * 1.21).abs() < 1e-9, "{low} to {high}");
+    let wide = last_crossing(&around(|x| x * x / 50.0, 2.0), &around(|x| x, 2.0));
+    assert_eq!(wide, None, "their intervals leave it open whether they cross at all");
     assert_eq!(last_crossing(&at(|x| x), &at(|x| 2.0 * x)), None, "parallel lines do not meet");
     // Within a tenth of each other they cross by whatever else the machine does.
     let noise = |x: f64| x * if x < 100.0 { 1.05 } else { 0.96 };

@@ -44,6 +44,7 @@ fn timeless(path: &Path) -> Comparison {
     comparison.command.clear();
     comparison.costs.iter_mut().for_each(|cost| {
         (cost.seconds, cost.peak_bytes, cost.base_bytes, cost.load) = (None, None, None, None);
+        (cost.interval, cost.visits) = (None, 0);
     });
     comparison.notes.clear();
     comparison.growth.clear();
@@ -77,6 +78,12 @@ fn two_configs_are_trained_measured_and_reported() {
     assert!(found.claims.iter().all(|claim| claim.is_of_runs() && !claim.family.is_empty()), "one seed each");
     assert_eq!(found.costs.len(), 4, "two models, an update and a sentence of 16 tokens");
     assert!(found.costs.iter().all(|cost| cost.seconds.is_some_and(|seconds| seconds > 0.0)), "{:?}", found.costs);
+    for cost in &found.costs {
+        assert!((3..=9).contains(&cost.visits), "{cost:?}");
+        let ([low, high], seconds) = (cost.interval.unwrap(), cost.seconds.unwrap());
+        assert!(low <= seconds && seconds <= high, "{cost:?}");
+        assert!(cost.visits == 9 || high / seconds < 1.051, "visited until it is narrow: {cost:?}");
+    }
     if cfg!(target_os = "linux") {
         assert!(found.costs.iter().all(|cost| cost.peak_bytes >= cost.base_bytes && cost.base_bytes.is_some()));
     }
@@ -370,5 +377,5 @@ fn models_that_differ_only_in_their_training_are_timed_once() {
     assert!(found.notes.iter().any(|note| note.contains("measured once for each")), "{:?}", found.notes);
     let measured = std::fs::read_dir(dir.path().join("out/measurements")).unwrap();
     let names = measured.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-    assert_eq!(names.filter(|name| name.ends_with(".update-16.json")).count(), 2);
+    assert_eq!(names.filter(|name| name.ends_with(".update-16.1.json")).count(), 2);
 }

@@ -8,6 +8,7 @@ mod command;
 mod page;
 mod refusals;
 mod report;
+mod suite;
 
 use lookback::compare::measure::quality::Scored;
 use lookback::compare::measure::translations::Translation;

@@ -14,7 +14,7 @@ use lookback::layers::{Init, Pass, Trace};
 use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{ContextUse, Directions, OutputKind};
 use lookback::models::transformer::{NormPosition, TiedEmbeddings};
-use lookback::models::weights::{apply, collect, to_vec};
+use lookback::models::weights::{Weight, apply, collect, to_vec};
 use lookback::models::{Autoregressive, DecoderOnlyConfig, Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig};
 use lookback::report::explanation::terminal::{Look, render_step};
 use lookback::report::explanation::{AttentionRow, Detail, Explanation, Mechanism, Question, explain, explain_trace};
@@ -393,6 +393,58 @@ fn a_state_is_set_beside_the_one_before_it_in_each_direction() {
         assert_eq!(from(layer, 0), ["one", "</s>"]);
         assert_eq!(from(layer, 3), ["start", "five"]);
         assert_eq!(from(layer, 4), ["two", "start"]);
+    }
+}
+
+#[test]
+fn an_encoder_s_gate_follows_from_its_input_and_the_state_before() {
+    for what in ["fixed", "reversed"] {
+        let (name, config) = configs().into_iter().find(|(name, _)| name.contains(what)).unwrap();
+        let ModelConfig::Rnn(rnn) = &config else { panic!("{name} is recurrent") };
+        let (model, _, explanation) = example(&config, Some("drei"));
+        let weights = collect(&model);
+        let states = |layer: usize| -> Vec<Vec<f32>> {
+            explanation.encoder.layers[layer].states.iter().map(|state| state.vector.clone()).collect()
+        };
+        // Places in the order of reading; the end symbol is the last in both.
+        let n = explanation.source.len();
+        let order: Vec<usize> = (0..n - 1).rev().chain([n - 1]).filter(|_| rnn.reverse_source).collect();
+        let order = if order.is_empty() { (0..n).collect() } else { order };
+        let directions: &[(&str, Vec<usize>)] =
+            &[("forward", order.clone()), ("backward", order.iter().rev().copied().collect())];
+        let n_directions = if rnn.directions == Directions::Both { 2 } else { 1 };
+        for layer in 0..rnn.n_layers {
+            let below = match layer {
+                0 => explanation.source_words.iter().map(|word| word.embedded.clone()).collect(),
+                _ => states(layer - 1),
+            };
+            let states = states(layer);
+            for (d, (direction, places)) in directions[..n_directions].iter().enumerate() {
+                let parameter = |what: &str| &weights[&format!("encoder.layers.{layer}.{direction}.{what}")];
+                let [input, bias, recurrent] = ["input.weight", "input.bias", "recurrent"].map(parameter);
+                let width = recurrent.shape[0];
+                let mut before = vec![0.0; width];
+                for place in places {
+                    let gate = |i: usize| {
+                        // The second of all gates, in both cells.
+                        let column = width + i;
+                        let from = |x: &[f32], weight: &Weight| -> f64 {
+                            let row = |j: usize| f64::from(weight.values[j * weight.shape[1] + column]);
+                            x.iter().enumerate().map(|(j, x)| f64::from(*x) * row(j)).sum()
+                        };
+                        let sum =
+                            from(&below[*place], input) + from(&before, recurrent) + f64::from(bias.values[column]);
+                        1.0 / (1.0 + (-sum).exp())
+                    };
+                    let mean = (0..width).map(gate).sum::<f64>() / width as f64;
+                    let state = &explanation.encoder.layers[layer].states[*place];
+                    assert_eq!(state.kept.len(), n_directions, "{name}");
+                    let what = format!("{name}: layer {layer}, {direction}, place {place}");
+                    assert_close(&what, &state.kept[d..=d], &[mean], TOLERANCE);
+                    before = states[*place][d * width..][..width].to_vec();
+                }
+            }
+        }
     }
 }
 

@@ -35,11 +35,11 @@ pub struct Cell {
 }
 
 impl Cell {
-    fn text(text: impl Into<String>) -> Self {
+    pub(in crate::report) fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    fn number(text: impl Into<String>, value: f64) -> Self {
+    pub(in crate::report) fn number(text: impl Into<String>, value: f64) -> Self {
         Self { text: text.into(), value: Some(value), id: None }
     }
 
@@ -49,12 +49,12 @@ impl Cell {
         Self { text: group.map_or(id.into(), Group::name), value: None, id: Some(id.into()) }
     }
 
-    fn count(value: impl TryInto<u64>) -> Self {
+    pub(in crate::report) fn count(value: impl TryInto<u64>) -> Self {
         let value = value.try_into().unwrap_or_default();
         Self::number(value.to_string(), value as f64)
     }
 
-    fn short(value: f64) -> Self {
+    pub(in crate::report) fn short(value: f64) -> Self {
         Self::number(short(value), value)
     }
 
@@ -68,7 +68,7 @@ impl Cell {
 }
 
 impl Table {
-    fn new(id: &str, title: &str, about: &str, columns: &[&str]) -> Self {
+    pub(in crate::report) fn new(id: &str, title: &str, about: &str, columns: &[&str]) -> Self {
         let columns = columns.iter().map(|name| name.to_string()).collect();
         Self { id: id.into(), title: title.into(), about: about.into(), columns, rows: Vec::new() }
     }

@@ -140,12 +140,15 @@ fn recurrences_show_what_they_keep() {
                     let heads = entry.values.chunks(5 * width);
                     heads.flat_map(|head| head[row * width..][..width].to_vec()).collect()
                 };
-                assert_close(&format!("{mixer:?}: kept"), &layer.kept, &of("kept"), SAME_TOLERANCE);
+                let factor = if mixer.cell().is_some() { "gate" } else { "kept" };
+                assert_close(&format!("{mixer:?}: kept"), &layer.kept, &of(factor), SAME_TOLERANCE);
                 assert_close(&format!("{mixer:?}: replaced"), &layer.replaced, &of("replaced"), SAME_TOLERANCE);
             }
         }
         for (l, layer) in explanation.encoder.layers.iter().enumerate() {
-            let Some(entry) = trace.get(&format!("decoder.{l}.recurrence.forward.kept")) else { continue };
+            let place = format!("decoder.{l}.recurrence.forward");
+            let factor = ["kept", "gate"].iter().find_map(|factor| trace.get(&format!("{place}.{factor}")));
+            let Some(entry) = factor else { continue };
             let width = *entry.shape.last().unwrap();
             for (i, state) in layer.states.iter().enumerate() {
                 let heads = entry.values.chunks(5 * width).flat_map(|head| &head[i * width..][..width]);
@@ -155,8 +158,7 @@ fn recurrences_show_what_they_keep() {
             }
         }
         let layer = &explanation.steps[0].recurrences[0];
-        let has_decay = !matches!(mixer, MixerKind::Vanilla | MixerKind::Gru | MixerKind::Lstm)
-            && !matches!(mixer, MixerKind::Linear | MixerKind::Delta);
+        let has_decay = !matches!(mixer, MixerKind::Vanilla | MixerKind::Linear | MixerKind::Delta);
         assert_eq!(!layer.kept.is_empty(), has_decay, "{mixer:?}");
         assert!(layer.kept.iter().all(|kept| (0.0..=1.0).contains(kept)), "{mixer:?}");
         assert_eq!(!layer.replaced.is_empty(), matches!(mixer, MixerKind::Delta | MixerKind::GatedDelta), "{mixer:?}");

@@ -1,0 +1,82 @@
+//! A suite: families of models by tasks. Each task is a comparison of its own, in a folder of its own, and what they say together
+//! becomes one matrix.
+
+mod cells;
+mod config;
+
+pub use config::{BUILT_IN, FamilyConfig, SuiteConfig, SuiteTaskConfig};
+
+use super::options::Options;
+use super::progress::{Show, Status};
+use super::{compare, plan};
+use crate::error::{Error, Result};
+use crate::files::replace;
+use crate::report::comparison::{Comparison, files};
+use crate::report::suite::Suite;
+use std::path::Path;
+
+/// The file of the suite, beside the folders of its tasks.
+const FILE: &str = "suite.toml";
+
+/// Makes a suite in `options.out`, or goes on with it; the comparisons of its tasks, in their order, and their reports are there
+/// then. Of `options` count the folder, what is set, the number of seeds, where tensors live, and who is told.
+///
+/// # Errors
+/// If the suite, its configs or data cannot be used, training fails, or the observer stops it.
+pub fn run(suite: &SuiteConfig, options: &Options, show: &Show<'_>) -> Result<(Suite, Vec<Comparison>)> {
+    prepare(suite, &options.out)?;
+    let n = suite.task.len() as f64;
+    let mut comparisons = Vec::new();
+    for (i, task) in suite.task.iter().enumerate() {
+        let out = options.out.join(&task.name);
+        let folder = out.join("configs");
+        std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        let mut configs = Vec::new();
+        for family in suite.of_task(task) {
+            let path = folder.join(format!("{}.toml", family.name));
+            replace(&path, suite.text_of(task, family)?.as_bytes())?;
+            configs.push(path);
+        }
+        let own = Options {
+            configs,
+            out: out.clone(),
+            trials: suite.tune,
+            match_parameters: suite.match_parameters,
+            lengths: task.lengths.clone(),
+            per_length: task.per_length,
+            cost_lengths: Options::cost_lengths(task.costs.unwrap_or(0)),
+            ..options.clone()
+        };
+        let show = |status: &Status| {
+            show(&Status {
+                done: (i as f64 + status.done) / n,
+                what: format!("{}: {}", task.name, status.what),
+                // What the tasks after this one take is not known.
+                seconds_left: status.seconds_left.filter(|_| i + 1 == suite.task.len()),
+            })
+        };
+        let comparison = compare(&own, &show)?;
+        files::write(&comparison, &out)?;
+        comparisons.push(comparison);
+    }
+    let found = cells::suite(suite, &options.command, &comparisons)?;
+    Ok((found, comparisons))
+}
+
+/// Makes the folder, unless it is something else's.
+fn prepare(suite: &SuiteConfig, out: &Path) -> Result<()> {
+    plan::check_folder(out)?;
+    if out.join("results.json").exists() && !out.join(FILE).exists() {
+        return Err(Error::file(
+            out,
+            "is the folder of a comparison; give a folder of its own to the suite with --out",
+        ));
+    }
+    std::fs::create_dir_all(out).map_err(Error::io(out))?;
+    replace(&out.join(FILE), suite.text.as_bytes())
+}
+
+/// Whether a folder is that of a suite.
+pub(super) fn is_suite(out: &Path) -> bool {
+    out.join(FILE).exists()
+}

@@ -1,0 +1,62 @@
+//! What of a suite is drawn.
+
+use super::data::{Suite, SuiteTask};
+use super::matrix::shown;
+use super::words::place;
+use crate::report::comparison::chart::{Axis, Chart, Point, Series};
+use crate::report::comparison::charts::charts as of_comparison;
+use crate::report::comparison::score::{metric_label, percent};
+use crate::report::comparison::{Comparison, Division};
+
+/// A score by length for each task.
+pub fn by_length(suite: &Suite, comparisons: &[Comparison]) -> Vec<Chart> {
+    let of = |(task, comparison): (&SuiteTask, &Comparison)| {
+        let id = format!("quality-{}", task.metric.replace('_', "-"));
+        let chart = of_comparison(comparison).into_iter().find(|chart| chart.id == id)?;
+        Some(Chart {
+            id: format!("{}-{}", task.name, chart.id),
+            title: format!("{}: {}", task.name, task.about),
+            ..chart
+        })
+    };
+    suite.tasks.iter().zip(comparisons).filter_map(of).collect()
+}
+
+/// The score at the longest sources against the bytes that writing carries from step to step.
+pub fn by_state(suite: &Suite) -> Vec<Chart> {
+    let of = |task: &SuiteTask| {
+        let group = task.groups.last()?;
+        let series = suite.families.iter().enumerate().filter_map(|(i, family)| {
+            let cell = suite.cell(&task.name, &family.name)?;
+            let score = cell.score(&group.id)?;
+            let [y, low, high] = [score.score, score.low, score.high].map(|value| percent(&task.metric, value));
+            let kib = cell.state_bytes as f64 / 1024.0;
+            let tip = format!(
+                "{}: {} [{low:.1}, {high:.1}] with {kib:.1} KiB of state",
+                family.name,
+                shown(&task.metric, score.score)
+            );
+            let points = vec![Point { x: kib, y, interval: Some([low, high]), tip }];
+            Some(Series { name: family.name.clone(), place: i, points, is_marked: true })
+        });
+        Some(Chart {
+            id: format!("{}-state", task.name),
+            title: format!("{}: score against state", task.name),
+            caption: format!("{}. Lines are 95 % intervals.", super::words::capitalized(&place(task, group))),
+            x: Axis::logarithmic("what writing carries (KiB)", Division::PowersOfTwo),
+            y: Axis::between(&metric_label(&task.metric), 0.0, 100.0),
+            series: series.collect(),
+            shaded: None,
+        })
+    };
+    suite.tasks.iter().filter_map(of).collect()
+}
+
+/// Time and memory by length, of the task at which they were measured.
+pub fn costs(suite: &Suite, comparisons: &[Comparison]) -> Vec<Chart> {
+    let of = |(task, comparison): (&SuiteTask, &Comparison)| {
+        let charts = of_comparison(comparison).into_iter().filter(|chart| chart.id.starts_with("cost-"));
+        charts.map(|chart| Chart { id: format!("{}-{}", task.name, chart.id), ..chart }).collect::<Vec<_>>()
+    };
+    suite.tasks.iter().zip(comparisons).flat_map(of).collect()
+}

@@ -1,0 +1,158 @@
+//! What a suite found out.
+
+use crate::report::comparison::Group;
+use crate::scoring::LengthUnit;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The version of the layout of a suite's `results.json`.
+pub const FORMAT: u32 = 1;
+
+/// Everything that a suite found out: its `results.json`.
+///
+/// Cells refer to tasks and families by name, and to groups of test sentences by the `id` that the task's comparison gives them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Suite {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The version of the program.
+    pub version: String,
+    /// The command line.
+    pub command: String,
+    /// Operating system and processor.
+    pub platform: String,
+    /// The backend.
+    pub backend: String,
+    /// Its device.
+    pub device: String,
+    /// The name of the suite.
+    pub name: String,
+    /// What it is about, in a sentence.
+    pub about: String,
+    /// Who takes part.
+    pub families: Vec<Family>,
+    /// What is to be learnt.
+    pub tasks: Vec<SuiteTask>,
+    /// One for each task and family that takes part in it.
+    pub cells: Vec<Cell>,
+}
+
+/// A family of models.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Family {
+    /// Its name.
+    pub name: String,
+    /// What its models are, in words.
+    pub model: String,
+}
+
+/// A task of a suite.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SuiteTask {
+    /// Its name, which is also that of the folder of its comparison.
+    pub name: String,
+    /// What is to be done, in words.
+    pub about: String,
+    /// The score that its cells have, as `results.json` of a comparison names it.
+    pub metric: String,
+    /// What lengths of sources are counted in.
+    pub length_unit: LengthUnit,
+    /// The longest source in training.
+    pub trained_length: usize,
+    /// Training pairs.
+    pub train_pairs: usize,
+    /// The test sentences that cells are scored on: the test set, and the longest single length.
+    pub groups: Vec<Group>,
+}
+
+/// What a family does in a task.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cell {
+    /// The task.
+    pub task: String,
+    /// The family.
+    pub family: String,
+    /// Parameters.
+    pub parameters: usize,
+    /// The highest learning rate.
+    pub learning_rate: f64,
+    /// The seeds it was trained with.
+    pub seeds: Vec<u64>,
+    /// Seconds of training, the mean over the seeds.
+    pub train_seconds: f64,
+    /// What writing carries from step to step, with source and target as long as the longest sources of the test; closed form.
+    pub state_bytes: u64,
+    /// The longest source of the last group of sentences before the first in which the score is below 90 %; none where there is no
+    /// such level, or no such group.
+    pub longest_good: Option<usize>,
+    /// One for each of the task's groups.
+    pub scores: Vec<CellScore>,
+}
+
+/// A score of a cell, and what is claimed of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellScore {
+    /// On which sentences.
+    pub group: String,
+    /// The mean over the seeds; accuracies and error rates are fractions of 1.
+    pub score: f64,
+    /// The lower end of its 95 % interval over sentences and seeds.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// Beside the best of the task on these sentences.
+    pub standing: Standing,
+    /// Of the difference from the best, two-sided and corrected; none for the best, and where there are too few sentences.
+    pub p_corrected: Option<f64>,
+}
+
+/// How a cell stands beside the best of its task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// No other has a better score.
+    Best,
+    /// Equal to the best within the margin.
+    Equivalent,
+    /// Neither equal to the best nor different from it, as far as the evidence goes.
+    #[default]
+    Undecided,
+    /// Worse than the best.
+    Behind,
+}
+
+impl Standing {
+    /// Whether it may be as good as the best.
+    pub fn is_level(self) -> bool {
+        self != Self::Behind
+    }
+}
+
+impl Suite {
+    /// What a family does in a task, if it takes part.
+    pub fn cell(&self, task: &str, family: &str) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.task == task && cell.family == family)
+    }
+
+    /// The fewest seeds of any cell.
+    pub fn n_seeds(&self) -> usize {
+        self.cells.iter().map(|cell| cell.seeds.len()).min().unwrap_or(0)
+    }
+}
+
+impl Cell {
+    /// Its score in a group.
+    pub fn score(&self, group: &str) -> Option<&CellScore> {
+        self.scores.iter().find(|score| score.group == group)
+    }
+}
+
+impl SuiteTask {
+    /// What a column of the matrix is called: `copy`, or `copy, 40 words`.
+    pub fn column(&self, group: &Group) -> String {
+        match group.id == "all" {
+            true => format!("{} to {}", self.name, self.trained_length),
+            false => format!("{} at {}", self.name, group.label()),
+        }
+    }
+}

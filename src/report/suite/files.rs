@@ -1,0 +1,42 @@
+//! Everything that a suite writes beside the comparisons of its tasks.
+
+use super::charts::{by_length, by_state, costs};
+use super::data::Suite;
+use super::html::page;
+use super::matrix::table;
+use crate::error::{Error, Result};
+use crate::files::replace;
+use crate::report::comparison::Comparison;
+use crate::report::png::png;
+use std::path::{Path, PathBuf};
+
+/// Pixels of a PNG for each of a chart's own.
+const SCALE: f32 = 2.0;
+
+/// Writes all of it under `out`; the place of the page. `comparisons` are those of the tasks, in their order.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn write(suite: &Suite, comparisons: &[Comparison], out: &Path) -> Result<PathBuf> {
+    let [report, pictures, data] = ["report", "report/charts", "report/tables"].map(|name| out.join(name));
+    for folder in [&report, &pictures, &data] {
+        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+    }
+    replace(&out.join("results.json"), json(suite).as_bytes())?;
+    let charts = [by_length(suite, comparisons), by_state(suite), costs(suite, comparisons)];
+    for chart in charts.into_iter().flatten() {
+        let svg = chart.svg();
+        replace(&pictures.join(format!("{}.svg", chart.id)), svg.as_bytes())?;
+        replace(&pictures.join(format!("{}.png", chart.id)), &png(&svg, SCALE)?)?;
+    }
+    let table = table(suite);
+    replace(&data.join(format!("{}.csv", table.id)), table.csv().as_bytes())?;
+    let place = report.join("index.html");
+    replace(&place, page(suite, comparisons).render().as_bytes())?;
+    Ok(place)
+}
+
+/// `results.json` of a suite.
+pub fn json(suite: &Suite) -> String {
+    serde_json::to_string_pretty(suite).expect("a suite is plain data") + "\n"
+}

@@ -1,0 +1,102 @@
+//! The matrix: a row for each family, a column for each task and length.
+
+use super::data::{CellScore, Standing, Suite, SuiteTask};
+use crate::report::comparison::tables::{Cell, Table};
+use crate::report::comparison::{Group, score};
+use unicode_width::UnicodeWidthStr;
+
+/// The columns: tasks with each of their groups.
+pub fn columns(suite: &Suite) -> Vec<(&SuiteTask, &Group)> {
+    suite.tasks.iter().flat_map(|task| task.groups.iter().map(move |group| (task, group))).collect()
+}
+
+/// The score of a family in a column.
+pub fn score_in<'a>(suite: &'a Suite, family: &str, (task, group): (&SuiteTask, &Group)) -> Option<&'a CellScore> {
+    suite.cell(&task.name, family)?.score(&group.id)
+}
+
+/// A score as a reader sees it; fractions are percentages.
+pub(super) fn shown(metric: &str, value: f64) -> String {
+    format!("{:.1}", score::percent(metric, value))
+}
+
+/// The matrix for a terminal: a star stands at the best of a column and at all that are not told apart from it.
+pub fn text(suite: &Suite) -> String {
+    let columns = columns(suite);
+    let mut rows = vec![std::iter::once(String::new()).chain(columns.iter().map(|(t, g)| t.column(g))).collect()];
+    for family in &suite.families {
+        let mut row = vec![family.name.clone()];
+        row.extend(columns.iter().map(|column| match score_in(suite, &family.name, *column) {
+            Some(cell) => {
+                let star = if cell.standing.is_level() { "*" } else { " " };
+                shown(&column.0.metric, cell.score) + star
+            }
+            None => "- ".into(),
+        }));
+        rows.push(row);
+    }
+    let widths: Vec<usize> =
+        (0..=columns.len()).map(|i| rows.iter().map(|row: &Vec<String>| row[i].width()).max().unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        for (i, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let room = " ".repeat(width - cell.width());
+            text += &if i == 0 { format!("{cell}{room}") } else { format!("  {room}{cell}") };
+        }
+        text = text.trim_end().to_string() + "\n";
+    }
+    text
+}
+
+/// Every cell of the matrix with all that is known of it, as a table.
+pub fn table(suite: &Suite) -> Table {
+    let names = [
+        "task",
+        "family",
+        "sentences",
+        "score",
+        "from",
+        "to",
+        "standing",
+        "p, corrected",
+        "longest at 90 %",
+        "parameters",
+        "learning rate",
+        "seeds",
+        "bytes of state",
+        "seconds of training",
+    ];
+    let about = "One row for each cell: the score with its 95 % interval over sentences and seeds, and how it stands beside the best of \
+                 the task on the same sentences. Accuracies are percentages.";
+    let mut table = Table::new("matrix", "Every cell", about, &names);
+    for (task, group) in columns(suite) {
+        for family in &suite.families {
+            let Some(cell) = suite.cell(&task.name, &family.name) else { continue };
+            let Some(score) = cell.score(&group.id) else { continue };
+            let number = |value: f64| Cell::number(shown(&task.metric, value), value);
+            let standing = match score.standing {
+                Standing::Best => "best",
+                Standing::Equivalent => "equal to the best",
+                Standing::Undecided => "undecided",
+                Standing::Behind => "behind",
+            };
+            table.rows.push(vec![
+                Cell::text(&task.name),
+                Cell::text(&family.name),
+                Cell::text(task.column(group)),
+                number(score.score),
+                number(score.low),
+                number(score.high),
+                Cell::text(standing),
+                score.p_corrected.map_or_else(Cell::default, |p| Cell::number(format!("{p:.3}"), p)),
+                cell.longest_good.map_or_else(Cell::default, Cell::count),
+                Cell::count(cell.parameters as u64),
+                Cell::number(cell.learning_rate.to_string(), cell.learning_rate),
+                Cell::count(cell.seeds.len() as u64),
+                Cell::count(cell.state_bytes),
+                Cell::short(cell.train_seconds),
+            ]);
+        }
+    }
+    table
+}

@@ -1,0 +1,88 @@
+//! What a suite found, in sentences. Each is made from its claims, whichever way they point.
+
+use super::data::{Standing, Suite, SuiteTask};
+use super::matrix::{columns, score_in, shown, text};
+use crate::report::comparison::Group;
+
+/// The findings: who is level with the best everywhere, then a sentence for each column.
+pub fn findings(suite: &Suite) -> Vec<String> {
+    let mut found = vec![everywhere(suite)];
+    found.extend(columns(suite).into_iter().filter_map(|column| of_column(suite, column)));
+    if suite.n_seeds() < 2 {
+        found.push("A single seed: this is said of these runs, and not of what other seeds would give.".into());
+    }
+    found
+}
+
+/// The whole for a terminal.
+pub fn summary(suite: &Suite) -> String {
+    let mut summary = text(suite) + "* the best of its column, or not told apart from it\n\n";
+    for finding in findings(suite) {
+        summary += &format!("- {finding}\n");
+    }
+    summary
+}
+
+/// Which families may be as good as the best in every column.
+fn everywhere(suite: &Suite) -> String {
+    let columns = columns(suite);
+    let is_level = |family: &str| {
+        let of = |column: &(&SuiteTask, &Group)| {
+            score_in(suite, family, *column).is_some_and(|score| score.standing.is_level())
+        };
+        columns.iter().all(of)
+    };
+    let level: Vec<&str> =
+        suite.families.iter().map(|family| family.name.as_str()).filter(|name| is_level(name)).collect();
+    let n = columns.len();
+    match &level[..] {
+        [] => format!("No family is the best, or as good as the best, in all {n} columns."),
+        [one] => format!("{one} is the best, or not told apart from the best, in all {n} columns; no other is."),
+        _ => format!("In all {n} columns the best, or not told apart from it: {}.", level.join("; ")),
+    }
+}
+
+/// Who is best in a column, who may be, and who is not.
+fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
+    let (task, group) = column;
+    let of = |family: &str| {
+        let cell = score_in(suite, family, column)?;
+        Some((family.to_string(), cell))
+    };
+    let mut cells: Vec<_> = suite.families.iter().filter_map(|family| of(&family.name)).collect();
+    let is_less = crate::report::comparison::metric_of(&task.metric).lower_is_better();
+    cells.sort_by(|a, b| if is_less { a.1.score.total_cmp(&b.1.score) } else { b.1.score.total_cmp(&a.1.score) });
+    let with = |wanted: fn(Standing) -> bool| -> Vec<String> {
+        let those = cells.iter().filter(|(_, cell)| wanted(cell.standing));
+        those.map(|(family, cell)| format!("{family} {}", shown(&task.metric, cell.score))).collect()
+    };
+    let best = with(|standing| standing == Standing::Best);
+    let mut text = format!("{}: best is {}", capitalized(&place(task, group)), best.first()?);
+    let lists = [
+        ("equal to it within the margin", with(|standing| standing == Standing::Equivalent)),
+        ("not told apart from it", with(|standing| standing == Standing::Undecided)),
+        ("worse", with(|standing| standing == Standing::Behind)),
+    ];
+    for (what, names) in lists {
+        if !names.is_empty() {
+            text += &format!("; {what}: {}", names.join(", "));
+        }
+    }
+    Some(text + ".")
+}
+
+/// What a column is about, in words.
+pub(super) fn place(task: &SuiteTask, group: &Group) -> String {
+    let unit = task.length_unit.name();
+    match group.id == "all" {
+        true => format!("{}, sources of up to {} {unit} as in training", task.name, task.trained_length),
+        false => {
+            format!("{}, sources of {} {unit}, learnt from up to {}", task.name, group.label(), task.trained_length)
+        }
+    }
+}
+
+pub(super) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,275 @@
+//! `lookback compare --suite`: families by tasks, from the file to the matrix.
+
+use super::command::{COMPARED, arguments, write_configs};
+use crate::support::page::PageView;
+use crate::training::{assert_says, fail, finish, read, succeed};
+use lookback::compare::suite::{BUILT_IN, SuiteConfig};
+use lookback::experiment::Config;
+use lookback::report::comparison::{ClaimKind, Comparison, Group, GroupKind, metric_of};
+use lookback::report::suite::{Cell, CellScore, Family, Standing, Suite, SuiteTask, html, matrix, words};
+use lookback::scoring::Verdict;
+use std::path::Path;
+use std::sync::LazyLock;
+use tempfile::TempDir;
+
+const SMALL: &str = r#"
+about = "Two families and two tasks."
+match_parameters = true
+[config]
+backend = "flex"
+[config.tokenizer]
+kind = "word"
+[config.model]
+dropout_rate = 0.0
+[config.training]
+max_updates = 3
+batch_tokens = 64
+validate_every = 2
+save_every = 2
+sample_size = 2
+score = "sequence-accuracy"
+
+[[task]]
+name = "copy"
+about = "write it again"
+lengths = [4, 6]
+per_length = 6
+costs = 16
+config.data = { task = { kind = "copy", n_symbols = 6, min_len = 1, max_len = 4 }, n_train = 40, n_valid = 4, n_test = 12 }
+config.training = { learning_rate = 0.01 }
+
+[[task]]
+name = "reverse"
+about = "write it backwards"
+lengths = [4]
+per_length = 6
+families = ["Transformer"]
+config.data = { task = { kind = "reverse", n_symbols = 6, min_len = 1, max_len = 4 }, n_train = 40, n_valid = 4, n_test = 12 }
+
+[[family]]
+name = "RNN, attention"
+model = { kind = "rnn", d_embedding = 8, d_hidden = 12, attention = { kind = "bahdanau", score = { kind = "additive", d_attention = 10 } } }
+
+[[family]]
+name = "Transformer"
+model = { kind = "transformer", d_model = 12, d_feed_forward = 24, n_heads = 2, n_encoder_layers = 1, n_decoder_layers = 1 }
+training = { warmup_updates = 2 }
+"#;
+
+/// A finished suite in `out`, made once; tests must not write into it.
+static MADE: LazyLock<(TempDir, String)> = LazyLock::new(|| {
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("own.toml"), SMALL).unwrap();
+    let said = succeed(dir.path(), &["compare", "--suite", "own.toml", "--out", "out"]);
+    (dir, said)
+});
+
+fn results(out: &Path) -> Suite {
+    serde_json::from_str(&read(out.join("results.json"))).unwrap()
+}
+
+#[test]
+fn every_cell_is_a_model_of_its_own_with_the_claims_of_its_comparison() {
+    let (dir, said) = &*MADE;
+    let out = dir.path().join("out");
+    let suite = results(&out);
+    assert_eq!(suite.cells.len(), 3, "two families copy, one reverses");
+    for task in &suite.tasks {
+        let text = read(out.join(&task.name).join("results.json"));
+        let comparison: Comparison = serde_json::from_str(&text).unwrap();
+        for cell in suite.cells.iter().filter(|cell| cell.task == task.name) {
+            let contestant = comparison.contestants.iter().find(|own| own.name == cell.family).unwrap();
+            assert_eq!((cell.parameters, &cell.seeds), (contestant.parameters, &contestant.seeds));
+            for score in &cell.scores {
+                let own = comparison.score(&cell.family, &score.group, &task.metric).unwrap();
+                assert_eq!([score.score, score.low, score.high], [own.score, own.low, own.high]);
+                let scores = comparison
+                    .contestants
+                    .iter()
+                    .map(|other| comparison.score(&other.name, &score.group, &task.metric).unwrap().score);
+                let best = scores.fold(f64::MIN, f64::max);
+                let is_different = comparison.claims.iter().any(|claim| {
+                    claim.kind == ClaimKind::Models
+                        && claim.group == score.group
+                        && claim.metric == task.metric
+                        && claim.operands.contains(&cell.family)
+                        && claim.verdict == Verdict::Different
+                });
+                let is_behind = score.score < best && is_different;
+                assert_eq!(score.standing == Standing::Behind, is_behind, "{cell:?}");
+                assert_eq!(score.standing == Standing::Best, score.score == best, "{cell:?}");
+            }
+        }
+        // A group as long as in training, and one that is longer where the task has such lengths.
+        let ids: Vec<&str> = task.groups.iter().map(|group| group.id.as_str()).collect();
+        assert_eq!(ids, if task.name == "copy" { vec!["all", "length-6"] } else { vec!["all"] });
+    }
+    let [rnn, transformer] = ["RNN, attention", "Transformer"].map(|name| suite.cell("copy", name).unwrap().parameters);
+    assert!((rnn as f64 / transformer as f64 - 1.0).abs() <= 0.05, "{rnn} and {transformer} parameters");
+    assert_says(said, &["copy to 4", "copy at 6", "reverse to 4", "RNN, attention", "the report is out"]);
+    // What all have, what the task has, and what the family has.
+    let config = Config::load(Some(&out.join("copy/configs/Transformer.toml")), &[]).unwrap();
+    assert_eq!((config.training.max_updates, config.training.warmup_updates), (3, 2));
+    assert_eq!((config.training.learning_rate, config.model.family().dropout_rate()), (0.01, 0.0));
+    for file in ["report/index.html", "report/tables/matrix.csv", "copy/report/index.html", "reverse/report/index.html"]
+    {
+        assert!(out.join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn the_same_command_again_finds_everything_finished() {
+    let (made, _) = &*MADE;
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("own.toml"), SMALL).unwrap();
+    let stop = ["compare", "--suite", "own.toml", "--out", "out"];
+    succeed(dir.path(), &stop);
+    let first = read(dir.path().join("out/results.json"));
+    succeed(dir.path(), &stop);
+    assert_eq!(first, read(dir.path().join("out/results.json")), "nothing was trained again");
+    let timeless = |mut suite: Suite| {
+        suite.cells.iter_mut().for_each(|cell| cell.train_seconds = 0.0);
+        suite
+    };
+    let [own, other] = [dir.path(), made.path()].map(|dir| timeless(results(&dir.join("out"))));
+    assert_eq!(own, other, "another run of the same suite");
+}
+
+#[test]
+fn what_makes_no_suite_is_refused() {
+    let dir = TempDir::new().unwrap();
+    let says = |text: &str, parts: &[&str]| {
+        std::fs::write(dir.path().join("bad.toml"), text).unwrap();
+        assert_says(&fail(dir.path(), &["compare", "--suite", "bad.toml"]), parts);
+    };
+    assert_says(&fail(dir.path(), &["compare", "--suite", "tiny"]), &["no such suite (small, long), and no such file"]);
+    says(&SMALL.replace("about = \"Two", "abuot = \"Two"), &["bad.toml:2", "abuot"]);
+    says(&SMALL.replace("name = \"reverse\"", "name = \"copy\""), &["the task \"copy\" is there twice"]);
+    says(&SMALL.replace("name = \"reverse\"", "name = \"../x\""), &["\"../x\" has a name that no file can have"]);
+    says(&SMALL.replace("name = \"reverse\"", "name = \"report\""), &["cannot be called \"report\""]);
+    says(&SMALL.replace("[\"Transformer\"]", "[\"transformer\"]"), &["\"transformer\", which is not there"]);
+    says(&SMALL.replace("[\"Transformer\"]", "[]"), &["nobody takes part in the task \"reverse\""]);
+    says(&SMALL.replace("about = \"Two", "seeds = 0\nabout = \"Two"), &["seeds must be at least 1, got 0"]);
+    let message = SMALL.replace("n_symbols = 6", "n_symbols = 0");
+    says(&message, &["configs", "RNN, attention.toml", "data.task.n_symbols"]);
+    let finished = finish(dir.path(), &["compare", "--suite", "small", "--tune", "3"]);
+    assert_eq!(finished.code, Some(2), "the file of a suite says that: {}", finished.stderr);
+}
+
+#[test]
+fn a_suite_and_a_comparison_have_folders_of_their_own() {
+    let (made, _) = &*MADE;
+    write_configs(made.path());
+    let message = fail(made.path(), &arguments(&["--out", "out"]));
+    assert_says(&message, &["out", "is the folder of a suite"]);
+    std::fs::write(COMPARED.path().join("own.toml"), SMALL).unwrap();
+    let message = fail(COMPARED.path(), &["compare", "--suite", "own.toml", "--out", "out"]);
+    assert_says(&message, &["out", "is the folder of a comparison"]);
+}
+
+#[test]
+fn every_config_of_the_suites_that_are_built_in_can_be_trained() {
+    for (name, _) in BUILT_IN {
+        let suite = SuiteConfig::load(name).unwrap();
+        assert!(suite.task.iter().any(|task| task.costs.is_some()), "{name}: nobody's time is measured");
+        for task in &suite.task {
+            for family in suite.of_task(task) {
+                let text = suite.text_of(task, family).unwrap();
+                let config = Config::embedded(&family.name, &text, &[]).unwrap();
+                assert!(!config.model.learns_from_text());
+            }
+        }
+    }
+}
+
+/// Three families in one task: the best, one that may be as good, one that is worse.
+fn example() -> Suite {
+    let group = |id: &str, kind: GroupKind, to: usize| Group {
+        id: id.into(),
+        kind,
+        from: to,
+        to,
+        mean_length: to as f64,
+        sentences: 50,
+        is_seen: id == "all",
+    };
+    let of = |score: f64, standing: Standing, group: &str| CellScore {
+        group: group.into(),
+        score,
+        low: score - 0.02,
+        high: score + 0.02,
+        standing,
+        p_corrected: None,
+    };
+    let cell = |family: &str, scores: [(f64, Standing); 2]| Cell {
+        task: "copy".into(),
+        family: family.into(),
+        parameters: 1000,
+        learning_rate: 0.003,
+        seeds: vec![1],
+        train_seconds: 2.5,
+        state_bytes: 4096,
+        longest_good: Some(20),
+        scores: vec![of(scores[0].0, scores[0].1, "all"), of(scores[1].0, scores[1].1, "length-40")],
+    };
+    let names = ["one <b>", "two", "three"];
+    Suite {
+        about: "An example.".into(),
+        families: names.map(|name| Family { name: name.into(), model: "a model".into() }).to_vec(),
+        tasks: vec![SuiteTask {
+            name: "copy".into(),
+            about: "write it again".into(),
+            metric: "sequence_accuracy".into(),
+            trained_length: 20,
+            groups: vec![group("all", GroupKind::All, 20), group("length-40", GroupKind::Length, 40)],
+            ..SuiteTask::default()
+        }],
+        cells: vec![
+            cell("one <b>", [(0.9, Standing::Best), (0.1, Standing::Behind)]),
+            cell("two", [(0.88, Standing::Undecided), (0.6, Standing::Best)]),
+            cell("three", [(0.3, Standing::Behind), (0.59, Standing::Equivalent)]),
+        ],
+        ..Suite::default()
+    }
+}
+
+#[test]
+fn sentences_say_what_cells_claim_and_no_more() {
+    let suite = example();
+    let found = words::findings(&suite);
+    assert_eq!(
+        found,
+        [
+            "two is the best, or not told apart from the best, in all 2 columns; no other is.",
+            "Copy, sources of up to 20 words as in training: best is one <b> 90.0; not told apart from it: two 88.0; worse: three 30.0.",
+            "Copy, sources of 40 words, learnt from up to 20: best is two 60.0; equal to it within the margin: three 59.0; worse: one \
+             <b> 10.0.",
+            "A single seed: this is said of these runs, and not of what other seeds would give.",
+        ]
+    );
+    let mut none = suite.clone();
+    none.cells[1].scores[0].standing = Standing::Behind;
+    assert_says(&words::findings(&none)[0], &["No family is the best, or as good as the best, in all 2 columns."]);
+    let text = matrix::text(&suite);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["one", "<b>", "90.0*", "10.0"]);
+    assert!(metric_of("sequence_accuracy").unit().is_some(), "accuracies are fractions");
+    assert_says(&matrix::table(&suite).csv(), &["copy,two,copy at 40,0.6,", ",best,", ",undecided,", ",behind,"]);
+}
+
+#[test]
+fn the_page_of_a_suite_begins_with_its_matrix() {
+    let suite = example();
+    let Some(mut view) = PageView::open(&html::page(&suite, &[]).render()) else { return };
+    view.audit_everywhere("suite", &[""]);
+    view.resize(1280, 720);
+    view.settle();
+    let rows = view.text("document.querySelector('#overview').innerText");
+    assert_says(&rows, &["copy to 20", "copy at 40", "one <b>", "90.0", "88.0 to 92.0"]);
+    let bottom = view.value("document.querySelector('#overview').getBoundingClientRect().bottom");
+    assert!(bottom.as_f64() < Some(720.0), "the matrix is not on the first screen");
+    // What is behind differs from the others by more than colour.
+    let weights = "[...document.querySelectorAll('#overview td b')].map(b => getComputedStyle(b).textDecorationLine)";
+    let expected = ["underline", "none", "underline", "underline", "none", "underline"];
+    assert_eq!(view.value(weights), serde_json::json!(expected));
+}
