@@ -103,6 +103,7 @@ fn the_tour_runs_from_beginning_to_end() {
     for folder in ["config", "datasets/meaning"] {
         copy(&root().join(folder), &dir.path().join(folder));
     }
+    let [step, updates] = ["--step [0-9]+", "--set training.max_updates=[0-9]+"].map(|text| Regex::new(text).unwrap());
     let (mut n_run, mut n_compared) = (0, 0);
     for (page, text) in tour() {
         for (line, shown) in lines(&text) {
@@ -110,8 +111,8 @@ fn the_tour_runs_from_beginning_to_end() {
                 continue;
             }
             // What a model that has hardly learnt anything writes may have no third step.
-            let step = Regex::new("--step [0-9]+").unwrap().replace(&line, "--step 1").into_owned();
-            let short = Regex::new("--set training.max_updates=[0-9]+").unwrap().replace(&step, "").into_owned();
+            let line_with_one_step = step.replace(&line, "--step 1");
+            let short = updates.replace(&line_with_one_step, "");
             let output = sh(dir.path(), &short.replace("lookback train", SHORT));
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{}: {line}\n{said}", page.display());
