@@ -33,9 +33,13 @@ pub struct Stream {
     key: u64,
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014): a bijection that scatters every input bit over the output.
+/// The odd constant that SplitMix64 counts with: 2^64 divided by the golden ratio.
+pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014): a bijection that scatters every input bit over the output. A generator
+/// that counts its state up by [`GAMMA`] and returns this of it is SplitMix64 itself.
 #[inline(always)]
-fn mix(mut z: u64) -> u64 {
+pub fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -46,7 +50,7 @@ impl Stream {
     pub fn new(seed: u64, purpose: Purpose, counters: &[u64]) -> Self {
         let mut key = mix(seed ^ 0x6a09_e667_f3bc_c908);
         for part in std::iter::once(&(purpose as u64)).chain(counters) {
-            key = mix(key.wrapping_add(0x9e37_79b9_7f4a_7c15) ^ mix(part.wrapping_add(0x3c6e_f372_fe94_f82b)));
+            key = mix(key.wrapping_add(GAMMA) ^ mix(part.wrapping_add(0x3c6e_f372_fe94_f82b)));
         }
         Self { key }
     }
@@ -54,7 +58,7 @@ impl Stream {
     /// The 64 random bits at `position`.
     #[inline(always)]
     pub fn bits(&self, position: u64) -> u64 {
-        mix(self.key.wrapping_add(position.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        mix(self.key.wrapping_add(position.wrapping_mul(GAMMA)))
     }
 
     /// A number in `[0, 1)` at `position`.

@@ -11,6 +11,7 @@ use crate::files;
 use crate::models::Autoregressive;
 use crate::report::explanation::terminal::{Look, render};
 use crate::report::explanation::{Detail, Explanation, Question, Selection, Stage, explain, html, notes};
+use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use indicatif::ProgressBar;
 use std::io::IsTerminal;
@@ -199,13 +200,11 @@ fn check(args: &ExplainArgs, loaded: &LoadedModel) -> Result<()> {
     Ok(())
 }
 
-/// What standard output can show: colours on a terminal unless `NO_COLOR` forbids them or `CLICOLOR_FORCE` asks for them
-/// anywhere.
+/// What standard output can show: colours on a terminal unless `NO_COLOR` or `CLICOLOR=0` forbids them or `CLICOLOR_FORCE` asks for
+/// them anywhere, as clap decides it for help and errors.
 pub(super) fn look() -> Look {
-    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_terminal = std::io::stdout().is_terminal();
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let color = !is_set("NO_COLOR") && (is_terminal && !is_dumb || is_set("CLICOLOR_FORCE"));
+    let color = AutoStream::choice(&std::io::stdout()) != ColorChoice::Never;
     let columns = terminal_size::terminal_size().filter(|_| is_terminal).map(|(width, _)| width.0 as usize);
     Look { width: columns.unwrap_or(PLAIN_WIDTH).clamp(40, MAX_WIDTH), color }
 }

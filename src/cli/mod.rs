@@ -21,6 +21,7 @@ mod place;
 mod predict;
 mod progress;
 mod reference;
+mod results;
 mod schemas;
 mod serve;
 mod terminal;
@@ -127,6 +128,9 @@ enum Command {
     /// Write the pages of the book that list commands and config keys.
     #[command(hide = true)]
     Reference(reference::ReferenceArgs),
+    /// Write the tables and sentences of the book that come from results.
+    #[command(hide = true)]
+    Results(results::ResultsArgs),
 }
 
 impl Cli {
@@ -168,6 +172,7 @@ impl Cli {
             Command::Man(args) => man::run(args),
             Command::Schemas(args) => schemas::run(args),
             Command::Reference(args) => reference::run(args),
+            Command::Results(args) => results::run(args),
         }
     }
 }

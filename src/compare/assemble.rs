@@ -3,7 +3,7 @@
 use super::describe::{decoding_words, task_name};
 use super::jobs::Jobs;
 use super::measure::alignments::{Looked, aligned, look};
-use super::measure::claims;
+use super::measure::claims::{self, OF_GOOD};
 use super::measure::cost::{Bench, Timed, note_of_load, note_of_shared};
 use super::measure::quality::{Scored, metrics, quality};
 use super::measure::threshold::thresholds;
@@ -135,6 +135,15 @@ pub(super) fn assemble(
     let looked: Vec<(String, Looked)> =
         found.iter().map(|found| (found.contestant.name.clone(), found.looked[0].clone())).collect();
     comparison.alignments = aligned(&looked, test);
+    // BLEU has no level that is good; right sentences have one where they are what counts.
+    if is_generated || metrics.first().is_some_and(|metric| metric == OF_GOOD) {
+        for scored in &scored {
+            comparison.claims.extend(claims::levels(scored, test, &BOOTSTRAP)?);
+        }
+    }
+    let written: Vec<(&str, &[Vec<Translation>])> =
+        found.iter().map(|found| (found.contestant.name.as_str(), &found.translations[..])).collect();
+    comparison.claims.extend(claims::ends(&written, test, task, &BOOTSTRAP)?);
     comparison.metrics = metrics;
     comparison.thresholds = thresholds(&comparison);
     Ok(comparison)

@@ -1,6 +1,6 @@
 //! What is the same for all contestants and what is not.
 
-use super::plan::Entrant;
+use super::plan::{Entrant, EntrantRun};
 use super::training::Finished;
 use crate::experiment::{Config, Run};
 use crate::report::comparison::{Contestant, Difference, Fact};
@@ -51,11 +51,12 @@ pub fn compare(
         })
     });
     put("vocabulary", vocabularies.collect());
-    let starts = entrants.iter().map(|entrant| {
-        let environment = Run::open(&entrant.runs[0].folder).and_then(|run| run.environment());
+    let start = |run: &EntrantRun| {
+        let environment = Run::open(&run.folder).and_then(|run| run.environment());
         let start = environment.ok().and_then(|environment| environment.init_from);
         start.map_or("random parameters".into(), |run| format!("parameters of {run}"))
-    });
+    };
+    let starts = entrants.iter().map(|entrant| list::<String>(&entrant.runs.iter().map(start).collect::<Vec<_>>()));
     put("start of training", starts.collect());
     put("seeds", contestants.iter().map(|c| list(&c.seeds)).collect());
     put("order of the batches", entrants.iter().map(batches).collect());

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::plan::Entrant;
-use crate::data::{Pair, Sentence, Split, TaskConfig, TokenizerConfig};
+use crate::data::{DataConfig, Pair, Sentence, Split, TaskConfig, TokenizerConfig};
 use crate::error::{Error, Result};
 use crate::experiment::{Config, dataset, differences};
 use crate::report::comparison::{Group, GroupKind};
@@ -31,9 +31,9 @@ pub struct TestSet {
     pub groups: Vec<(Group, Vec<usize>)>,
     /// What lengths of sources are counted in.
     pub unit: LengthUnit,
-    /// The longest source of training.
+    /// The longest source of training, of all contestants.
     pub trained_length: usize,
-    /// Training pairs.
+    /// Training pairs; those of the contestant that has most.
     pub train_pairs: usize,
     /// Of all of `pairs`.
     pub sha256: String,
@@ -66,8 +66,7 @@ pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
     sentences.retain(|sentence| !sentence.source.is_empty() && !sentence.references.is_empty());
     let n_proper = sentences.len();
     let unit = unit(entrants);
-    let train = dataset::load(&first.config.data, seed)?.train;
-    let trained_length = train.iter().map(|pair| unit.count(&pair.source)).max().unwrap_or(0);
+    let Trained { longest: trained_length, pairs: train_pairs } = trained(entrants, unit)?;
     let lengths: Vec<usize> = sentences.iter().map(|sentence| unit.count(&sentence.source)).collect();
     let mut groups = vec![group("all".into(), GroupKind::All, (0..n_proper).collect(), &lengths, trained_length)];
     for (from, to) in bounds(first.config.data.task.is_some() || unit == LengthUnit::Letters, &lengths, trained_length)
@@ -88,10 +87,46 @@ pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
     let pairs_of = |sentence: &Sentence| {
         sentence.references.iter().map(|reference| Pair::new(&sentence.source, reference)).collect::<Vec<_>>()
     };
+    if let Some(task) = &first.config.data.task {
+        for (group, indices) in &mut groups {
+            let of_sentence = |i: &usize| task.chance(&sentences[*i].references[0]);
+            let sum: Option<f64> = indices.iter().map(of_sentence).sum();
+            group.chance = sum.map(|sum| sum / indices.len().max(1) as f64);
+        }
+    }
     let sha256 = dataset::hash_of(&sentences.iter().flat_map(pairs_of).collect::<Vec<_>>());
     let pairs = sentences.iter().map(|sentence| pairs_of(sentence).swap_remove(0)).collect();
     let references = sentences.into_iter().map(|sentence| sentence.references).collect();
-    Ok(TestSet { pairs, references, n_proper, groups, unit, trained_length, train_pairs: train.len(), sha256, notes })
+    Ok(TestSet { pairs, references, n_proper, groups, unit, trained_length, train_pairs, sha256, notes })
+}
+
+/// What contestants learn from.
+struct Trained {
+    /// The longest source of all.
+    longest: usize,
+    /// The pairs of the contestant that has most.
+    pairs: usize,
+}
+
+/// Looks at the training data of every contestant: what none has seen is longer than the longest source of all of them.
+fn trained(entrants: &[Entrant], unit: LengthUnit) -> Result<Trained> {
+    let mut found = Trained { longest: 0, pairs: 0 };
+    let mut looked: Vec<(&DataConfig, Option<u64>)> = Vec::new();
+    for entrant in entrants {
+        let data = &entrant.config.data;
+        for run in &entrant.runs {
+            // Files are the same whatever the seed.
+            let key = (data, data.task.is_some().then_some(run.seed));
+            if looked.contains(&key) {
+                continue;
+            }
+            looked.push(key);
+            let train = dataset::load(data, run.seed)?.train;
+            let longest = train.iter().map(|pair| unit.count(&pair.source)).max().unwrap_or(0);
+            found = Trained { longest: found.longest.max(longest), pairs: found.pairs.max(train.len()) };
+        }
+    }
+    Ok(found)
 }
 
 /// Letters where every model reads text letter by letter. Generated tasks know the lengths that they make in words.
@@ -130,9 +165,8 @@ fn group(id: String, kind: GroupKind, indices: Vec<usize>, lengths: &[usize], tr
     let of_group = || indices.iter().map(|i| lengths[*i]);
     let (from, to) = (of_group().min().unwrap_or(0), of_group().max().unwrap_or(0));
     let mean_length = of_group().sum::<usize>() as f64 / indices.len().max(1) as f64;
-    // No bucket lies on both sides of the longest source of training; the whole test set may.
-    let is_seen = if kind == GroupKind::All { to <= trained } else { from <= trained };
-    let group = Group { id, kind, from, to, mean_length, sentences: indices.len(), is_seen };
+    let is_seen = to <= trained;
+    let group = Group { id, kind, from, to, mean_length, sentences: indices.len(), is_seen, chance: None };
     (group, indices)
 }
 

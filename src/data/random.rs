@@ -4,15 +4,7 @@
 //! and no draw for one purpose moves the draws for another. The numbers are fixed forever and the same on every
 //! platform: generated data sets and shuffles depend on them, and a test pins them.
 
-/// The odd constant that SplitMix64 counts with: 2^64 divided by the golden ratio.
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The finalizer of SplitMix64: every input bit changes every output bit with probability of about one half.
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+use crate::random::{GAMMA, mix};
 
 /// A hash of bytes that never changes (64-bit FNV-1a, then the finalizer of SplitMix64). Not for security.
 pub fn hash(bytes: &[u8]) -> u64 {

@@ -104,8 +104,7 @@ pub fn interval(estimate: f64, parts: &[Part]) -> [f64; 2] {
 pub fn interval_of_fraction(fraction: f64, n: usize, parts: &[Part]) -> [f64; 2] {
     let Some((sentences, seeds)) = parts.split_first() else { return [0.0, 1.0] };
     let own = fraction * (1.0 - fraction);
-    let is_spread = own > 0.0 && sentences.variance > 0.0;
-    let n = if is_spread { own / sentences.variance } else { n.max(1) as f64 };
+    let n = effective(fraction, n, sentences);
     let t = quantile(sentences.freedom);
     let scale = 1.0 + t * t / n;
     let centre = (fraction + t * t / (2.0 * n)) / scale;
@@ -116,6 +115,12 @@ pub fn interval_of_fraction(fraction: f64, n: usize, parts: &[Part]) -> [f64; 2]
     let low = if fraction <= 0.0 { 0.0 } else { (fraction - distance(centre - half)).max(0.0) };
     let high = if fraction >= 1.0 { 1.0 } else { (fraction + distance(centre + half)).min(1.0) };
     [low, high]
+}
+
+/// Independent sentences that would have the variance of a fraction over `n` sentences.
+fn effective(fraction: f64, n: usize, sentences: &Part) -> f64 {
+    let own = fraction * (1.0 - fraction);
+    if own > 0.0 && sentences.variance > 0.0 { own / sentences.variance } else { n.max(1) as f64 }
 }
 
 /// A difference between two scores of the same sentences.
@@ -153,6 +158,21 @@ pub fn contrast(difference: f64, is_fraction: bool, n: usize, parts: &[Part]) ->
         _ => Some(2.0 * student(freedom).sf((centre / error).abs())),
     };
     Contrast { estimate: difference, low: centre - half, high: centre + half, p_value }
+}
+
+/// How far a fraction of 1 over `n` sentences is from a `level` between 0 and 1, as [`interval_of_fraction`] has it. The p-value is that
+/// of the score test, of which Wilson's interval is the inverse: the variance over sentences is the one that they would have at the
+/// level, so that 100 of 100 have one, too.
+pub fn contrast_with_level(fraction: f64, level: f64, n: usize, parts: &[Part]) -> Contrast {
+    let [low, high] = interval_of_fraction(fraction, n, parts);
+    let mut parts = parts.to_vec();
+    if let Some(sentences) = parts.first_mut() {
+        sentences.variance = level * (1.0 - level) / effective(fraction, n, sentences);
+    }
+    let Part { variance, freedom } = total(&parts);
+    let distance = (fraction - level).abs() / variance.sqrt();
+    let p_value = (n >= LEAST_SENTENCES && !parts.is_empty()).then(|| 2.0 * student(freedom).sf(distance));
+    Contrast { estimate: fraction - level, low: low - level, high: high - level, p_value }
 }
 
 /// Holm's correction: p-values that may be compared with [`LEVEL`] whatever their number, in the same order. What has none is no

@@ -35,13 +35,13 @@ pub use chrf::{CHRF_CHAR_ORDER, CHRF_WORD_ORDER, Chrf, ChrfStatistics, ChrfVaria
 pub use edit_distance::{character_errors, edit_distance, error_rate, phoneme_errors, sentence_errors, word_errors};
 pub use errors::{BaselineScores, ErrorScores, ErrorSums, PlaceScores, SeriesScores, SeriesStatistics};
 pub use inference::{
-    CONFIDENCE, Contrast, LEAST_SENTENCES, LEVEL, Part, Verdict, contrast, holm, interval, interval_of_fraction,
-    variance,
+    CONFIDENCE, Contrast, LEAST_SENTENCES, LEVEL, Part, Verdict, contrast, contrast_with_level, holm, interval,
+    interval_of_fraction, variance,
 };
 pub use masked::MaskedScores;
 pub use metric::Metric;
 pub use ratio::{Ratio, Summable};
-pub use significance::{Bootstrap, Comparison, Estimate};
+pub use significance::{Bootstrap, Estimate};
 pub use spans::span_matches;
 pub use text::{PositionScores, TextScores, TextStatistics};
 pub use tokenize::BleuTokenizer;

@@ -1,5 +1,4 @@
-//! Bootstrap resampling: how far a score depends on which sentences happened to be in the test set, and whether one
-//! system is better than another or only luckier.
+//! Bootstrap resampling: how far a score depends on which sentences happened to be in the test set.
 //!
 //! Works on the per-sentence statistics of any score: [`BleuStatistics`](super::BleuStatistics),
 //! [`ChrfStatistics`](super::ChrfStatistics), or [`Ratio`](super::Ratio) for means.
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Summable;
 use crate::error::{Error, Result};
+use crate::random::{GAMMA, mix};
 
 /// A score and the interval that holds it with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,28 +22,11 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// Two systems on the same sentences.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Comparison {
-    /// The system to compare with.
-    pub baseline: Estimate,
-    /// The system in question.
-    pub system: Estimate,
-    /// The score of the system minus that of the baseline.
-    pub difference: Estimate,
-    /// One-sided: the share of resamples in which the difference is zero or has the other sign; 1 where there is no
-    /// difference. One resample against the difference is taken for granted, so that this is never 0.
-    pub p_value: f64,
-    /// The number of resamples.
-    pub n_samples: usize,
-}
-
 /// Draws resamples: as many sentences as the corpus has, with replacement.
 ///
 /// # Reference
 /// Koehn, "Statistical Significance Tests for Machine Translation Evaluation", 2004,
-/// <https://aclanthology.org/W04-3250>. **Differs from the paper:** one is added to the numerator and the denominator
-/// of the p-value.
+/// <https://aclanthology.org/W04-3250>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bootstrap {
     /// The number of resamples.
@@ -66,41 +49,6 @@ impl Bootstrap {
     pub fn estimate<S: Summable>(&self, statistics: &[S], score: impl Fn(&S) -> f64 + Sync) -> Result<Estimate> {
         let resamples = self.resample(statistics.len(), |indices| score(&sum_at(statistics, indices)))?;
         Ok(estimate(score(&S::total(statistics)), resamples))
-    }
-
-    /// Compares two systems by their statistics of the same sentences. `score` has to rise with quality or to fall with
-    /// it: the test only asks whether the difference keeps its sign.
-    ///
-    /// # Errors
-    /// Where the systems differ in their number of sentences, or there are no sentences or no resamples.
-    pub fn compare<S: Summable>(
-        &self,
-        baseline: &[S],
-        system: &[S],
-        score: impl Fn(&S) -> f64 + Sync,
-    ) -> Result<Comparison> {
-        if baseline.len() != system.len() {
-            return Err(Error::message(format!(
-                "the baseline has {} sentences and the system {}; compare translations of the same text",
-                baseline.len(),
-                system.len(),
-            )));
-        }
-        let resamples = self
-            .resample(system.len(), |indices| (score(&sum_at(baseline, indices)), score(&sum_at(system, indices))))?;
-        let (of_baseline, of_system) = (score(&S::total(baseline)), score(&S::total(system)));
-        let difference = of_system - of_baseline;
-        let differences: Vec<f64> = resamples.iter().map(|(baseline, system)| system - baseline).collect();
-        // All else is against the difference: no change, not a number, anything where there is no difference at all.
-        let in_favour = differences.iter().filter(|&resampled| resampled * difference > 0.0).count();
-        let (baselines, systems) = resamples.into_iter().unzip();
-        Ok(Comparison {
-            baseline: estimate(of_baseline, baselines),
-            system: estimate(of_system, systems),
-            difference: estimate(difference, differences),
-            p_value: (self.n_samples - in_favour + 1) as f64 / (self.n_samples + 1) as f64,
-            n_samples: self.n_samples,
-        })
     }
 
     /// The variance of a score over resamples: `score` gets the places of the chosen sentences, `n` of them.
@@ -154,10 +102,8 @@ struct SplitMix64 {
 
 impl SplitMix64 {
     fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.state = self.state.wrapping_add(GAMMA);
+        mix(self.state)
     }
 
     /// An index below `bound`; for corpora of any practical size all are equally likely.

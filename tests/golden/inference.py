@@ -11,7 +11,7 @@ import scipy
 import scipy.stats as st
 import statsmodels
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.proportion import proportion_confint
+from statsmodels.stats.proportion import proportion_confint, proportions_ztest
 
 rng = np.random.default_rng(7)
 
@@ -35,6 +35,10 @@ wilson = [
     {"right": right, "n": n, "interval": list(proportion_confint(right, n, 0.05, method="wilson"))}
     for right, n in [(100, 100), (0, 100), (95, 100), (50, 100), (1, 7), (599, 600)]
 ]
+levels = [
+    {"right": right, "n": n, "level": level, "p_value": float(proportions_ztest(right, n, level, prop_var=level)[1])}
+    for right, n, level in [(100, 100, 0.9), (95, 100, 0.9), (14, 14, 0.9), (30, 100, 0.9), (0, 50, 0.5)]
+]
 families = [[0.01, 0.04, 0.03, 0.005], [0.5, 0.6], [0.02], list(rng.uniform(0, 0.2, 9))]
 holm = [{"p_values": p, "corrected": list(multipletests(p, method="holm")[1])} for p in families]
 print(json.dumps({
@@ -42,4 +46,5 @@ print(json.dumps({
     "welch": [welch(a, b) for a, b in cases],
     "wilson": wilson,
     "holm": holm,
+    "levels": levels,
 }, indent=1))

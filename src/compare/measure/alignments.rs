@@ -48,11 +48,12 @@ pub fn chosen(test: &TestSet) -> Vec<(String, usize)> {
         found.push(("of middle length".into(), i));
     }
     if let Some(i) = seen().max_by_key(|i| (length(*i), usize::MAX - i)) {
-        found.push(("among the longest that training has seen the like of".into(), i));
+        found.push(("the longest of the test set within the lengths of training".into(), i));
     }
-    let unseen = test.groups.iter().find(|(group, _)| {
-        group.kind != GroupKind::All && !group.is_seen && group.to <= LONGEST_MAP && group.to >= test.trained_length
-    });
+    let unseen = test
+        .groups
+        .iter()
+        .find(|(group, _)| group.kind != GroupKind::All && group.from > test.trained_length && group.to <= LONGEST_MAP);
     if let Some((_, indices)) = unseen {
         found.push(("longer than any in training".into(), indices[0]));
     }

@@ -1,6 +1,6 @@
 //! One cell of the table of costs: a process of its own that makes one update, or writes one sentence, of one length.
 
-use crate::backend::Adapter;
+use crate::backend::{Adapter, Backend};
 use crate::data::batch::{Batch, Example, Padded};
 use crate::data::tokenizer::{BOS, SPECIALS};
 use crate::error::Result;
@@ -79,10 +79,14 @@ pub fn measure(config: &Config, cell: &Cell, adapter: &Adapter) -> Result<Measur
             break;
         }
     }
-    // What a GPU has in use, this process cannot tell, and its own memory is not the model's.
-    let of_host = |bytes: Option<u64>| bytes.filter(|_| adapter.backend.is_host());
-    let peak_bytes = of_host(of_this_process("VmHWM:"));
-    Ok(Measured { seconds, peak_bytes, base_bytes: of_host(base_bytes), load: load(), wall_seconds: 0.0 })
+    let [peak_bytes, base_bytes] = [of_this_process("VmHWM:"), base_bytes].map(|bytes| memory(adapter.backend, bytes));
+    Ok(Measured { seconds, peak_bytes, base_bytes, load: load(), wall_seconds: 0.0 })
+}
+
+/// The memory of this process as that of a model on a backend: what a GPU has in use, this process cannot tell, and its own memory is
+/// not the model's.
+pub fn memory(backend: Backend, of_process: Option<u64>) -> Option<u64> {
+    of_process.filter(|_| backend.is_host())
 }
 
 struct Worker<'a> {

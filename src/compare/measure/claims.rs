@@ -1,18 +1,26 @@
 //! Claims: every statement about a difference, made here and nowhere else.
 //!
 //! Two models are compared on each group of sentences; each model is compared with itself on the shortest and the longest sentences
-//! that training has seen. [`inference`](crate::scoring) says what sentences and seeds carry.
+//! that training has seen, and in the first and the last tenth of sentences; the right sentences of each length are compared with nine
+//! tenths. [`inference`](crate::scoring) says what sentences and seeds carry.
 
+use super::positions::tenths;
 use super::quality::{BySeed, Scored, of_seed, value};
+use super::translations::Translation;
 use crate::compare::test_set::TestSet;
+use crate::data::TaskConfig;
 use crate::error::Result;
 use crate::report::comparison::{Claim, ClaimKind, Group, GroupKind, metric_of};
-use crate::scoring::{Bootstrap, Contrast, Part, Summable, Verdict, contrast, holm};
+use crate::scoring::{Bootstrap, Contrast, Part, Summable, Verdict, contrast, contrast_with_level, holm};
 
 /// Differences of scores from 0 to 100 that do not matter to anybody: what is within is equivalent.
 const MARGIN: f64 = 1.0;
 /// The same for fractions of 1.
 const MARGIN_OF_FRACTIONS: f64 = 0.02;
+/// The part of sentences that a model has to have right at a length to be called good at it.
+pub const GOOD: f64 = 0.9;
+/// The score that is compared with it.
+pub const OF_GOOD: &str = "sequence_accuracy";
 
 /// Every claim of a comparison.
 ///
@@ -109,6 +117,95 @@ fn with_length(one: &Scored, test: &TestSet, metric: &str, bootstrap: &Bootstrap
     Ok(Some((claim, contrast)))
 }
 
+/// One model's right sentences of each length beside [`GOOD`], by [`OF_GOOD`].
+///
+/// # Errors
+/// If a group is empty.
+pub fn levels(one: &Scored, test: &TestSet, bootstrap: &Bootstrap) -> Result<Vec<Claim>> {
+    let mut family = Vec::new();
+    for (group, indices) in test.groups.iter().filter(|(group, _)| group.kind != GroupKind::All) {
+        let statistics = one.at(indices);
+        let n = indices.len();
+        let of_sentences =
+            bootstrap.variance(n, |chosen| value(OF_GOOD, &BySeed::total(chosen.iter().map(|i| &statistics[*i]))))?;
+        let total = BySeed::total(&statistics);
+        let by_seed = scores(OF_GOOD, &total);
+        let parts: Vec<Part> =
+            std::iter::once(Part::of_sentences(of_sentences, n)).chain(Part::of_seeds(&by_seed)).collect();
+        let contrast = contrast_with_level(value(OF_GOOD, &total), GOOD, n, &parts);
+        let claim = Claim {
+            kind: ClaimKind::Level,
+            operands: [GOOD.to_string(), one.name.clone()],
+            group: group.id.clone(),
+            n_sentences: n,
+            n_seeds: [by_seed.len(); 2],
+            ..claim(OF_GOOD, &contrast)
+        };
+        family.push((Claim { margin: 0.0, ..claim }, contrast));
+    }
+    Ok(judged(family, "of the lengths of one model with one level"))
+}
+
+/// Of each model, how often a token is right whose position lies in the first and in the last tenth of the sentence; `written` are the
+/// names of the models and what each seed wrote.
+///
+/// # Errors
+/// If the bootstrap has no resamples.
+pub fn ends(
+    written: &[(&str, &[Vec<Translation>])],
+    test: &TestSet,
+    task: Option<&TaskConfig>,
+    bootstrap: &Bootstrap,
+) -> Result<Vec<Claim>> {
+    let family: Result<Vec<_>> = written.iter().map(|(name, own)| end(name, own, test, task, bootstrap)).collect();
+    Ok(judged(family?.into_iter().flatten().collect(), "of the first with the last tenth of sentences"))
+}
+
+/// One model in the first and the last tenth; nothing where no sentence has both.
+fn end(
+    name: &str,
+    by_seed: &[Vec<Translation>],
+    test: &TestSet,
+    task: Option<&TaskConfig>,
+    bootstrap: &Bootstrap,
+) -> Result<Option<Unjudged>> {
+    // For each sentence and seed: right tokens and tokens of the first tenth, and of the last.
+    let both = |i: &usize| -> Option<Vec<[f64; 4]>> {
+        let of_seed = |translations: &Vec<Translation>| {
+            let found = tenths(&test.pairs[*i], &translations[*i], task);
+            let [first, .., last] = found;
+            (first.1 > 0 && last.1 > 0).then(|| [first.0, first.1, last.0, last.1].map(|n| n as f64))
+        };
+        by_seed.iter().map(of_seed).collect()
+    };
+    let all = test.groups.iter().find(|(group, _)| group.kind == GroupKind::All);
+    let sentences: Vec<Vec<[f64; 4]>> = all.iter().flat_map(|(_, indices)| indices.iter().filter_map(both)).collect();
+    if sentences.is_empty() {
+        return Ok(None);
+    }
+    let change = |chosen: &[usize], seed: usize| {
+        let sum = |at: usize| chosen.iter().map(|i| sentences[*i][seed][at]).sum::<f64>();
+        sum(2) / sum(3) - sum(0) / sum(1)
+    };
+    let n_seeds = by_seed.len();
+    let mean = |chosen: &[usize]| (0..n_seeds).map(|seed| change(chosen, seed)).sum::<f64>() / n_seeds as f64;
+    let of_sentences = bootstrap.variance(sentences.len(), mean)?;
+    let every: Vec<usize> = (0..sentences.len()).collect();
+    let changes: Vec<f64> = (0..n_seeds).map(|seed| change(&every, seed)).collect();
+    let parts: Vec<Part> =
+        std::iter::once(Part::of_sentences(of_sentences, sentences.len())).chain(Part::of_seeds(&changes)).collect();
+    let contrast = contrast(mean(&every), true, sentences.len(), &parts);
+    let claim = Claim {
+        kind: ClaimKind::Position,
+        operands: ["tenth 1", "tenth 10"].map(String::from),
+        group: name.to_string(),
+        n_sentences: sentences.len(),
+        n_seeds: [n_seeds; 2],
+        ..claim("token_accuracy", &contrast)
+    };
+    Ok(Some((claim, contrast)))
+}
+
 fn scores(metric: &str, total: &BySeed) -> Vec<f64> {
     total.0.iter().map(|sum| of_seed(metric, sum)).collect()
 }
@@ -131,6 +228,7 @@ fn judged(family: Vec<Unjudged>, what: &str) -> Vec<Claim> {
         family: format!("{n} comparison{} {what}, by one score", if n == 1 { "" } else { "s" }),
         method: method(&claim),
         verdict: Verdict::new(&contrast, p_corrected, claim.margin),
+        is_small: contrast.low > -claim.margin && contrast.high < claim.margin,
         p_corrected,
         ..claim
     };
@@ -142,7 +240,11 @@ fn method(claim: &Claim) -> String {
         true => "of these runs alone: one seed says nothing of others",
         false => "and over seeds",
     };
-    format!(
-        "t test with the variance over sentences (bootstrap) {seeds}; Welch's degrees of freedom, Holm's correction"
-    )
+    let of_sentences = match claim.kind {
+        ClaimKind::Level => {
+            "over sentences at the level (Wilson's score test, for as many as their bootstrap is worth)"
+        }
+        _ => "over sentences (bootstrap)",
+    };
+    format!("t test with the variance {of_sentences} {seeds}; Welch's degrees of freedom, Holm's correction")
 }

@@ -6,6 +6,7 @@ use crate::backend::Backend;
 use crate::compare::plan::Entrant;
 use crate::compare::progress::{Progress, check_stop};
 use crate::compare::store::Store;
+use crate::data::sha256_of_file;
 use crate::error::{Error, Result};
 use crate::experiment::Config;
 use crate::files;
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The part of the free memory that a cell may take.
@@ -178,8 +179,8 @@ impl Bench<'_> {
         // What a GPU takes does not depend on them.
         let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
         let config_text = self.config(entrant)?.to_toml();
-        // Another version of the program or another device takes another time.
-        let place = format!("{} {} {}", env!("CARGO_PKG_VERSION"), self.backend, self.device.1);
+        // Another build of the program or another device takes another time.
+        let place = format!("{} {} {}", build()?, self.backend, self.device.1);
         let key = format!("{config_text} {v:?} {} {length} {} {threads} {place}", kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}.{visit}", entrant.name, kind.name());
         self.store.get(&name, &key, || {
@@ -242,6 +243,17 @@ impl Bench<'_> {
             _ => Outcome::Unfinished(format!("ended with {ended}")),
         })
     }
+}
+
+/// What tells this build of the program from others: the SHA-256 of its file, read once.
+fn build() -> Result<&'static str> {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    if let Some(build) = BUILD.get() {
+        return Ok(build);
+    }
+    let program = std::env::current_exe().map_err(Error::io("the running program"))?;
+    let sum = sha256_of_file(program)?;
+    Ok(BUILD.get_or_init(|| sum))
 }
 
 /// What a cell came to.

@@ -21,13 +21,17 @@ pub fn positions(
     let of = if task.is_some_and(knows_source) { "source" } else { "target" };
     let mut rows = Vec::new();
     for (group, indices) in test.groups.iter().filter(|(group, _)| group.kind != GroupKind::Bucket) {
-        let mut tenths = [(0, 0); 10];
+        let mut sums = [(0, 0); 10];
         for translations in by_seed {
             for i in indices {
-                count(&mut tenths, &test.pairs[*i], &translations[*i], task);
+                let own = tenths(&test.pairs[*i], &translations[*i], task);
+                for (sum, (right, tokens)) in sums.iter_mut().zip(own) {
+                    sum.0 += right;
+                    sum.1 += tokens;
+                }
             }
         }
-        for (tenth, (right, tokens)) in tenths.into_iter().enumerate().filter(|(_, (_, tokens))| *tokens > 0) {
+        for (tenth, (right, tokens)) in sums.into_iter().enumerate().filter(|(_, (_, tokens))| *tokens > 0) {
             rows.push(PositionAccuracy {
                 contestant: contestant.to_string(),
                 group: group.id.clone(),
@@ -41,7 +45,9 @@ pub fn positions(
     rows
 }
 
-fn count(tenths: &mut [(usize, usize); 10], pair: &Pair, translation: &Translation, task: Option<&TaskConfig>) {
+/// Right tokens and tokens of each tenth of a sentence.
+pub(super) fn tenths(pair: &Pair, translation: &Translation, task: Option<&TaskConfig>) -> [(usize, usize); 10] {
+    let mut tenths = [(0, 0); 10];
     // Without the end symbol, which needs no position.
     let verdicts = &translation.forced.as_bytes()[..translation.forced.len().saturating_sub(1)];
     let source: Vec<&str> = pair.source.split_whitespace().collect();
@@ -59,6 +65,7 @@ fn count(tenths: &mut [(usize, usize); 10], pair: &Pair, translation: &Translati
             tenth.1 += 1;
         }
     }
+    tenths
 }
 
 /// Whether a task says which source token a target token needs.

@@ -1,32 +1,25 @@
-//! Up to which length a model is good.
+//! Up to which length a model is good, as far as claims go.
 
-use crate::report::comparison::{Comparison, Group, GroupKind, Threshold};
+use super::claims::{GOOD, OF_GOOD};
+use crate::report::comparison::{Claim, ClaimKind, Comparison, Group, Threshold};
+use crate::scoring::Verdict;
 
-/// The part of sentences that have to be right.
-const LEVEL: f64 = 0.9;
-
-/// For every contestant of a comparison by right sentences, the length at which the part of right sentences falls below nine tenths.
+/// For every contestant of a comparison with claims about a level, the lengths at which it is claimed to be above and below that.
 pub fn thresholds(comparison: &Comparison) -> Vec<Threshold> {
-    let metric = "sequence_accuracy";
-    if !comparison.task.is_generated && comparison.headline() != metric {
-        return Vec::new();
-    }
-    let mut groups: Vec<&Group> = comparison.groups.iter().filter(|group| group.kind != GroupKind::All).collect();
-    groups.sort_by(|a, b| a.mean_length.total_cmp(&b.mean_length));
+    let groups = comparison.by_length();
     let of_contestant = |name: &String| {
-        let (mut longest_above, mut first_below) = (None, None);
-        for group in &groups {
-            match comparison.score(name, &group.id, metric) {
-                Some(score) if score.score >= LEVEL => longest_above = Some(group.to),
-                Some(_) => {
-                    first_below = Some(group.from);
-                    break;
-                }
-                None => {}
-            }
-        }
-        let (contestant, metric) = (name.clone(), metric.to_string());
-        Threshold { contestant, metric, level: LEVEL, longest_above, first_below }
+        let of_level = |claim: &&Claim| claim.kind == ClaimKind::Level && claim.operands[1] == *name;
+        let claims: Vec<&Claim> = comparison.claims.iter().filter(of_level).collect();
+        let claimed = |group: &&&Group| claims.iter().find(|claim| claim.group == group.id).copied();
+        let is_sure = |group: &&&Group, is_above: bool| {
+            let claim = claimed(group).filter(|claim| claim.verdict == Verdict::Different);
+            claim.is_some_and(|claim| (claim.estimate > 0.0) == is_above)
+        };
+        let before = groups.iter().take_while(|group| !is_sure(group, false));
+        let longest_above = before.filter(|group| is_sure(group, true)).last().map(|group| group.to);
+        let first_below = groups.iter().find(|group| is_sure(group, false)).map(|group| group.from);
+        let (contestant, metric) = (name.clone(), OF_GOOD.to_string());
+        (!claims.is_empty()).then_some(Threshold { contestant, metric, level: GOOD, longest_above, first_below })
     };
-    comparison.contestants.iter().map(|contestant| of_contestant(&contestant.name)).collect()
+    comparison.contestants.iter().filter_map(|contestant| of_contestant(&contestant.name)).collect()
 }

@@ -100,6 +100,6 @@ fn score(comparison: &Comparison, name: &str, group: &str) -> Option<CellScore> 
         Some(Verdict::Equivalent) => Standing::Equivalent,
         Some(Verdict::Undecided) | None => Standing::Undecided,
     };
-    let p_corrected = claim.and_then(|claim| claim.p_corrected);
-    Some(CellScore { group: group.to_string(), score: own.score, low: own.low, high: own.high, standing, p_corrected })
+    let (group, claim) = (group.to_string(), claim.cloned());
+    Some(CellScore { group, score: own.score, low: own.low, high: own.high, standing, claim })
 }

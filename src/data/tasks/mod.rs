@@ -6,6 +6,7 @@
 //! tasks.
 
 mod arithmetic;
+mod chance;
 mod copy;
 mod dates;
 mod depth;

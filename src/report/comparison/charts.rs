@@ -31,15 +31,6 @@ fn of_contestants(comparison: &Comparison, is_marked: bool, points: impl Fn(&str
     series.filter(|series| !series.points.is_empty()).collect()
 }
 
-/// The groups of a chart over lengths, from short to long: the buckets, and single lengths where no bucket reaches.
-fn by_length(comparison: &Comparison) -> Vec<&Group> {
-    let longest = comparison.groups.iter().filter(|g| g.kind == GroupKind::Bucket).map(|g| g.to).max().unwrap_or(0);
-    let is_drawn = |g: &&Group| g.kind == GroupKind::Bucket || g.kind == GroupKind::Length && g.from > longest;
-    let mut groups: Vec<&Group> = comparison.groups.iter().filter(is_drawn).collect();
-    groups.sort_by(|a, b| a.mean_length.total_cmp(&b.mean_length));
-    groups
-}
-
 fn shaded(comparison: &Comparison) -> Option<(f64, String)> {
     let is_needed = comparison.groups.iter().any(|group| !group.is_seen);
     is_needed.then(|| (comparison.task.trained_length as f64, "never seen in training".into()))
@@ -50,7 +41,7 @@ fn length_axis(comparison: &Comparison) -> Axis {
 }
 
 fn quality(comparison: &Comparison) -> Vec<Chart> {
-    let groups = by_length(comparison);
+    let groups = comparison.by_length();
     let unit = comparison.task.length_unit.name();
     let chart = |metric: &String| {
         let points = |name: &str| {
@@ -131,7 +122,7 @@ fn faults(comparison: &Comparison) -> Vec<Chart> {
         ("cut", "Cut answers", "sentences cut at the length cap (%)", |row| Some(100.0 * row.cut)),
         ("omission", "Omission", "source words hardly looked at (%)", |row| row.omission.map(|part| 100.0 * part)),
     ];
-    let groups = by_length(comparison);
+    let groups = comparison.by_length();
     let unit = comparison.task.length_unit.name();
     let chart = |(id, title, label, pick): (&str, &str, &str, Pick)| {
         let points = |name: &str| {

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the layout of `results.json`.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Everything that a comparison found out: `results.json`.
 ///
@@ -49,9 +49,9 @@ pub struct Comparison {
     pub groups: Vec<Group>,
     /// Scores by group.
     pub quality: Vec<Quality>,
-    /// Up to which length each model is good.
+    /// Up to which length each model is claimed to be good.
     pub thresholds: Vec<Threshold>,
-    /// Every statement about a difference.
+    /// Every statement about a difference, or about a score and a level.
     pub claims: Vec<Claim>,
     /// Which source positions are forgotten.
     pub positions: Vec<PositionAccuracy>,
@@ -79,9 +79,9 @@ pub struct Task {
     /// What lengths of sources are counted in: words, or letters where every model reads letter by letter.
     #[serde(default)]
     pub length_unit: LengthUnit,
-    /// The longest source in training.
+    /// The longest source in training, of all contestants.
     pub trained_length: usize,
-    /// Training pairs.
+    /// Training pairs; those of the contestant that has most.
     pub train_pairs: usize,
     /// Sentences of the test set proper, whose lengths are those of the task or the files.
     pub test_sentences: usize,
@@ -206,8 +206,12 @@ pub struct Group {
     pub mean_length: f64,
     /// Sentences.
     pub sentences: usize,
-    /// Whether sources as long as the longest of these were in the training data.
+    /// Whether sources as long as the longest of these were in the training data of some contestant.
     pub is_seen: bool,
+    /// The part of its sentences that guessing gets right: a guess that knows how many words an answer has, and which words answers
+    /// are made of. None where the data are not generated, or answers are not made so.
+    #[serde(default)]
+    pub chance: Option<f64>,
 }
 
 impl Comparison {
@@ -215,6 +219,20 @@ impl Comparison {
     pub fn score(&self, contestant: &str, group: &str, metric: &str) -> Option<&super::Score> {
         let row = self.quality.iter().find(|row| row.contestant == contestant && row.group == group)?;
         row.scores.iter().find(|score| score.metric == metric)
+    }
+
+    /// The groups by length, from short to long, none of which reaches into another: the buckets, and single lengths where no bucket
+    /// reaches.
+    pub fn by_length(&self) -> Vec<&Group> {
+        let mut groups: Vec<&Group> = self.groups.iter().filter(|group| group.kind != GroupKind::All).collect();
+        groups.sort_by(|a, b| (a.kind == GroupKind::Length, a.from).cmp(&(b.kind == GroupKind::Length, b.from)));
+        let mut longest = 0;
+        groups.retain(|group| {
+            let is_beyond = group.from > longest;
+            longest = longest.max(group.to);
+            is_beyond
+        });
+        groups
     }
 
     /// The most telling score of the task.
@@ -237,7 +255,9 @@ impl Group {
     /// What a reader calls it in a table, where buckets and single lengths stand side by side.
     pub fn name(&self) -> String {
         match self.kind {
-            GroupKind::Length => format!("exactly {}", self.label()),
+            GroupKind::Length if self.from == self.to => format!("exactly {}", self.label()),
+            // A task may count its lengths in something else than words: `length-5` is a list of five numbers.
+            GroupKind::Length => format!("{} ({})", self.id.replace('-', " "), self.label()),
             _ => self.label(),
         }
     }

@@ -167,7 +167,8 @@ pub(in crate::report) fn figure(chart: &Chart, prefix: &str) -> String {
     } else {
         format!("<figcaption>{}</figcaption>", escape(&chart.caption))
     };
-    format!("<figure id=\"{prefix}{}\">{}{caption}</figure>\n", chart.id, themed(&chart.svg(), &chart.title))
+    let id = escape(&chart.id);
+    format!("<figure id=\"{prefix}{id}\">{}{caption}</figure>\n", themed(&chart.svg(), &chart.title))
 }
 
 /// The colours of a picture on paper become those of the page.

@@ -41,6 +41,11 @@ pub enum ClaimKind {
     Models,
     /// One model on the shortest and the longest groups of sentences that training has seen: the longest minus the shortest.
     Length,
+    /// One model's score beside a level: the score minus the level.
+    Level,
+    /// One model's tokens in the first and in the last tenth of sentences, each after the right ones before it: the last minus the
+    /// first.
+    Position,
 }
 
 /// A statement about a difference, with all that it rests on.
@@ -48,9 +53,9 @@ pub enum ClaimKind {
 pub struct Claim {
     /// What is compared.
     pub kind: ClaimKind,
-    /// The two: models, or groups of sentences.
+    /// The two: models, groups of sentences, a level and a model, or tenths of sentences.
     pub operands: [String; 2],
-    /// On which sentences; for [`ClaimKind::Length`], of which model.
+    /// On which sentences; for [`ClaimKind::Length`] and [`ClaimKind::Position`], of which model.
     pub group: String,
     /// By which score.
     pub metric: String,
@@ -76,6 +81,9 @@ pub struct Claim {
     pub margin: f64,
     /// What it comes to.
     pub verdict: Verdict,
+    /// Whether the whole interval lies within the margin: a difference may be sure and yet too small to matter.
+    #[serde(default)]
+    pub is_small: bool,
 }
 
 impl Claim {
@@ -245,7 +253,7 @@ pub struct CurvePoint {
 /// One source and what every model made of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AlignedSentence {
-    /// What it is, such as `the longest seen in training`.
+    /// What it is, such as `of middle length`.
     pub what: String,
     /// The source.
     pub source: String,
@@ -273,7 +281,7 @@ pub struct Map {
     pub weights: Vec<f32>,
 }
 
-/// Up to which length a contestant is good.
+/// Up to which length a contestant is claimed to be good: what its claims about a level ([`ClaimKind::Level`]) say together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Threshold {
     /// Whose.
@@ -282,8 +290,9 @@ pub struct Threshold {
     pub metric: String,
     /// What counts as good.
     pub level: f64,
-    /// The longest source of the last group before the first that is not good.
+    /// The longest source of the last group that is claimed to be above the level before the first that is claimed to be below it; none
+    /// where there is no such group.
     pub longest_above: Option<usize>,
-    /// The shortest source of the first group that is not good.
+    /// The shortest source of the first group that is claimed to be below the level; none where there is no such group.
     pub first_below: Option<usize>,
 }

@@ -1,5 +1,7 @@
 //! What was found, in sentences. Each is made from the numbers of the comparison, whichever way they point.
 
+mod lengths;
+
 use super::charts::cost_name;
 use super::data::{Comparison, Group, GroupKind};
 use super::measured::{Claim, ClaimKind, Cost, CostKind, Crossing};
@@ -7,15 +9,17 @@ use super::scale::short;
 use super::score::{is_better, metric_of, noun, percent, shown};
 use crate::scoring::{Metric, Verdict};
 
+pub(super) use lengths::{longest_tested, reach};
+
 /// The findings, most important first.
 pub fn findings(comparison: &Comparison) -> Vec<String> {
     let mut found = Vec::new();
     found.extend(overall(comparison));
     found.extend(comparison.contestants.iter().filter_map(|contestant| with_length(comparison, &contestant.name)));
     found.extend(beyond(comparison));
-    found.extend(thresholds(comparison));
+    found.extend(lengths::levels(comparison));
     found.extend(cut(comparison));
-    found.extend(comparison.contestants.iter().filter_map(|contestant| forgotten(comparison, &contestant.name)));
+    found.extend(comparison.contestants.iter().filter_map(|contestant| between_ends(comparison, &contestant.name)));
     found.extend(growth(comparison));
     let of_seconds = comparison.crossings.iter().filter(|crossing| crossing.of == "seconds");
     found.extend(of_seconds.map(|row| crossing(comparison, row)));
@@ -25,22 +29,6 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
 /// The three sentences that a reader should know first: who is best, up to which length, and at what price.
 pub fn headlines(comparison: &Comparison) -> Vec<String> {
     [overall(comparison), reach(comparison), price(comparison)].into_iter().flatten().collect()
-}
-
-/// Up to which length each model is good.
-fn reach(comparison: &Comparison) -> Option<String> {
-    let first = comparison.thresholds.first()?;
-    let level = format!("{} of {}", noun(&first.metric), shown(&first.metric, first.level));
-    let unit = comparison.task.length_unit.name();
-    let of_row = |row: &super::Threshold| match (row.longest_above, row.first_below) {
-        (Some(above), Some(_)) => format!("{} up to {above} {unit}", row.contestant),
-        (Some(above), None) => format!("{} at every length tested, up to {above} {unit}", row.contestant),
-        (None, _) => format!("{} at none", row.contestant),
-    };
-    let row_of =
-        |name: &str| comparison.thresholds.iter().find(|row| row.contestant == name && row.metric == first.metric);
-    let rows: Vec<String> = ranked(comparison).iter().filter_map(|(name, _)| row_of(name)).map(of_row).collect();
-    Some(format!("A {level} or more: {}.", rows.join(", ")))
 }
 
 /// What an update of each costs where all were measured.
@@ -86,7 +74,7 @@ pub fn summary(comparison: &Comparison) -> String {
 }
 
 /// The order on the whole test set, and what is claimed of each step of it.
-fn overall(comparison: &Comparison) -> Option<String> {
+pub(super) fn overall(comparison: &Comparison) -> Option<String> {
     let metric = comparison.headline();
     let ranked = ranked(comparison);
     let scores: Vec<String> = ranked.iter().map(|(name, score)| format!("{name} {}", shown(metric, *score))).collect();
@@ -117,7 +105,19 @@ pub(super) fn ranked(comparison: &Comparison) -> Vec<(&str, f64)> {
     ranked
 }
 
-/// What is claimed of two models that follow each other in the order, if anything is.
+/// What is claimed of every two models on the whole test set, the best first.
+pub(super) fn pairs(comparison: &Comparison) -> String {
+    let ranked = ranked(comparison);
+    let mut sentences = Vec::new();
+    for (i, (better, _)) in ranked.iter().enumerate() {
+        for (worse, _) in &ranked[i + 1..] {
+            sentences.extend(claimed(comparison, better, worse).map(|claimed| claimed + "."));
+        }
+    }
+    sentences.join(" ")
+}
+
+/// What is claimed of two models, if anything is.
 pub(super) fn claimed(comparison: &Comparison, better: &str, worse: &str) -> Option<String> {
     Some(verdict(claim_between(comparison, better, worse, comparison.headline())?, better, worse))
 }
@@ -125,12 +125,33 @@ pub(super) fn claimed(comparison: &Comparison, better: &str, worse: &str) -> Opt
 /// What is claimed of two models, the better one first.
 fn verdict(claim: &Claim, better: &str, worse: &str) -> String {
     let margin = shown(&claim.metric, claim.margin);
-    match (claim.verdict, claim.p_corrected) {
-        (Verdict::Different, p) => format!("{better} is better than {worse} ({})", probability(p)),
-        (Verdict::Equivalent, _) => format!("{better} and {worse} are equal within {margin}"),
-        (Verdict::Undecided, None) => format!("{better} before {worse}: too few sentences to say"),
-        (Verdict::Undecided, p) => format!("{better} before {worse} may be luck ({})", probability(p)),
+    // How much better the first is, whichever of the two the claim names first and whichever way its score points.
+    let is_turned = (claim.operands[0] == better) != metric_of(&claim.metric).lower_is_better();
+    let [gain, low, high] = match is_turned {
+        true => [-claim.estimate, -claim.high, -claim.low],
+        false => [claim.estimate, claim.low, claim.high],
     }
+    .map(|value| points(&claim.metric, value));
+    let p = probability(claim.p_corrected);
+    match (claim.verdict, claim.p_corrected) {
+        (Verdict::Different, _) => {
+            let small = if claim.is_small { format!(", less than {margin}") } else { String::new() };
+            format!("{better} is better than {worse} by {gain} points ({low} to {high}{small}; {p})")
+        }
+        (Verdict::Equivalent, _) => {
+            format!("{better} and {worse} are equal within {margin} (the difference is {low} to {high} points)")
+        }
+        (Verdict::Undecided, None) => format!("{better} before {worse}: too few sentences to say"),
+        (Verdict::Undecided, _) => {
+            format!("{better} before {worse} by {gain} points may be luck ({low} to {high}; {p})")
+        }
+    }
+}
+
+/// A difference of scores as a reader sees it.
+fn points(metric: &str, difference: f64) -> String {
+    let text = format!("{:.1}", percent(metric, difference));
+    if text == "-0.0" { "0.0".into() } else { text }
 }
 
 fn probability(p: Option<f64>) -> String {
@@ -162,10 +183,8 @@ fn with_length(comparison: &Comparison, name: &str) -> Option<String> {
     let (short, long) = (short?, long?);
     let of_length = comparison.claims.iter().filter(|claim| claim.kind == ClaimKind::Length && claim.group == name);
     let claim = of_length.into_iter().find(|claim| claim.metric == metric)?;
-    let is_small = percent(metric, (long.score - short.score).abs()) <= percent(metric, claim.margin);
     let verb = match claim.verdict {
-        // A difference can be sure and yet too small to matter.
-        Verdict::Different if is_small => "changes little with length",
+        Verdict::Different if claim.is_small => "changes little with length",
         Verdict::Different if is_better(metric, long.score, short.score) => "gets better with length",
         Verdict::Different => "gets worse with length",
         Verdict::Equivalent => "is as good at any length",
@@ -181,7 +200,7 @@ fn with_length(comparison: &Comparison, name: &str) -> Option<String> {
     ))
 }
 
-/// How everybody fares on sentences longer than any in training.
+/// The scores on groups with sentences longer than any in training, each with its interval.
 fn beyond(comparison: &Comparison) -> Vec<String> {
     let metric = comparison.headline();
     let unseen = comparison.groups.iter().filter(|group| !group.is_seen && group.kind != GroupKind::All);
@@ -195,38 +214,22 @@ fn beyond(comparison: &Comparison) -> Vec<String> {
                 Metric::TokenAccuracy => format!(" ({} of tokens)", shown(metric, score.score)),
                 _ => format!(" ({} {})", noun(metric), shown(metric, score.score)),
             });
-            Some(format!("{} {}{second}", contestant.name, shown(metric, score.score)))
+            let [low, high] = [score.low, score.high].map(|end| format!("{:.1}", percent(metric, end)));
+            Some(format!("{} {}, {low} to {high}{second}", contestant.name, shown(metric, score.score)))
         });
         let times = group.mean_length / comparison.task.trained_length.max(1) as f64;
+        let what = match group.from > comparison.task.trained_length {
+            true => "Never seen in training",
+            false => "In part longer than all of training",
+        };
         format!(
-            "Never seen in training, {} {} ({times:.1} times the longest): {}.",
+            "{what}, {} {} ({times:.1} times the longest): {}.",
             group.label(),
             comparison.task.length_unit.name(),
-            scores.collect::<Vec<_>>().join(", ")
+            scores.collect::<Vec<_>>().join("; ")
         )
     };
     unseen.map(of_group).collect()
-}
-
-fn thresholds(comparison: &Comparison) -> Vec<String> {
-    let unit = comparison.task.length_unit.name();
-    let of_row = |row: &super::Threshold| {
-        let level = format!("a {} of {}", noun(&row.metric), shown(&row.metric, row.level));
-        let name = &row.contestant;
-        match (row.longest_above, row.first_below) {
-            (Some(above), Some(below)) => {
-                format!("{name} has {level} or more up to {above} {unit}, and less at the next length tested, {below}.")
-            }
-            (Some(above), None) => {
-                format!("{name} has {level} or more at every length tested, up to {above} {unit}.")
-            }
-            (None, Some(below)) => {
-                format!("{name} has less than {level} at the shortest length tested already, {below} {unit}.")
-            }
-            (None, None) => format!("{name} was tested at no length."),
-        }
-    };
-    comparison.thresholds.iter().map(of_row).collect()
 }
 
 /// Who did not end all of its answers.
@@ -240,27 +243,21 @@ fn cut(comparison: &Comparison) -> Option<String> {
     (!texts.is_empty()).then(|| format!("Answers that were cut at the length cap: {}.", texts.join(", ")))
 }
 
-/// The tenth of the sentence in which most is forgotten, where it differs from the best one.
-fn forgotten(comparison: &Comparison, name: &str) -> Option<String> {
-    let rows: Vec<_> = comparison.positions.iter().filter(|row| row.contestant == name && row.group == "all").collect();
-    let worst = rows.iter().min_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
-    let best = rows.iter().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
-    if best.accuracy - worst.accuracy < 0.02 {
-        return Some(format!(
-            "{name} is right equally often in every tenth of the {}: {:.1} to {:.1} % of tokens.",
-            worst.of,
-            100.0 * worst.accuracy,
-            100.0 * best.accuracy
-        ));
-    }
-    Some(format!(
-        "{name} is weakest in tenth {} of the {} ({:.1} % of tokens right) and best in tenth {} ({:.1} %).",
-        worst.tenth,
-        worst.of,
-        100.0 * worst.accuracy,
-        best.tenth,
-        100.0 * best.accuracy
-    ))
+/// What is claimed of the first and the last tenth of sentences.
+fn between_ends(comparison: &Comparison, name: &str) -> Option<String> {
+    let mut of_position = comparison.claims.iter().filter(|claim| claim.kind == ClaimKind::Position);
+    let claim = of_position.find(|claim| claim.group == name)?;
+    let of = &comparison.positions.iter().find(|row| row.contestant == name)?.of;
+    let verb = match claim.verdict {
+        Verdict::Different if claim.is_small => "right nearly as often in the first tenth of the OF as in the last",
+        Verdict::Different if claim.estimate > 0.0 => "right less often in the first tenth of the OF than in the last",
+        Verdict::Different => "right more often in the first tenth of the OF than in the last",
+        Verdict::Equivalent => "right as often in the first tenth of the OF as in the last",
+        Verdict::Undecided => "not told apart between the first tenth of the OF and the last",
+    };
+    let verb = verb.replace("OF", of);
+    let [change, low, high] = [claim.estimate, claim.low, claim.high].map(|value| format!("{:+.1}", 100.0 * value));
+    Some(format!("Tokens of {name} are {verb}: {change} points from first to last ({low} to {high})."))
 }
 
 fn growth(comparison: &Comparison) -> Option<String> {

@@ -1,4 +1,5 @@
-//! Just enough of the PNG format: writing pixels, and reading the bitmap glyphs of emoji fonts.
+//! Just enough of the PNG format: writing pixels, and reading the bitmap glyphs of emoji fonts. `Cargo.toml` says at tiny-skia why this is
+//! not the crate png.
 
 use flate2::Compression;
 use flate2::Crc;

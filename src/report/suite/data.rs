@@ -1,12 +1,12 @@
 //! What a suite found out.
 
-use crate::report::comparison::Group;
+use crate::report::comparison::{Claim, Group};
 use crate::scoring::LengthUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The version of the layout of a suite's `results.json`.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Everything that a suite found out: its `results.json`.
 ///
@@ -82,8 +82,8 @@ pub struct Cell {
     pub train_seconds: f64,
     /// What writing carries from step to step, with source and target as long as the longest sources of the test; closed form.
     pub state_bytes: u64,
-    /// The longest source of the last group of sentences before the first in which the score is below 90 %; none where there is no
-    /// such level, or no such group.
+    /// The longest length at which 90 % of its answers are claimed to be right, as the task's comparison has it; none where there is no
+    /// such level, or no such length.
     pub longest_good: Option<usize>,
     /// One for each of the task's groups.
     pub scores: Vec<CellScore>,
@@ -102,8 +102,8 @@ pub struct CellScore {
     pub high: f64,
     /// Beside the best of the task on these sentences.
     pub standing: Standing,
-    /// Of the difference from the best, two-sided and corrected; none for the best, and where there are too few sentences.
-    pub p_corrected: Option<f64>,
+    /// The claim about it and the best, which the standing follows from; none for the best itself.
+    pub claim: Option<Claim>,
 }
 
 /// How a cell stands beside the best of its task.

@@ -1,12 +1,12 @@
 //! A suite as one self-contained page: the matrix first.
 
 use super::charts::{by_length, by_state, costs};
-use super::data::{Standing, Suite};
-use super::matrix::{columns, score_in, shown, table};
+use super::data::{Standing, Suite, SuiteTask};
+use super::matrix::{chance, columns, score_in, shown, table};
 use super::words::{self, findings, place};
 use crate::report::comparison::chart::Chart;
 use crate::report::comparison::html::{figure, folded};
-use crate::report::comparison::{Comparison, score};
+use crate::report::comparison::{Comparison, Group, score};
 use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, escape};
 use std::fmt::Write;
 
@@ -116,14 +116,25 @@ fn matrix(suite: &Suite) -> String {
     labels.dedup();
     let _ = write!(
         text,
-        "</tbody></table>\n<p class=\"muted\">{}, with 95 % intervals over sentences and seeds. Underlined: the best of the column, or not \
-         told apart from it; not underlined: worse than the best.</p></div>\n</div>\n<ul id=\"findings\">\n",
+        "</tbody>{}</table>\n<p class=\"muted\">{}, with 95 % intervals over sentences and seeds. Underlined: the best of the column, or not \
+         told apart from it; not underlined: worse than the best. Guessing knows how many words an answer has, and which words answers are made of.</p></div>\n\
+         </div>\n<ul id=\"findings\">\n",
+        guessing(&columns),
         escape(&words::capitalized(&labels.join(", ")))
     );
     for finding in findings(suite) {
         let _ = writeln!(text, "<li>{}</li>", escape(&finding));
     }
     text + "</ul>\n"
+}
+
+/// A last row of the matrix: what guessing comes to, where that is known.
+fn guessing(columns: &[(&SuiteTask, &Group)]) -> String {
+    let cell =
+        |column: &(&SuiteTask, &Group)| chance(*column).map_or("–".into(), |chance| shown(&column.0.metric, chance));
+    let cells: Vec<String> =
+        columns.iter().map(|column| format!("<td class=\"number muted\">{}</td>", escape(&cell(column)))).collect();
+    format!("<tfoot><tr><th scope=\"row\" class=\"muted\">guessing</th>{}</tr></tfoot>", cells.concat())
 }
 
 fn section((id, title): (&str, &str), about: &str, charts: &[Chart]) -> String {

@@ -2,7 +2,8 @@
 
 use super::data::{CellScore, Standing, Suite, SuiteTask};
 use crate::report::comparison::tables::{Cell, Table};
-use crate::report::comparison::{Group, score};
+use crate::report::comparison::{Claim, Group, metric_of, score};
+use crate::scoring::Metric;
 use unicode_width::UnicodeWidthStr;
 
 /// The columns: tasks with each of their groups.
@@ -20,6 +21,11 @@ pub(super) fn shown(metric: &str, value: f64) -> String {
     format!("{:.1}", score::percent(metric, value))
 }
 
+/// What guessing comes to in a column, where its score counts right answers and that is known.
+pub(super) fn chance((task, group): (&SuiteTask, &Group)) -> Option<f64> {
+    group.chance.filter(|_| metric_of(&task.metric) == Metric::SequenceAccuracy)
+}
+
 /// The matrix for a terminal: a star stands at the best of a column and at all that are not told apart from it.
 pub fn text(suite: &Suite) -> String {
     let columns = columns(suite);
@@ -35,6 +41,9 @@ pub fn text(suite: &Suite) -> String {
         }));
         rows.push(row);
     }
+    let guesses =
+        columns.iter().map(|column| chance(*column).map_or("-".into(), |chance| shown(&column.0.metric, chance)) + " ");
+    rows.push(std::iter::once("guessing".to_string()).chain(guesses).collect());
     let widths: Vec<usize> =
         (0..=columns.len()).map(|i| rows.iter().map(|row: &Vec<String>| row[i].width()).max().unwrap_or(0)).collect();
     let mut text = String::new();
@@ -48,6 +57,11 @@ pub fn text(suite: &Suite) -> String {
     text
 }
 
+/// The score of a family minus that of the best, by the claim about both.
+fn gap(claim: &Claim, family: &str) -> f64 {
+    if claim.operands[0] == family { -claim.estimate } else { claim.estimate }
+}
+
 /// Every cell of the matrix with all that is known of it, as a table.
 pub fn table(suite: &Suite) -> Table {
     let names = [
@@ -57,7 +71,9 @@ pub fn table(suite: &Suite) -> Table {
         "score",
         "from",
         "to",
+        "guessing",
         "standing",
+        "from the best",
         "p, corrected",
         "longest at 90 %",
         "parameters",
@@ -67,13 +83,16 @@ pub fn table(suite: &Suite) -> Table {
         "seconds of training",
     ];
     let about = "One row for each cell: the score with its 95 % interval over sentences and seeds, and how it stands beside the best of \
-                 the task on the same sentences. Accuracies are percentages.";
+                 the task on the same sentences. Accuracies are percentages; guessing knows how many words an answer has, and which \
+                 words answers are made of.";
     let mut table = Table::new("matrix", "Every cell", about, &names);
     for (task, group) in columns(suite) {
         for family in &suite.families {
             let Some(cell) = suite.cell(&task.name, &family.name) else { continue };
             let Some(score) = cell.score(&group.id) else { continue };
             let number = |value: f64| Cell::number(shown(&task.metric, value), value);
+            let claim = score.claim.as_ref();
+            let p = claim.and_then(|claim| claim.p_corrected);
             let standing = match score.standing {
                 Standing::Best => "best",
                 Standing::Equivalent => "equal to the best",
@@ -87,8 +106,10 @@ pub fn table(suite: &Suite) -> Table {
                 number(score.score),
                 number(score.low),
                 number(score.high),
+                chance((task, group)).map_or_else(Cell::default, number),
                 Cell::text(standing),
-                score.p_corrected.map_or_else(Cell::default, |p| Cell::number(format!("{p:.3}"), p)),
+                claim.map_or_else(Cell::default, |claim| number(gap(claim, &family.name))),
+                p.map_or_else(Cell::default, |p| Cell::number(format!("{p:.3}"), p)),
                 cell.longest_good.map_or_else(Cell::default, Cell::count),
                 Cell::count(cell.parameters as u64),
                 Cell::number(cell.learning_rate.to_string(), cell.learning_rate),

@@ -57,7 +57,12 @@ fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
         those.map(|(family, cell)| format!("{family} {}", shown(&task.metric, cell.score))).collect()
     };
     let best = with(|standing| standing == Standing::Best);
-    let mut text = format!("{}: best is {}", capitalized(&place(task, group)), best.first()?);
+    let best = match &best[..] {
+        [] => return None,
+        [one] => format!("best is {one}"),
+        several => format!("best are {}", several.join(", ")),
+    };
+    let mut text = format!("{}: {best}", capitalized(&place(task, group)));
     let lists = [
         ("equal to it within the margin", with(|standing| standing == Standing::Equivalent)),
         ("not told apart from it", with(|standing| standing == Standing::Undecided)),

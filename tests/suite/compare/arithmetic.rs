@@ -1,6 +1,9 @@
 //! Intervals, p-values, deviations, exponents, crossings, buckets, positions.
 
 use super::{scored, test_set, written};
+use lookback::backend::Backend;
+use lookback::compare::measure::alignments::chosen;
+use lookback::compare::measure::cell::memory;
 use lookback::compare::measure::claims::claims;
 use lookback::compare::measure::faults;
 use lookback::compare::measure::growth::{exponent, last_crossing};
@@ -127,21 +130,9 @@ fn paired_bootstrap_of_bleu_agrees_with_sacrebleu() {
         let contestants =
             [scored("baseline", &case.baseline, &test.pairs), scored("system", &case.system, &test.pairs)];
         let bootstrap = Bootstrap { n_samples: 2000, seed: 5 };
-        let all: Vec<usize> = (0..test.pairs.len()).collect();
-        let statistics = contestants.each_ref().map(|contestant| contestant.at(&all));
-        let found = bootstrap.compare(&statistics[0], &statistics[1], |sum| quality::value("bleu", sum)).unwrap();
-        assert!((found.difference.score - (case.sacrebleu.system - case.sacrebleu.baseline)).abs() < 1e-9);
-        // sacreBLEU asks how often a resampled difference exceeds its mean by as much as was found, after folding negative ones over:
-        // for clear differences that is the same tail, for small ones a little less.
-        let gap = (found.p_value - case.sacrebleu.p_value).abs();
-        assert!(
-            gap < 0.01 + 0.35 * case.sacrebleu.p_value,
-            "p = {}, sacreBLEU {}",
-            found.p_value,
-            case.sacrebleu.p_value
-        );
-        // A claim asks both directions at once, and is a little more careful.
         let claim = &claims(&contestants, &test, &metrics(&["bleu"]), &bootstrap).unwrap()[0];
+        assert!((claim.estimate - (case.sacrebleu.system - case.sacrebleu.baseline)).abs() < 1e-9, "{claim:?}");
+        // A claim asks both directions at once, and is a little more careful.
         let p = claim.p_value.unwrap();
         assert!((p - 2.0 * case.sacrebleu.p_value).abs() < 0.03 + 0.5 * case.sacrebleu.p_value, "{p}, {claim:?}");
     }
@@ -251,6 +242,15 @@ fn faults_are_counted_as_said() {
     // "a b c d" and its rotations: of the nine 4-grams of the third text five came before.
     assert_eq!(faults::repetition(texts[2]), (5, 9));
     assert_eq!((row.early_stop, row.cut, row.omission), (0.25, 0.25, None));
+}
+
+#[test]
+fn memory_of_the_host_is_that_of_a_model_only_where_its_tensors_lie_there() {
+    for backend in Backend::ALL {
+        let is_host = matches!(backend, Backend::Flex | Backend::Ndarray);
+        assert_eq!(memory(backend, Some(7)), is_host.then_some(7), "{backend}");
+        assert_eq!(memory(backend, None), None);
+    }
 }
 
 #[test]
@@ -377,4 +377,16 @@ fn budgets_and_sweeps_are_read_as_written() {
     for wrong in ["model.d_hidden", "=1", "a=1,,2"] {
         assert!(wrong.parse::<Sweep>().is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn a_sentence_of_the_test_set_is_not_said_to_be_of_training() {
+    let source = |n: usize| vec!["a"; n].join(" ");
+    let pairs = [2, 5, 7, 12].map(|n| Pair::new(source(n), source(n))).to_vec();
+    // The longest of training has ten words.
+    let test = test_set(pairs);
+    let found = chosen(&test);
+    let longest = found.iter().find(|(what, _)| what.starts_with("the longest")).unwrap();
+    assert_eq!(longest, &("the longest of the test set within the lengths of training".to_string(), 2));
+    assert!(found.iter().all(|(what, _)| !what.contains("seen")), "{found:?}");
 }

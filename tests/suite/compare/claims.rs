@@ -1,13 +1,19 @@
 //! Claims: their arithmetic is that of SciPy and statsmodels, and they are false as seldom as they say.
 
 use super::{test_set, written};
-use lookback::compare::measure::claims::claims;
-use lookback::compare::measure::quality::Scored;
-use lookback::data::Pair;
+use lookback::compare::measure::claims::{claims, ends, levels};
+use lookback::compare::measure::quality::{Scored, quality};
+use lookback::compare::measure::threshold::thresholds;
+use lookback::compare::measure::translations::Translation;
+use lookback::data::{Pair, TaskConfig};
 use lookback::random::{Purpose, Stream};
-use lookback::report::comparison::{Claim, ClaimKind, Group, GroupKind};
+use lookback::report::comparison::words::{findings, headlines};
+use lookback::report::comparison::{
+    Claim, ClaimKind, Comparison, Contestant, Group, GroupKind, PositionAccuracy, Threshold,
+};
 use lookback::scoring::{
-    Bootstrap, LEAST_SENTENCES, Part, Verdict, contrast, holm, interval, interval_of_fraction, variance,
+    Bootstrap, LEAST_SENTENCES, Part, Verdict, contrast, contrast_with_level, holm, interval, interval_of_fraction,
+    variance,
 };
 use serde::Deserialize;
 
@@ -16,6 +22,7 @@ struct Golden {
     welch: Vec<Welch>,
     wilson: Vec<Wilson>,
     holm: Vec<Holm>,
+    levels: Vec<Level>,
 }
 
 #[derive(Deserialize)]
@@ -37,6 +44,14 @@ struct Wilson {
 struct Holm {
     p_values: Vec<f64>,
     corrected: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Level {
+    right: usize,
+    n: usize,
+    level: f64,
+    p_value: f64,
 }
 
 fn golden() -> Golden {
@@ -71,6 +86,25 @@ fn an_interval_of_a_fraction_is_wilson_s() {
         let part = Part { variance: fraction * (1.0 - fraction) / n as f64, freedom: 1e9 };
         assert_near(&interval_of_fraction(fraction, n, &[part]), &interval, 1e-6);
     }
+}
+
+#[test]
+fn a_fraction_is_compared_with_a_level_by_the_score_test() {
+    for Level { right, n, level, p_value } in golden().levels {
+        let fraction = right as f64 / n as f64;
+        let part = Part { variance: fraction * (1.0 - fraction) / n as f64, freedom: 1e9 };
+        let found = contrast_with_level(fraction, level, n, &[part]);
+        // Of a million degrees of freedom, Student's distribution is the normal one but for this.
+        assert_near(&[found.p_value.unwrap()], &[p_value], 1e-6);
+        let interval = interval_of_fraction(fraction, n, &[part]);
+        assert_near(&[found.low, found.high], &interval.map(|end| end - level), 1e-12);
+        // The interval is what the test does not refuse.
+        assert_eq!(p_value < 0.05, !(interval[0]..=interval[1]).contains(&level), "{right} of {n}");
+    }
+    // Three seeds that differ by as much as they are off say nothing.
+    let parts = [Part::of_sentences(0.0009, 100), Part::of_seeds(&[0.9, 0.98, 1.0]).unwrap()];
+    assert!(contrast_with_level(0.96, 0.9, 100, &parts).p_value.unwrap() > 0.1);
+    assert_eq!(contrast_with_level(1.0, 0.9, LEAST_SENTENCES - 1, &parts).p_value, None);
 }
 
 #[test]
@@ -303,4 +337,146 @@ fn families_are_corrected_together_and_tiny_groups_say_nothing() {
     assert_eq!((of_one.verdict, &of_one.operands), (Verdict::Different, &["1-5".to_string(), "6-10".to_string()]));
     assert!(of_one.estimate < -0.9);
     assert_ne!(of(ClaimKind::Length, "other").verdict, Verdict::Different);
+}
+
+/// Four lengths of 100 sentences each, and a model that has so many of each right.
+fn by_length(right: [usize; 4]) -> Comparison {
+    let pairs: Vec<Pair> = (0..400).map(|i| Pair::new(format!("a {i}"), format!("b {i}"))).collect();
+    let mut test = test_set(pairs.clone());
+    for (i, length) in [5, 10, 20, 40].into_iter().enumerate() {
+        let indices: Vec<usize> = (100 * i..100 * (i + 1)).collect();
+        let (id, kind) = (format!("{length}-{length}"), GroupKind::Bucket);
+        let group = Group { id, kind, from: length, to: length, sentences: 100, is_seen: true, ..Group::default() };
+        test.groups.push((group, indices));
+    }
+    let seeds = [0, 1, 2].map(|_| written(&answers(&pairs, |i| i % 100 >= right[i / 100])));
+    let scored = Scored::new("one", &seeds, &test.references, false).unwrap();
+    let (metrics, bootstrap) = (vec!["sequence_accuracy".to_string()], Bootstrap { n_samples: 300, seed: 1 });
+    let mut comparison = Comparison {
+        quality: quality(&scored, &test, &metrics, &bootstrap).unwrap(),
+        metrics,
+        contestants: vec![Contestant { name: "one".into(), ..Contestant::default() }],
+        groups: test.groups.iter().map(|(group, _)| group.clone()).collect(),
+        claims: levels(&scored, &test, &bootstrap).unwrap(),
+        ..Comparison::default()
+    };
+    comparison.thresholds = thresholds(&comparison);
+    comparison
+}
+
+#[test]
+fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_says_more() {
+    let found = |right: [usize; 4]| {
+        let comparison = by_length(right);
+        let Threshold { longest_above, first_below, .. } = comparison.thresholds[0];
+        let of_level = |text: &String| text.contains("90.0 %") && !text.starts_with("On the whole");
+        let sentences: Vec<String> = findings(&comparison).into_iter().filter(of_level).collect();
+        assert_eq!(sentences.len(), 1, "{sentences:?}");
+        (longest_above, first_below, sentences[0].clone(), headlines(&comparison).join(" "))
+    };
+    let says = |text: &str| format!("one beside a sequence accuracy of 90.0 %: {text}.");
+    let (above, below, text, _) = found([100, 99, 60, 10]);
+    assert_eq!((above, below), (Some(10), Some(20)));
+    assert_eq!(text, says("above it at 5-10 words, below it at 20-40"));
+    // 95 of 100 could be either, and so could 92 and 88.
+    let (above, below, text, headline) = found([100, 95, 99, 10]);
+    assert_eq!((above, below), (Some(20), Some(40)));
+    assert_eq!(text, says("above it at 5 and 20 words, below it at 40, not told apart from it at 10"));
+    assert!(
+        headline.contains("Up to which length the sequence accuracy is surely above 90.0 %: one 20 words."),
+        "{headline}"
+    );
+    let (above, below, text, _) = found([100, 92, 88, 10]);
+    assert_eq!((above, below), (Some(5), Some(40)));
+    assert_eq!(text, says("above it at 5 words, below it at 40, not told apart from it at 10-20"));
+    // Bad at the shortest and good at all that follow: it is not said to be bad at every length.
+    let (above, below, text, headline) = found([50, 100, 100, 100]);
+    assert_eq!((above, below), (None, Some(5)));
+    assert_eq!(text, says("above it at 10-40 words, below it at 5"));
+    assert!(!text.contains("every") && headline.contains("one none."), "{text} {headline}");
+    let (above, below, text, headline) = found([100, 100, 99, 100]);
+    assert_eq!((above, below), (Some(40), None));
+    assert_eq!(text, says("above it at 5-40 words"));
+    assert!(headline.contains("one 40 words, the longest tested."), "{headline}");
+    let (above, below, text, _) = found([90, 91, 89, 90]);
+    assert_eq!((above, below), (None, None));
+    assert_eq!(text, says("not told apart from it at 5-40 words"));
+    let comparison = by_length([100, 99, 60, 10]);
+    assert_eq!(comparison.claims.len(), 4);
+    // Lists that a task counts in items may be as long as others in words: they have no place in the order of lengths.
+    let mut mixed = comparison.clone();
+    let list = Group { id: "length-6".into(), kind: GroupKind::Length, from: 9, to: 17, ..Group::default() };
+    mixed.claims.push(Claim { group: list.id.clone(), estimate: -0.5, ..mixed.claims[3].clone() });
+    mixed.groups.push(list.clone());
+    assert_eq!(thresholds(&mixed), comparison.thresholds);
+    assert_eq!(list.name(), "length 6 (9-17)");
+    for claim in &comparison.claims {
+        assert_eq!(claim.family, "4 comparisons of the lengths of one model with one level, by one score");
+        assert_eq!((claim.kind, claim.n_seeds, claim.n_sentences), (ClaimKind::Level, [3, 3], 100));
+        assert!(
+            claim.low <= claim.estimate && claim.estimate <= claim.high && claim.method.contains("Wilson"),
+            "{claim:?}"
+        );
+    }
+}
+
+/// What is said of a model that has so many of 100 tokens right in each tenth of 100 sentences of ten words.
+fn of_tenths(right: [usize; 10]) -> (Claim, String) {
+    let source = "a b c d e f g h i j";
+    let test = test_set(vec![Pair::new(source, source); 100]);
+    let forced = |i: usize| -> String {
+        // The places of the right ones differ from tenth to tenth.
+        let verdicts = right.iter().enumerate().map(|(tenth, n)| if (i + 37 * tenth) % 100 < *n { '1' } else { '0' });
+        verdicts.chain(['1']).collect()
+    };
+    let write = |i| Translation { text: source.into(), is_complete: true, forced: forced(i) };
+    let seeds: Vec<Vec<Translation>> = (0..3).map(|_| (0..100).map(write).collect()).collect();
+    let task = TaskConfig::from_name("copy").unwrap();
+    let found = ends(&[("one", &seeds)], &test, Some(&task), &Bootstrap { n_samples: 300, seed: 1 }).unwrap();
+    let position = PositionAccuracy { contestant: "one".into(), of: "source".into(), ..PositionAccuracy::default() };
+    let comparison = Comparison {
+        contestants: vec![Contestant { name: "one".into(), ..Contestant::default() }],
+        claims: found.clone(),
+        positions: vec![position],
+        ..Comparison::default()
+    };
+    let sentences = findings(&comparison);
+    let own: Vec<&String> = sentences.iter().filter(|text| text.contains("tenth")).collect();
+    assert_eq!((found.len(), own.len()), (1, 1), "{sentences:?}");
+    (found[0].clone(), own[0].clone())
+}
+
+#[test]
+fn what_is_said_of_the_ends_of_sentences_is_a_claim() {
+    let (claim, text) = of_tenths([40, 50, 60, 70, 80, 80, 90, 90, 90, 95]);
+    assert_eq!((claim.kind, claim.verdict, claim.n_sentences), (ClaimKind::Position, Verdict::Different, 100));
+    assert!((claim.estimate - 0.55).abs() < 1e-12 && claim.low > 0.3 && claim.high < 0.7, "{claim:?}");
+    let says = "Tokens of one are right less often in the first tenth of the source than in the last: +55.0 points";
+    assert!(text.starts_with(says), "{text}");
+    let (claim, text) = of_tenths([95, 90, 80, 70, 80, 80, 80, 60, 50, 40]);
+    assert!(claim.estimate < 0.0 && text.contains("right more often in the first tenth"), "{text}");
+    // A model that has three in ten right everywhere does not know any part, and nothing else is said of it.
+    let (claim, text) = of_tenths([30; 10]);
+    assert_eq!(claim.verdict, Verdict::Undecided);
+    assert!(text.contains("not told apart between the first tenth of the source and the last"), "{text}");
+    assert!(!text.contains("forgets"), "{text}");
+    // Right everywhere: the difference is known to be none.
+    let (claim, text) = of_tenths([100; 10]);
+    assert_eq!(claim.estimate, 0.0);
+    assert!(
+        claim.verdict != Verdict::Different && !text.contains("less often") && !text.contains("more often"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_difference_that_is_sure_and_within_the_margin_is_called_small() {
+    let pairs: Vec<Pair> = (0..3000).map(|i| Pair::new(format!("a {i}"), format!("b {i}"))).collect();
+    let all = vec![answers(&pairs, |_| false); 3];
+    let nearly = vec![answers(&pairs, |i| i % 100 == 0); 3];
+    let small = &claimed([nearly, all.clone()], &pairs, None)[0];
+    assert_eq!((small.verdict, small.is_small), (Verdict::Different, true), "{small:?}");
+    let less = vec![answers(&pairs, |i| i % 20 == 0); 3];
+    let large = &claimed([less, all], &pairs, None)[0];
+    assert_eq!((large.verdict, large.is_small), (Verdict::Different, false), "{large:?}");
 }

@@ -4,7 +4,7 @@ use crate::reliability::campaign;
 use crate::training::{BAHDANAU, Finished, TRANSFORMER, assert_says, fail, lookback, read, succeed, tiny_text};
 use lookback::data::stream;
 use lookback::report::comparison::tables::tables;
-use lookback::report::comparison::{Comparison, Cost, words};
+use lookback::report::comparison::{ClaimKind, Comparison, Cost, words};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -74,7 +74,11 @@ fn two_configs_are_trained_measured_and_reported() {
     assert!(found.groups.iter().all(|group| group.is_seen == (group.from <= 5)));
     assert_eq!(found.quality.len(), 2 * found.groups.len());
     // The two models in every group, and each with itself at the shortest and longest of training, by every score.
-    assert_eq!(found.claims.len(), (found.groups.len() + 2) * found.metrics.len());
+    let of = |kind: ClaimKind| found.claims.iter().filter(|claim| claim.kind == kind).count();
+    let [models, lengths] = [ClaimKind::Models, ClaimKind::Length].map(of);
+    assert_eq!((models, lengths), (found.groups.len() * found.metrics.len(), 2 * found.metrics.len()));
+    // Each model beside a level at every length, and at the ends of its sentences.
+    assert_eq!((of(ClaimKind::Level), of(ClaimKind::Position)), (2 * (found.groups.len() - 1), 0), "all are short");
     assert!(found.claims.iter().all(|claim| claim.is_of_runs() && !claim.family.is_empty()), "one seed each");
     assert_eq!(found.costs.len(), 4, "two models, an update and a sentence of 16 tokens");
     assert!(found.costs.iter().all(|cost| cost.seconds.is_some_and(|seconds| seconds > 0.0)), "{:?}", found.costs);
@@ -217,7 +221,8 @@ fn finished_runs_are_compared_and_seeds_of_one_experiment_are_one_model() {
     assert_says(&fail(dir.path(), &["compare", "--run", "t", "--run", "t"]), &["t: is given twice"]);
     succeed(dir.path(), &["compare", "--run", "rnn-5", "--max-cost-length", "0", "--out", "alone"]);
     let alone = results(&dir.path().join("alone"));
-    assert_eq!((alone.contestants.len(), alone.claims.len()), (1, alone.metrics.len()), "one model has a report too");
+    assert_eq!(alone.contestants.len(), 1, "one model has a report too");
+    assert!(alone.claims.iter().all(|claim| claim.kind != ClaimKind::Models), "{:?}", alone.claims);
     assert_eq!(alone.quality[0].scores[0].score, found.quality[0].scores[0].by_seed[0]);
     assert_says(&fail(dir.path(), &["compare", "--run", "t", "--run", "nowhere"]), &["nowhere: is no folder"]);
     crate::training::copy_folder(&dir.path().join("t"), &dir.path().join("copy"));
@@ -378,4 +383,72 @@ fn models_that_differ_only_in_their_training_are_timed_once() {
     let measured = std::fs::read_dir(dir.path().join("out/measurements")).unwrap();
     let names = measured.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
     assert_eq!(names.filter(|name| name.ends_with(".update-16.1.json")).count(), 2);
+}
+
+/// Costs are kept for the program that measured them: with a byte more at its end it is another one.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_build_of_the_program_measures_costs_anew() {
+    let dir = TempDir::new().unwrap();
+    crate::training::copy_folder(COMPARED.path(), dir.path());
+    let program = dir.path().join("rebuilt");
+    std::fs::copy(env!("CARGO_BIN_EXE_lookback"), &program).unwrap();
+    let mut file = std::fs::OpenOptions::new().append(true).open(&program).unwrap();
+    std::io::Write::write_all(&mut file, b"\0").unwrap();
+    drop(file);
+    let place = |name: &str| dir.path().join("out/measurements").join(name);
+    let (cost, answers) = (place("rnn.update-16.1.json"), place("rnn-seed5.translations.json"));
+    let before = [&cost, &answers].map(read);
+    let output = Command::new(&program).args(arguments(&["--out", "out"])).current_dir(dir.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let after = [&cost, &answers].map(read);
+    assert_ne!(before[0], after[0], "the cost of another build");
+    assert_eq!(before[1], after[1], "what a model writes depends on its parameters");
+}
+
+#[test]
+fn a_model_that_starts_from_another_run_is_told_apart_from_one_that_does_not() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let train = ["train", "rnn.toml", "--dashboard", "none"];
+    succeed(dir.path(), &[&train[..], &["--run", "first"]].concat());
+    let on = ["--run", "second", "--init-from", "first", "--set", "training.learning_rate=0.02"];
+    succeed(dir.path(), &[&train[..], &on].concat());
+    let more = ["--run", "third", "--init-from", "first", "--set", "seed=6"];
+    succeed(dir.path(), &[&train[..], &more].concat());
+    let rest = ["--max-cost-length", "0", "--per-length", "2"];
+    succeed(dir.path(), &[&["compare", "--run", "first", "--run", "second", "--out", "out"][..], &rest].concat());
+    let found = results(&dir.path().join("out"));
+    let start = found.differences.iter().find(|difference| difference.what == "start of training").unwrap();
+    assert_eq!(start.values[0], "random parameters");
+    assert!(start.values[1].starts_with("parameters of ") && start.values[1].contains("first"), "{start:?}");
+    // Two seeds of one experiment, of which the second did not start at random.
+    succeed(dir.path(), &[&["compare", "--run", "first", "--run", "third", "--out", "seeds"][..], &rest].concat());
+    let found = results(&dir.path().join("seeds"));
+    assert_eq!(found.contestants.len(), 1);
+    let start = found.same.iter().find(|same| same.what == "start of training").unwrap();
+    assert!(start.value.starts_with("random parameters, parameters of "), "{start:?}");
+}
+
+#[test]
+fn what_is_called_never_seen_was_seen_by_no_contestant() {
+    let dir = TempDir::new().unwrap();
+    succeed(dir.path(), &["data", "generate", "copy", "--out", "c", "--pairs", "300", "--max-len", "9"]);
+    for (name, longest) in [("short", 4), ("long", 8)] {
+        let files =
+            ["train", "valid", "test"].map(|split| format!("{split} = {{ tsv = \"c/{split}.tsv\" }}\n")).concat();
+        let text = tiny_text(TRANSFORMER);
+        let (start, rest) = text.split_once("[data]").unwrap();
+        let rest = rest[rest.find("[tokenizer]").unwrap()..].replace("batch_tokens = 40", "batch_tokens = 400");
+        let text = format!("{start}[data]\n{files}filter = {{ max_len = {longest} }}\n{rest}");
+        std::fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
+    }
+    let rest = ["--budget", "updates=2", "--max-cost-length", "0"];
+    for (order, out) in [(["short.toml", "long.toml"], "one"), (["long.toml", "short.toml"], "other")] {
+        succeed(dir.path(), &[&["compare"][..], &order, &rest, &["--out", out]].concat());
+        let found = results(&dir.path().join(out));
+        assert_eq!(found.task.trained_length, 8, "{order:?}");
+        assert!(found.groups.iter().all(|group| group.id == "all" || group.is_seen == (group.from <= 8)));
+        assert!(found.groups.iter().any(|group| !group.is_seen), "nine letters were seen by none");
+    }
 }

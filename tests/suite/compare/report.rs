@@ -3,8 +3,8 @@
 use lookback::report::comparison::tables::tables;
 use lookback::report::comparison::words::findings;
 use lookback::report::comparison::{
-    AlignedSentence, Claim, ClaimKind, Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Group,
-    GroupKind, Map, Quality, Score, Task, charts, files, html,
+    AlignedSentence, Claim, ClaimKind, Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Fact,
+    Group, GroupKind, Map, Quality, Score, Task, Trial, charts, files, html,
 };
 use lookback::scoring::Verdict;
 use std::path::Path;
@@ -21,6 +21,7 @@ pub(super) fn example() -> Comparison {
         mean_length: (from + to) as f64 / 2.0,
         sentences: 10,
         is_seen,
+        chance: None,
     };
     let groups = vec![
         group("all", GroupKind::All, 1, 10, true),
@@ -199,10 +200,10 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     let text = findings(&comparison).join("\n");
     for part in [
         "one <b> 80.0 %, other & \"co\" 75.0 %",
-        "one <b> before other & \"co\" may be luck (p = 0.100). A single seed: this is said of these runs",
+        "one <b> before other & \"co\" by 5.0 points may be luck (0.0 to 12.0; p = 0.100). A single seed: this is said of these runs",
         "one <b> gets worse with length",
         "other & \"co\" is as good at any length within what training has seen",
-        "20 words (2.0 times the longest): one <b> 10.0 %, other & \"co\" 70.0 %",
+        "20 words (2.0 times the longest): one <b> 10.0 %, 9.0 to 10.5; other & \"co\" 70.0 %, 63.0 to 73.5.",
     ] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     }
@@ -212,6 +213,7 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
         let value = 1.0 - score.score;
         (score.score, score.low, score.high) = (value, value * 0.9, value * 1.05);
     });
+    (turned.claims[0].estimate, turned.claims[0].low, turned.claims[0].high) = (0.05, 0.01, 0.09);
     turned.claims[0].verdict = Verdict::Different;
     turned.claims[0].p_corrected = Some(0.0001);
     turned.claims[0].n_seeds = [3, 3];
@@ -219,7 +221,7 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     let text = findings(&turned).join("\n");
     for part in [
         "other & \"co\" 25.0 %, one <b> 20.0 %",
-        "other & \"co\" is better than one <b> (p < 0.001).",
+        "other & \"co\" is better than one <b> by 5.0 points (1.0 to 9.0; p < 0.001).",
         "one <b> gets better with length",
         "other & \"co\" shows no clear change with length",
     ] {
@@ -227,7 +229,7 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     }
     assert!(!text.contains("single seed"), "{text}");
     turned.claims[0].verdict = Verdict::Equivalent;
-    assert!(findings(&turned).join("\n").contains("are equal within 2.0 %"));
+    assert!(findings(&turned).join("\n").contains("are equal within 2.0 % (the difference is 1.0 to 9.0 points)"));
     (turned.claims[0].verdict, turned.claims[0].p_corrected) = (Verdict::Undecided, None);
     assert!(findings(&turned).join("\n").contains("too few sentences to say"));
 }
@@ -245,6 +247,86 @@ fn where_less_is_better_the_least_is_first_and_a_rise_is_worse() {
     let all = charts::charts(&errors);
     let quality = all.iter().find(|chart| chart.id == "quality-per").unwrap();
     assert_eq!((quality.title.as_str(), quality.y.label.as_str()), ("PER by source length", "PER (% of phones)"));
+}
+
+#[test]
+fn a_gain_is_above_zero_whichever_model_and_whichever_way_the_score_points() {
+    let mut comparison = example();
+    let mut says = |metric: &str, turned: bool, part: &str| {
+        comparison.metrics = vec![metric.into()];
+        comparison.quality.iter_mut().for_each(|row| row.scores[0].metric = metric.into());
+        comparison.claims.iter_mut().for_each(|claim| claim.metric = metric.into());
+        let claim = &mut comparison.claims[0];
+        (claim.verdict, claim.p_corrected, claim.n_seeds) = (Verdict::Different, Some(0.01), [3, 3]);
+        let (first, second) = ("one <b>".to_string(), "other & \"co\"".to_string());
+        // The second minus the first: 75 - 80, or 80 - 75.
+        (claim.operands, claim.estimate, claim.low, claim.high) = match turned {
+            false => ([first, second], -0.05, -0.09, -0.01),
+            true => ([second, first], 0.05, 0.01, 0.09),
+        };
+        let text = findings(&comparison).join("\n");
+        assert!(text.contains(part), "{part:?} is missing in:\n{text}");
+    };
+    for turned in [false, true] {
+        let gain = "by 5.0 points (1.0 to 9.0; p = 0.010)";
+        says("sequence_accuracy", turned, &format!("one <b> is better than other & \"co\" {gain}"));
+        says("per", turned, &format!("other & \"co\" is better than one <b> {gain}"));
+    }
+    comparison.claims[0].is_small = true;
+    let text = findings(&comparison).join("\n");
+    assert!(text.contains("by 5.0 points (1.0 to 9.0, less than 2.0 %; p = 0.010)"), "{text}");
+}
+
+#[test]
+fn no_name_and_no_text_can_become_a_part_of_the_page() {
+    let evil = "<script>alert(1)</script>\"' onload=x";
+    let mut comparison = example();
+    let names: Vec<String> = comparison.contestants.iter().map(|own| own.name.clone()).collect();
+    let text = serde_json::to_string(&comparison)
+        .unwrap()
+        .replace(&serde_json::to_string(&names[0]).unwrap(), &serde_json::to_string(evil).unwrap());
+    comparison = serde_json::from_str(&text).unwrap();
+    for text in [
+        &mut comparison.task.name,
+        &mut comparison.task.test_sha256,
+        &mut comparison.decoding,
+        &mut comparison.command,
+        &mut comparison.version,
+        &mut comparison.backend,
+        &mut comparison.device,
+        &mut comparison.platform,
+    ] {
+        *text = evil.into();
+    }
+    comparison.contestants[0].model = evil.into();
+    comparison.notes = vec![evil.into()];
+    comparison.same = vec![Fact { what: evil.into(), value: evil.into() }];
+    comparison.differences = vec![Difference { what: evil.into(), values: vec![evil.into(); 2] }];
+    comparison.trials = vec![Trial { contestant: evil.into(), ..Trial::default() }];
+    comparison.costs[1].unfinished = Some(evil.into());
+    let map = Map {
+        contestant: evil.into(),
+        text: evil.into(),
+        columns: vec![evil.into(); 2],
+        rows: vec![evil.into(); 2],
+        weights: vec![0.5; 4],
+    };
+    comparison.alignments = vec![AlignedSentence {
+        what: evil.into(),
+        source: evil.into(),
+        reference: evil.into(),
+        other_references: vec![evil.into()],
+        maps: vec![map],
+    }];
+    let page = html::page(&comparison).render();
+    let scripts = html::page(&Comparison::default()).render().matches("<script").count();
+    assert!(page.contains("&lt;script&gt;alert(1)"), "the name is shown");
+    assert_eq!(page.matches("<script").count(), scripts, "a script of a name");
+    assert!(!page.contains("\"' onload"), "a quote of a name");
+    for chart in charts::charts(&comparison) {
+        let svg = chart.svg();
+        assert!(!svg.contains("<script") && !svg.contains("\"' onload"), "{}", chart.id);
+    }
 }
 
 #[test]

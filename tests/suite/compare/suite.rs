@@ -4,6 +4,7 @@ use super::command::{COMPARED, arguments, write_configs};
 use crate::support::page::PageView;
 use crate::training::{assert_says, fail, finish, read, succeed};
 use lookback::compare::suite::{BUILT_IN, SuiteConfig};
+use lookback::data::{Split, TaskConfig};
 use lookback::experiment::Config;
 use lookback::report::comparison::{ClaimKind, Comparison, Group, GroupKind, metric_of};
 use lookback::report::suite::{Cell, CellScore, Family, Standing, Suite, SuiteTask, html, matrix, words};
@@ -95,6 +96,14 @@ fn every_cell_is_a_model_of_its_own_with_the_claims_of_its_comparison() {
                         && claim.operands.contains(&cell.family)
                         && claim.verdict == Verdict::Different
                 });
+                match &score.claim {
+                    None => assert_eq!(score.standing, Standing::Best, "{cell:?}"),
+                    Some(claim) => {
+                        assert!(comparison.claims.contains(claim) && claim.operands.contains(&cell.family), "{cell:?}");
+                        let is_different = claim.verdict == Verdict::Different;
+                        assert_eq!((is_different, &claim.group), (score.standing == Standing::Behind, &score.group));
+                    }
+                }
                 let is_behind = score.score < best && is_different;
                 assert_eq!(score.standing == Standing::Behind, is_behind, "{cell:?}");
                 assert_eq!(score.standing == Standing::Best, score.score == best, "{cell:?}");
@@ -192,6 +201,7 @@ fn example() -> Suite {
         mean_length: to as f64,
         sentences: 50,
         is_seen: id == "all",
+        chance: (id == "all").then_some(0.034),
     };
     let of = |score: f64, standing: Standing, group: &str| CellScore {
         group: group.into(),
@@ -199,7 +209,7 @@ fn example() -> Suite {
         low: score - 0.02,
         high: score + 0.02,
         standing,
-        p_corrected: None,
+        claim: None,
     };
     let cell = |family: &str, scores: [(f64, Standing); 2]| Cell {
         task: "copy".into(),
@@ -234,6 +244,44 @@ fn example() -> Suite {
 }
 
 #[test]
+fn the_guide_counts_families_and_tasks_right() {
+    let guide = read(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guides/comparing.md"));
+    let words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+    for (name, _) in BUILT_IN {
+        let suite = SuiteConfig::load(name).unwrap();
+        let line = guide.lines().find(|line| line.starts_with(&format!("lookback compare --suite {name} "))).unwrap();
+        let says = format!("{} families, {} tasks", words[suite.family.len()], words[suite.task.len()]);
+        assert!(line.contains(&says), "{line} does not say {says}");
+    }
+}
+
+/// What guessing gets right of a task whose answers have so many words.
+#[test]
+fn guessing_knows_what_answers_are_made_of_and_nothing_else() {
+    let chance = |name: &str, answer: &str| TaskConfig::from_name(name).unwrap().chance(answer);
+    assert_eq!(chance("parity", "even odd odd"), Some(0.125));
+    assert_eq!(chance("arithmetic", "3"), Some(0.2));
+    assert_eq!(chance("recall", ". . 7 ."), Some(0.1), "nothing is asked at blanks");
+    assert_eq!(chance("copy", "a b"), Some(26f64.powi(-2)));
+    assert_eq!(chance("depth", "1 2"), Some(9f64.powi(-2)), "none to eight brackets may be open");
+    assert_eq!(chance("numbers", "vingt"), None);
+    // All of a task's answers are told apart as often as a guess is right, where they are equally likely.
+    let task = TaskConfig::from_name("arithmetic").unwrap();
+    let pairs = task.generate(Split::Test, 500, 1).unwrap();
+    let threes = pairs.iter().filter(|pair| pair.target == "3").count() as f64 / 500.0;
+    assert!((threes - task.chance("3").unwrap()).abs() < 0.08, "{threes}");
+    // Every column of a suite that counts right answers says it.
+    let suite = results(&MADE.0.path().join("out"));
+    for task in &suite.tasks {
+        for group in &task.groups {
+            let chance = group.chance.unwrap();
+            let (least, most) = (6f64.powi(-(group.to as i32)), 6f64.powi(-(group.from as i32)));
+            assert!((least * 0.999..=most * 1.001).contains(&chance), "{group:?}");
+        }
+    }
+}
+
+#[test]
 fn sentences_say_what_cells_claim_and_no_more() {
     let suite = example();
     let found = words::findings(&suite);
@@ -250,11 +298,16 @@ fn sentences_say_what_cells_claim_and_no_more() {
     let mut none = suite.clone();
     none.cells[1].scores[0].standing = Standing::Behind;
     assert_says(&words::findings(&none)[0], &["No family is the best, or as good as the best, in all 2 columns."]);
+    let mut several = suite.clone();
+    several.cells[1].scores[0].score = 0.9;
+    several.cells[1].scores[0].standing = Standing::Best;
+    assert_says(&words::findings(&several)[1], &["best are one <b> 90.0, two 90.0; worse: three 30.0."]);
     let text = matrix::text(&suite);
     let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["guessing", "3.4", "-"]);
     assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["one", "<b>", "90.0*", "10.0"]);
     assert!(metric_of("sequence_accuracy").unit().is_some(), "accuracies are fractions");
-    assert_says(&matrix::table(&suite).csv(), &["copy,two,copy at 40,0.6,", ",best,", ",undecided,", ",behind,"]);
+    assert_says(&matrix::table(&suite).csv(), &["copy,two,copy at 40,0.6,", ",0.034,best,", ",undecided,", ",behind,"]);
 }
 
 #[test]
@@ -265,11 +318,33 @@ fn the_page_of_a_suite_begins_with_its_matrix() {
     view.resize(1280, 720);
     view.settle();
     let rows = view.text("document.querySelector('#overview').innerText");
-    assert_says(&rows, &["copy to 20", "copy at 40", "one <b>", "90.0", "88.0 to 92.0"]);
+    assert_says(&rows, &["copy to 20", "copy at 40", "one <b>", "90.0", "88.0 to 92.0", "guessing", "3.4"]);
     let bottom = view.value("document.querySelector('#overview').getBoundingClientRect().bottom");
     assert!(bottom.as_f64() < Some(720.0), "the matrix is not on the first screen");
     // What is behind differs from the others by more than colour.
     let weights = "[...document.querySelectorAll('#overview td b')].map(b => getComputedStyle(b).textDecorationLine)";
     let expected = ["underline", "none", "underline", "underline", "none", "underline"];
     assert_eq!(view.value(weights), serde_json::json!(expected));
+}
+
+#[test]
+fn no_name_of_a_suite_can_become_a_part_of_its_page() {
+    let evil = "<script>alert(1)</script>\"' onload=x";
+    let mut suite = example();
+    for text in [&mut suite.name, &mut suite.about, &mut suite.command, &mut suite.version, &mut suite.device] {
+        *text = evil.into();
+    }
+    suite.families[0] = Family { name: evil.into(), model: evil.into() };
+    suite.tasks[0].name = evil.into();
+    suite.tasks[0].about = evil.into();
+    for cell in &mut suite.cells {
+        cell.task = evil.into();
+    }
+    suite.cells[0].family = evil.into();
+    let page = html::page(&suite, &[]).render();
+    let scripts = html::page(&Suite::default(), &[]).render().matches("<script").count();
+    assert!(page.contains("&lt;script&gt;alert(1)"), "the name is shown");
+    assert_eq!(page.matches("<script").count(), scripts);
+    assert!(!page.contains("\"' onload") && !page.contains("id=\"chart-<"), "a quote of a name");
+    assert!(page.contains("id=\"chart-&lt;script"), "a chart of the task");
 }

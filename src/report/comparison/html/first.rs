@@ -7,7 +7,7 @@ use crate::report::comparison::marker::key;
 use crate::report::comparison::measured::{CostKind, Threshold};
 use crate::report::comparison::scale::short;
 use crate::report::comparison::score::{metric_label, shown};
-use crate::report::comparison::words::{claimed, cost_at, cost_length, findings, headlines, ranked};
+use crate::report::comparison::words::{claimed, cost_at, cost_length, findings, headlines, longest_tested, ranked};
 use crate::report::page::escape;
 use std::fmt::Write;
 
@@ -47,7 +47,7 @@ fn overview(comparison: &Comparison) -> String {
     let threshold = comparison.thresholds.first();
     let unit = comparison.task.length_unit.name();
     let mut columns = vec!["model".to_string(), metric_label(metric)];
-    columns.extend(threshold.map(|row| format!("longest at {} ({unit})", shown(&row.metric, row.level))));
+    columns.extend(threshold.map(|row| format!("longest surely above {} ({unit})", shown(&row.metric, row.level))));
     if let Some(length) = length {
         columns.push(format!("seconds, update of {length} tokens"));
         columns.push("memory of it (MiB)".into());
@@ -80,7 +80,8 @@ fn overview(comparison: &Comparison) -> String {
             );
         }
         if threshold.is_some() {
-            text += &reach(comparison.thresholds.iter().find(|row| row.contestant == *name));
+            let row = comparison.thresholds.iter().find(|row| row.contestant == *name);
+            text += &reach(row, longest_tested(comparison));
         }
         if let Some(length) = length {
             let update = cost_at(comparison, name, CostKind::Update, length);
@@ -101,14 +102,12 @@ fn overview(comparison: &Comparison) -> String {
     text + "</div>\n"
 }
 
-/// The longest length at which a model is good enough.
-fn reach(row: Option<&Threshold>) -> String {
-    match row {
-        Some(row) => match (row.longest_above, row.first_below) {
-            (Some(above), None) => cell(&format!("{above}, the longest tested"), Some(above as f64)),
-            (Some(above), Some(_)) => cell(&above.to_string(), Some(above as f64)),
-            (None, _) => cell("none", Some(0.0)),
-        },
+/// The longest length at which a model is claimed to be good.
+fn reach(row: Option<&Threshold>, longest: usize) -> String {
+    match row.map(|row| row.longest_above) {
+        Some(Some(above)) if above == longest => cell(&format!("{above}, the longest tested"), Some(above as f64)),
+        Some(Some(above)) => cell(&above.to_string(), Some(above as f64)),
+        Some(None) => cell("none", Some(0.0)),
         None => cell("–", None),
     }
 }

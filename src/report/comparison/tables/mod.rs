@@ -4,8 +4,9 @@ mod costs;
 mod faults;
 
 use super::data::{Comparison, Group};
+use super::measured::ClaimKind;
 use super::scale::short;
-use super::score::{metric_label, percent};
+use super::score::{self, metric_label, percent};
 use crate::scoring::Verdict;
 
 /// A table.
@@ -234,7 +235,7 @@ fn claims(comparison: &Comparison) -> Table {
         "verdict",
         "family",
     ];
-    let about = "Every statement about a difference. Its variance is that over test sentences (by resampling) and that over seeds; \
+    let about = "Every statement about a difference, or about a score and a level. Its variance is that over test sentences (by resampling) and that over seeds; \
                  p is two-sided, by Student's t with Welch's degrees of freedom, and corrected by Holm for all tests of its \
                  family. Different: the corrected p is below 0.05. Equivalent: the 95 % interval lies within 1 point of BLEU \
                  or chrF, or 2 points of a percentage. Undecided: neither. With a single seed a statement is about these runs.";
@@ -243,6 +244,12 @@ fn claims(comparison: &Comparison) -> Table {
         let shown = |value: f64| Cell::number(format!("{:+.1}", percent(&claim.metric, value)), value);
         let p = |p: f64| Cell::number(format!("{p:.3}"), p);
         let [first, second] = &claim.operands;
+        let first = match claim.kind {
+            ClaimKind::Level => {
+                Cell::text(first.parse::<f64>().map_or(first.clone(), |level| score::shown(&claim.metric, level)))
+            }
+            _ => Cell::group(comparison, first),
+        };
         let [one, other] = claim.n_seeds;
         let verdict = match claim.verdict {
             Verdict::Different => "different",
@@ -252,7 +259,7 @@ fn claims(comparison: &Comparison) -> Table {
         table.rows.push(vec![
             Cell::group(comparison, &claim.group),
             Cell::text(metric_label(&claim.metric)),
-            Cell::group(comparison, first),
+            first,
             Cell::group(comparison, second),
             shown(claim.estimate),
             shown(claim.low),

@@ -1,0 +1,72 @@
+//! At which lengths models are good, as far as claims go.
+
+use super::ranked;
+use crate::report::comparison::score::{noun, shown};
+use crate::report::comparison::{Claim, ClaimKind, Comparison, Group, Threshold};
+use crate::scoring::Verdict;
+
+/// Up to which length each model is good.
+pub(in crate::report::comparison) fn reach(comparison: &Comparison) -> Option<String> {
+    let first = comparison.thresholds.first()?;
+    let unit = comparison.task.length_unit.name();
+    let longest = longest_tested(comparison);
+    let of_row = |row: &Threshold| match row.longest_above {
+        Some(above) if above == longest => format!("{} {above} {unit}, the longest tested", row.contestant),
+        Some(above) => format!("{} {above} {unit}", row.contestant),
+        None => format!("{} none", row.contestant),
+    };
+    let row_of =
+        |name: &str| comparison.thresholds.iter().find(|row| row.contestant == name && row.metric == first.metric);
+    let rows: Vec<String> = ranked(comparison).iter().filter_map(|(name, _)| row_of(name)).map(of_row).collect();
+    let (what, level) = (noun(&first.metric), shown(&first.metric, first.level));
+    Some(format!("Up to which length the {what} is surely above {level}: {}.", rows.join("; ")))
+}
+
+/// The longest source of any length tested.
+pub(in crate::report::comparison) fn longest_tested(comparison: &Comparison) -> usize {
+    comparison.by_length().last().map_or(0, |group| group.to)
+}
+
+/// What is claimed of each model's lengths beside a level.
+pub(super) fn levels(comparison: &Comparison) -> Vec<String> {
+    let unit = comparison.task.length_unit.name();
+    let of_row = |row: &Threshold| {
+        let mut text =
+            format!("{} beside a {} of {}: ", row.contestant, noun(&row.metric), shown(&row.metric, row.level));
+        let parts: Vec<String> =
+            [("above it", Some(true)), ("below it", Some(false)), ("not told apart from it", None)]
+                .into_iter()
+                .filter_map(|(what, side)| {
+                    Some(format!("{what} at {}", lengths_on(comparison, &row.contestant, side)?))
+                })
+                .collect();
+        // The first names the unit.
+        text += &parts.join(", ").replacen(',', &format!(" {unit},"), 1);
+        if parts.len() == 1 { format!("{text} {unit}.") } else { text + "." }
+    };
+    comparison.thresholds.iter().map(of_row).collect()
+}
+
+/// The lengths at which a model is claimed to be above the level (`Some(true)`), below it, or neither; nothing where there are none.
+fn lengths_on(comparison: &Comparison, name: &str, side: Option<bool>) -> Option<String> {
+    let claim_of = |group: &Group| {
+        let mut own =
+            comparison.claims.iter().filter(|claim| claim.kind == ClaimKind::Level && claim.operands[1] == name);
+        own.find(|claim| claim.group == group.id)
+    };
+    let side_of = |claim: &Claim| (claim.verdict == Verdict::Different).then_some(claim.estimate > 0.0);
+    // Neighbours become one range.
+    let mut ranges: Vec<[usize; 2]> = Vec::new();
+    let mut is_open = false;
+    for group in comparison.by_length() {
+        let is_on = claim_of(group).is_some_and(|claim| side_of(claim) == side);
+        match ranges.last_mut().filter(|_| is_open) {
+            Some(range) if is_on => range[1] = group.to,
+            _ if is_on => ranges.push([group.from, group.to]),
+            _ => {}
+        }
+        is_open = is_on;
+    }
+    let shown = |[from, to]: &[usize; 2]| if from == to { from.to_string() } else { format!("{from}-{to}") };
+    (!ranges.is_empty()).then(|| ranges.iter().map(shown).collect::<Vec<_>>().join(" and "))
+}

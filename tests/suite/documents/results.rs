@@ -1,0 +1,79 @@
+//! Tables and sentences about results are those of `lookback results`.
+
+use super::{below, root};
+use crate::training::{assert_says, copy_folder, fail, read, succeed};
+use lookback::report::comparison::{Comparison, Curve};
+use std::fs;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// The documents with results, and what they are made from, in a folder of their own.
+fn copied() -> TempDir {
+    let dir = TempDir::new().unwrap();
+    fs::create_dir_all(dir.path().join("docs")).unwrap();
+    fs::copy(root().join("README.md"), dir.path().join("README.md")).unwrap();
+    copy_folder(&root().join("docs/results"), &dir.path().join("docs/results"));
+    dir
+}
+
+/// Their places below the root.
+fn places() -> Vec<PathBuf> {
+    let found = below(&root().join("docs/results")).into_iter().chain([root().join("README.md")]);
+    found.map(|path| path.strip_prefix(root()).unwrap().to_path_buf()).collect()
+}
+
+#[test]
+fn what_documents_say_of_results_is_what_the_command_writes() {
+    let dir = copied();
+    let said = succeed(dir.path(), &["results"]);
+    assert_says(&said, &["3 documents from 1 results"]);
+    for place in places() {
+        let (committed, written) = (read(root().join(&place)), read(dir.path().join(&place)));
+        assert!(committed == written, "{} is not what `lookback results` writes", place.display());
+    }
+}
+
+#[test]
+fn results_that_change_change_the_documents() {
+    let dir = copied();
+    let data = dir.path().join("docs/results/data/tour.json");
+    let mut results: serde_json::Value = serde_json::from_str(&read(&data)).unwrap();
+    results["quality"][0]["scores"][0]["score"] = 0.1234.into();
+    fs::write(&data, results.to_string()).unwrap();
+    succeed(dir.path(), &["results"]);
+    for place in ["README.md", "docs/results/results.md"] {
+        let (committed, written) = (read(root().join(place)), read(dir.path().join(place)));
+        assert!(!committed.contains("12.3 (") && written.contains("12.3 ("), "{place}");
+    }
+}
+
+#[test]
+fn a_comparison_is_taken_in_without_what_no_document_needs() {
+    let dir = copied();
+    let run = dir.path().join("runs");
+    fs::create_dir(&run).unwrap();
+    let data = dir.path().join("docs/results/data/tour.json");
+    let mut results: Comparison = serde_json::from_str(&read(&data)).unwrap();
+    results.curves = vec![Curve::default()];
+    fs::write(run.join("results.json"), serde_json::to_string(&results).unwrap()).unwrap();
+    let before = read(&data);
+    fs::remove_file(&data).unwrap();
+    succeed(dir.path(), &["results", "--add", "tour=runs"]);
+    assert!(read(&data) == before, "it is written as it was, without learning curves");
+}
+
+#[test]
+fn a_mark_that_asks_for_what_is_not_there_is_refused_with_its_line() {
+    let dir = copied();
+    let readme = dir.path().join("README.md");
+    let says = |mark: &str, parts: &[&str]| {
+        fs::write(&readme, format!("# Title\n\n<!-- results: {mark} -->\n<!-- end -->\n")).unwrap();
+        assert_says(&fail(dir.path(), &["results"]), &[&["README.md", "line 3"], parts].concat());
+    };
+    says("tuor; about", &["there are no results \"tuor\" (tour)"]);
+    says("tour; abuot", &["\"abuot\" is nothing that can be written", "claims"]);
+    says("tour; models all, 5-66", &["there are no sentences \"5-66\"", "5-6"]);
+    fs::write(&readme, "<!-- results: tour; about -->\ntext\n").unwrap();
+    assert_says(&fail(dir.path(), &["results"]), &["line 1: there is no <!-- end --> after it"]);
+    assert_says(&fail(dir.path(), &["results", "--add", "a b=x"]), &["is not NAME=FOLDER"]);
+}
