@@ -48,7 +48,7 @@ pub fn chosen(test: &TestSet) -> Vec<(String, usize)> {
         found.push(("of middle length".into(), i));
     }
     if let Some(i) = seen().max_by_key(|i| (length(*i), usize::MAX - i)) {
-        found.push(("the longest of the test set within the lengths of training".into(), i));
+        found.push(("that is the longest of the test set within the lengths of training".into(), i));
     }
     let unseen = test
         .groups

@@ -262,6 +262,38 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     assert!((0.935..=0.965).contains(&coverage), "{coverage}");
 }
 
+/// A model that is just as good as the level is called better than it in at most 5 % of trials, and worse in at most 5 %.
+#[test]
+fn a_model_at_the_level_is_seldom_put_on_one_side_of_it() {
+    for (n_seeds, spread) in [(1, 0.0), (3, 0.0), (3, 0.03), (10, 0.03)] {
+        for n in [100, 400] {
+            let trial = |trial: u64| {
+                let of_seed = |seed: usize| {
+                    let own = Stream::new(trial, Purpose::Sampling, &[5, n as u64, seed as u64]);
+                    let skill = (0.9 + spread * own.normal(1_000_000)).clamp(0.0, 1.0);
+                    (0..n).map(|i| f64::from(own.unit(i as u64) < skill)).collect::<Vec<f64>>()
+                };
+                let right: Vec<Vec<f64>> = (0..n_seeds).map(of_seed).collect();
+                let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+                let by_seed: Vec<f64> = right.iter().map(|seed| mean(seed)).collect();
+                let by_sentence: Vec<f64> =
+                    (0..n).map(|i| right.iter().map(|seed| seed[i]).sum::<f64>() / n_seeds as f64).collect();
+                let mut parts = vec![Part::of_sentences(variance(&by_sentence) / n as f64, n)];
+                parts.extend(Part::of_seeds(&by_seed));
+                let found = contrast_with_level(mean(&by_seed), 0.9, n, &parts);
+                let is_claimed = found.p_value.unwrap() < 0.05;
+                [is_claimed && found.estimate > 0.0, is_claimed && found.estimate < 0.0]
+            };
+            let trials: Vec<[bool; 2]> = (0..1500).map(trial).collect();
+            for (side, name) in ["above", "below"].into_iter().enumerate() {
+                let claimed = trials.iter().filter(|claimed| claimed[side]).count() as f64 / 1500.0;
+                println!("{n_seeds} seeds of spread {spread}, {n} sentences: {:.1} % {name}", 100.0 * claimed);
+                assert!(claimed <= 0.05 + 3.0 * 0.0057, "{claimed} {name}, {n_seeds} seeds, {n} sentences");
+            }
+        }
+    }
+}
+
 /// Claims of a whole comparison, from what models wrote.
 fn claimed(by_seed: [Vec<Vec<String>>; 2], pairs: &[Pair], groups: Option<Vec<(Group, Vec<usize>)>>) -> Vec<Claim> {
     let mut test = test_set(pairs.to_vec());
@@ -377,22 +409,22 @@ fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_s
     let says = |text: &str| format!("one beside a sequence accuracy of 90.0 %: {text}.");
     let (above, below, text, _) = found([100, 99, 60, 10]);
     assert_eq!((above, below), (Some(10), Some(20)));
-    assert_eq!(text, says("above it at 5-10 words, below it at 20-40"));
+    assert_eq!(text, says("above it at 5-10 words, below it at 20-40 words"));
     // 95 of 100 could be either, and so could 92 and 88.
     let (above, below, text, headline) = found([100, 95, 99, 10]);
     assert_eq!((above, below), (Some(20), Some(40)));
-    assert_eq!(text, says("above it at 5 and 20 words, below it at 40, not told apart from it at 10"));
+    assert_eq!(text, says("above it at 5 and 20 words, below it at 40 words, not told apart from it at 10 words"));
     assert!(
         headline.contains("Up to which length the sequence accuracy is surely above 90.0 %: one 20 words."),
         "{headline}"
     );
     let (above, below, text, _) = found([100, 92, 88, 10]);
     assert_eq!((above, below), (Some(5), Some(40)));
-    assert_eq!(text, says("above it at 5 words, below it at 40, not told apart from it at 10-20"));
+    assert_eq!(text, says("above it at 5 words, below it at 40 words, not told apart from it at 10-20 words"));
     // Bad at the shortest and good at all that follow: it is not said to be bad at every length.
     let (above, below, text, headline) = found([50, 100, 100, 100]);
     assert_eq!((above, below), (None, Some(5)));
-    assert_eq!(text, says("above it at 10-40 words, below it at 5"));
+    assert_eq!(text, says("above it at 10-40 words, below it at 5 words"));
     assert!(!text.contains("every") && headline.contains("one none."), "{text} {headline}");
     let (above, below, text, headline) = found([100, 100, 99, 100]);
     assert_eq!((above, below), (Some(40), None));

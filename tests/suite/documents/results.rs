@@ -1,7 +1,7 @@
 //! Tables and sentences about results are those of `lookback results`.
 
 use super::{below, root};
-use crate::training::{assert_says, copy_folder, fail, read, succeed};
+use crate::training::{assert_says, copy_folder, fail, finish, read, succeed};
 use lookback::report::comparison::{Comparison, Curve};
 use std::fs;
 use std::path::PathBuf;
@@ -75,5 +75,7 @@ fn a_mark_that_asks_for_what_is_not_there_is_refused_with_its_line() {
     says("tour; models all, 5-66", &["there are no sentences \"5-66\"", "5-6"]);
     fs::write(&readme, "<!-- results: tour; about -->\ntext\n").unwrap();
     assert_says(&fail(dir.path(), &["results"]), &["line 1: there is no <!-- end --> after it"]);
-    assert_says(&fail(dir.path(), &["results", "--add", "a b=x"]), &["is not NAME=FOLDER"]);
+    let refused = finish(dir.path(), &["results", "--add", "a b=x"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert_says(&refused.stderr, &["is not NAME=FOLDER"]);
 }

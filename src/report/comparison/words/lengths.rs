@@ -31,18 +31,16 @@ pub(in crate::report::comparison) fn longest_tested(comparison: &Comparison) -> 
 pub(super) fn levels(comparison: &Comparison) -> Vec<String> {
     let unit = comparison.task.length_unit.name();
     let of_row = |row: &Threshold| {
-        let mut text =
-            format!("{} beside a {} of {}: ", row.contestant, noun(&row.metric), shown(&row.metric, row.level));
-        let parts: Vec<String> =
-            [("above it", Some(true)), ("below it", Some(false)), ("not told apart from it", None)]
-                .into_iter()
-                .filter_map(|(what, side)| {
-                    Some(format!("{what} at {}", lengths_on(comparison, &row.contestant, side)?))
-                })
-                .collect();
-        // The first names the unit.
-        text += &parts.join(", ").replacen(',', &format!(" {unit},"), 1);
-        if parts.len() == 1 { format!("{text} {unit}.") } else { text + "." }
+        let level = format!("a {} of {}", noun(&row.metric), shown(&row.metric, row.level));
+        let sides = [("above it", Some(true)), ("below it", Some(false)), ("not told apart from it", None)];
+        let part = |(what, side): (&str, Option<bool>)| {
+            Some(format!("{what} at {} {unit}", lengths_on(comparison, &row.contestant, side)?))
+        };
+        format!(
+            "{} beside {level}: {}.",
+            row.contestant,
+            sides.into_iter().filter_map(part).collect::<Vec<_>>().join(", ")
+        )
     };
     comparison.thresholds.iter().map(of_row).collect()
 }
