@@ -6,7 +6,7 @@ use clap::{Arg, Command, CommandFactory};
 
 const HEAD: &str = "# Commands
 
-This page is written by the program: `lookback reference --out docs/reference`. `lookback COMMAND --help` says the same.
+This page is written by the program: `lookback reference --out docs/reference`. A command says the same with `--help`.
 
 Results go to standard output, everything else to standard error. [Exit codes](errors.md) are listed on a page of their own.
 ";
