@@ -13,8 +13,9 @@ use divan::counter::ItemsCount;
 use lookback::backend::Backend;
 use lookback::data::batch::{Batch, Example};
 use lookback::layers::attention::AttentionConfig;
-use lookback::layers::{Pass, Trace, fused};
+use lookback::layers::{Pass, Trace};
 use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies};
+use lookback::ops::{self, Body, Weight};
 use lookback::pool::in_pool;
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
@@ -58,7 +59,9 @@ mod few_rows {
     #[divan::bench(args = [1, 8, 32, 128])]
     fn ours(bencher: Bencher, n_rows: usize) {
         let (x, weight) = operands(n_rows);
-        bencher.bench(|| in_pool(&x.device(), || fused::linear(x.clone(), weight.clone(), None, false)));
+        bencher.bench(|| {
+            in_pool(&x.device(), || ops::linear(x.clone(), Weight::plain(weight.clone()), None, Body::Fused))
+        });
     }
 
     #[divan::bench(args = [1, 8, 32, 128])]

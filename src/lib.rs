@@ -21,7 +21,7 @@
 //!                        └──compare─▶ several models by source length: one report
 //! ```
 //!
-//! Dependencies point one way: [`error`], [`backend`], [`random`], [`ranks`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
+//! Dependencies point one way: [`error`], [`backend`], [`random`], [`ranks`], [`kernels`] ← [`ops`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
 //! [`experiment`] ← [`report`] ← [`compare`], [`serve`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model,
 //! [`training`] knows no family of models, no config file and no tokenizer. A test keeps it so, down to single files.
 //!
@@ -111,11 +111,13 @@ pub mod error;
 pub mod experiment;
 mod files;
 pub mod interop;
+pub mod kernels;
 pub mod layers;
 mod mapped;
 mod memory;
 pub mod models;
 pub mod notice;
+pub mod ops;
 mod panics;
 pub mod pool;
 pub mod random;

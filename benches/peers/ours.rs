@@ -9,9 +9,10 @@ use lookback::backend::{Adapter, Backend};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, EarlyStopping, Request, decode};
 use lookback::experiment::run::Run;
+use lookback::layers::Mask;
 use lookback::layers::Pass;
-use lookback::layers::fused::{self, Heads, Projected};
-use lookback::models::{Int8Model, Model, ModelConfig, Vocabularies, weights};
+use lookback::models::{Model, ModelConfig, PreparedModel, Vocabularies, weights};
+use lookback::ops::{self, Body, HeadSizes, Projected};
 use lookback::pool::in_pool;
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
@@ -64,8 +65,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let case: Case = serde_json::from_slice(&std::fs::read(Path::new(folder).join("case.json"))?)?;
     let (model, source, target) = case.open(&adapter)?;
     let mut side = Side {
-        int8: Int8Model::new(model.clone()).ok(),
+        int8: PreparedModel::int8(model.clone()).ok(),
         learning: Some(model.clone().train()),
+        prepared: PreparedModel::new(model.clone()),
         model,
         source,
         target,
@@ -103,7 +105,8 @@ struct Side {
     source: Vec<Vec<u32>>,
     target: Vec<Vec<u32>>,
     /// Where the tensors are on a CPU.
-    int8: Option<Int8Model>,
+    int8: Option<PreparedModel>,
+    prepared: PreparedModel,
     model: Model,
     learning: Option<Model>,
     device: Device,
@@ -123,7 +126,7 @@ impl Side {
     fn loss(&self) -> Value {
         let batch = self.batch(&self.device);
         let logits = self.model.forward_batch(&batch, &mut Pass::inference());
-        let sums = smoothed_cross_entropy(logits, &batch.target_ids, 0.1, 1).sums;
+        let sums = smoothed_cross_entropy(logits, &batch.target_ids, 0.1, 1).sums();
         json!(sums.smoothed / sums.n_tokens as f64)
     }
 
@@ -167,7 +170,7 @@ impl Side {
         let start = Instant::now();
         let found = requests.chunks(at_once).flat_map(|requests| match &self.int8 {
             Some(model) if is_int8 => decode(model, requests, &config, 1, |_| ()),
-            _ => decode(&self.model, requests, &config, 1, |_| ()),
+            _ => decode(&self.prepared, requests, &config, 1, |_| ()),
         });
         let words: Vec<Vec<u32>> = found.map(|hypotheses| hypotheses[0].tokens.clone()).collect();
         json!({ "seconds": start.elapsed().as_secs_f64(), "words": words })
@@ -177,13 +180,14 @@ impl Side {
 /// Seconds of attention alone, forward and backward, and the most memory that it took.
 fn attention([batch, len, n_heads, d_head]: [usize; 4], n: usize, device: &Device) -> Value {
     let width = n_heads * d_head;
-    let heads = Heads { n_heads, n_key_value_heads: n_heads, d_head, lengths: None, is_causal: true, dropout: None };
+    let heads = HeadSizes { n_heads, n_key_value_heads: n_heads, d_head };
+    let mask = Mask::causal(len, device);
     let input: Tensor<3> = Tensor::random([batch, len, 3 * width], Distribution::Default, &device.clone().autodiff());
     let before = reset_peak();
     let seconds = (0..n).map(|_| {
         let input = input.clone().require_grad();
         let start = Instant::now();
-        let output = fused::attention(Projected::Packed(input.clone()), None, heads.clone());
+        let output = ops::attention(Projected::Packed(input.clone()), None, heads, &mask, None, Body::Fused);
         let grads = output.sum_dim(2).sum().backward();
         let gradient = input.grad(&grads);
         let seconds = start.elapsed().as_secs_f64();

@@ -4,7 +4,7 @@ use crate::backend::is_host;
 use crate::decoding::{DecodingConfig, EarlyStopping, SamplingConfig};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, Run};
-use crate::models::{Autoregressive, Ensemble, Int8Model};
+use crate::models::{Autoregressive, Ensemble, PreparedModel};
 use clap::Args;
 use std::path::Path;
 
@@ -158,20 +158,18 @@ impl DecodingArgs {
         Ok(config)
     }
 
-    /// Rounds the weights of the models, if they shall have 8 bits, or have them already and lie on the CPU. The ensemble that
-    /// comes back multiplies in those 8 bits: it decodes faster.
-    pub(super) fn round(&self, loaded: &mut [LoadedModel]) -> Result<Option<Ensemble<Int8Model>>> {
+    /// The models prepared for decoding: in 8 bits if they are to be, or have 8 bits already and lie on the CPU. What is loaded is rounded
+    /// with them.
+    pub(super) fn prepare(&self, loaded: &mut [LoadedModel]) -> Result<Ensemble<PreparedModel>> {
         let has_int8 = loaded.iter().all(|loaded| loaded.is_int8 && is_host(&loaded.model.device()));
-        if !self.int8 && !has_int8 {
-            return Ok(None);
-        }
         let mut models = Vec::new();
         for loaded in loaded {
-            let rounded = Int8Model::new(loaded.model.clone())?;
-            loaded.model = rounded.rounded().clone();
-            models.push(rounded);
+            let model = loaded.model.clone();
+            let model = if self.int8 || has_int8 { PreparedModel::int8(model)? } else { PreparedModel::new(model) };
+            loaded.model = model.floats().clone();
+            models.push(model);
         }
-        Ok(Some(Ensemble::new(models)))
+        Ok(Ensemble::new(models))
     }
 }
 

@@ -4,6 +4,7 @@ use super::output::print_json;
 use super::print;
 use crate::backend::{Adapter, Backend};
 use crate::error::{Error, Result};
+use crate::kernels::machine::InstructionSet;
 use crate::trust::child;
 use crate::trust::work::{self, Depth, Difference};
 use clap::Args;
@@ -120,6 +121,9 @@ struct ShownAdapter {
     driver: String,
     /// Whether the CPU emulates it.
     software: bool,
+    /// The instructions that operations use, of the CPU.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<String>,
 }
 
 /// What a check found.
@@ -153,7 +157,9 @@ fn row(backend: Backend) -> BackendRow {
         let is_same =
             |other: &ShownAdapter| (&other.device, &other.driver, other.software) == (&device, &driver, *is_software);
         if !adapters.iter().any(is_same) {
-            adapters.push(ShownAdapter { number: *number, name: name.clone(), device, driver, software: *is_software });
+            let instructions = backend.is_host().then(|| InstructionSet::in_use().to_string());
+            let (number, name, software) = (*number, name.clone(), *is_software);
+            adapters.push(ShownAdapter { number, name, device, driver, software, instructions });
         }
     }
     BackendRow {
@@ -184,8 +190,9 @@ fn lines(backend: Backend, row: &BackendRow) -> String {
             part => format!(": {part}"),
         });
         let software = if adapter.software { "  (emulated by the CPU)" } else { "" };
+        let instructions = adapter.instructions.as_ref().map(|set| format!(", {set}")).unwrap_or_default();
         format!(
-            "{name:<8} {:>2}  {}{}{}{software}\n",
+            "{name:<8} {:>2}  {}{}{}{instructions}{software}\n",
             adapter.number,
             adapter.name,
             parts[0],

@@ -156,17 +156,14 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
         dataset::sentences_from(&config.data, split, &pairs).map_err(|error| moved(error, &files_of(split)))?;
     let mut loaded = load_all(&args.run, &args.place.or(config.backend), args.checkpoint.as_deref())?;
     let decoding = args.decoding.apply(&config.decoding)?;
-    let int8 = args.decoding.round(&mut loaded)?;
+    let prepared = args.decoding.prepare(&mut loaded)?;
     let (loaded, model) = ensemble(loaded);
     let examples = dataset::encode(&pairs, &loaded.tokenizers);
     check_lengths(model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         pair_fault(i, "target", message)
     })?;
     let sources: Vec<String> = sentences.iter().map(|sentence| sentence.source.clone()).collect();
-    let found = match &int8 {
-        Some(int8) => translate_sources(int8, &loaded, &sources, &decoding, "translating"),
-        None => translate_sources(&model, &loaded, &sources, &decoding, "translating"),
-    }?;
+    let found = translate_sources(&prepared, &loaded, &sources, &decoding, "translating")?;
     if let Some(path) = &args.output {
         files::replace(path, (found.texts.join("\n") + "\n").as_bytes())?;
     }

@@ -8,6 +8,7 @@ use crate::data::text::{prompt_ids, text_of};
 use crate::data::{EOS, GrowingText, Tokenizer};
 use crate::decoding::{Continuation, NextToken, SamplingConfig};
 use crate::error::{Error, Result};
+use crate::models::PreparedModel;
 use crate::notice;
 use clap::Args;
 use schemars::JsonSchema;
@@ -80,9 +81,10 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
     }
     let context = loaded.config.context_of_writing();
     let first_seed = args.sampling.seed.unwrap_or(loaded.config.seed);
+    let model = PreparedModel::new(loaded.model.clone());
     for sample in 0..args.samples {
         let seed = first_seed.wrapping_add(sample);
-        let words = Continuation::new(&loaded.model, &ids, context, sampling.as_ref(), seed);
+        let words = Continuation::new(&model, &ids, context, sampling.as_ref(), seed);
         let mut output = Output { text: GrowingText::default(), out: std::io::stdout().lock() };
         if !args.json {
             output.show(&prompt)?;

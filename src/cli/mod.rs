@@ -35,6 +35,7 @@ use crate::backend::Adapter;
 use crate::decoding::length_fault;
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, Run};
+use crate::kernels::machine::InstructionSet;
 use crate::models::{EncoderOnlyConfig, Ensemble, LengthLimit, Model, ModelConfig};
 use crate::notice::{self, Level};
 use crate::trust::{self, Check};
@@ -60,6 +61,9 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "N", display_order = 900, help_heading = "Every command",
           value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// Instructions that the operations of this program use at most on the CPU; burn's own take the best of the machine.
+    #[arg(long, global = true, display_order = 900, help_heading = "Every command", default_value = "auto")]
+    simd: SimdArg,
     /// Check the GPU's driver against flex once more, also where it was found to agree before.
     #[arg(long, global = true, display_order = 901, help_heading = "Every command")]
     recheck: bool,
@@ -133,9 +137,39 @@ enum Command {
     Results(results::ResultsArgs),
 }
 
+/// The values of `--simd`.
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+enum SimdArg {
+    /// The best of the machine.
+    Auto,
+    /// No vector instructions.
+    Scalar,
+    /// x86-64-v3: AVX2 and fused multiply-add.
+    V3,
+    /// x86-64-v4: AVX-512.
+    V4,
+}
+
+impl SimdArg {
+    fn instruction_set(self) -> Option<InstructionSet> {
+        match self {
+            Self::Auto => None,
+            Self::Scalar => Some(InstructionSet::Scalar),
+            Self::V3 => Some(InstructionSet::V3),
+            Self::V4 => Some(InstructionSet::V4),
+        }
+    }
+}
+
 impl Cli {
     /// Runs the command.
     pub fn run(self) -> Result<()> {
+        if let Some(set) = self.simd.instruction_set()
+            && !set.cap()
+        {
+            let has = InstructionSet::available().into_iter().map(|set| set.to_string()).collect::<Vec<_>>().join(", ");
+            return Err(Error::message(format!("--simd: this machine has no {set}; it has {has}")));
+        }
         if let Some(threads) = self.threads {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.into());
             pool.build_global().map_err(|error| Error::message(format!("--threads {threads}: {error}")))?;

@@ -4,6 +4,7 @@ use super::decoding::{DecodingArgs, SetArgs};
 use super::place::PlaceArgs;
 use super::{load_any, print};
 use crate::error::{Error, Result};
+use crate::models::{Ensemble, PreparedModel};
 use crate::notice::{self, Level};
 use crate::serve::{Pair, Served, ServerConfig, serve};
 use crate::signal;
@@ -134,13 +135,13 @@ impl ServeArgs {
         let is_text = !config.model.reads_source();
         let decoding = self.decoding.apply(&self.set.decoding_of(path)?)?;
         let seed = self.decoding.sampling.seed.unwrap_or(config.seed);
-        let int8 = match is_text {
-            true => None,
-            false => self.decoding.round(std::slice::from_mut(&mut loaded))?,
+        let prepared = match is_text {
+            true => Ensemble::new(vec![PreparedModel::new(loaded.model.clone())]),
+            false => self.decoding.prepare(std::slice::from_mut(&mut loaded))?,
         };
         let whole = path.canonicalize().map_err(Error::io(path))?;
         let name = whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned();
-        Ok(Served { name, pair, loaded, int8, decoding, seed })
+        Ok(Served { name, pair, loaded, prepared, decoding, seed })
     }
 
     fn config(&self) -> ServerConfig {

@@ -72,17 +72,14 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
         let message = "is an encoder-only model, which writes no text: `predict` writes its tags, classes or words";
         return Err(Error::file(&args.run[i], message));
     }
-    let int8 = args.decoding.round(&mut loaded)?;
+    let prepared = args.decoding.prepare(&mut loaded)?;
     let (loaded, model) = ensemble(loaded);
     if let Some(targets) = &args.targets {
         return score(&args, &loaded, &model, &read_lines(&args.input)?, targets);
     }
     let config = args.decoding.apply(&args.set.decoding_of(&args.run[0])?)?;
     let output = args.open_output()?;
-    match &int8 {
-        Some(model) => Session::new(&args, &loaded, model, config, output)?.run(),
-        None => Session::new(&args, &loaded, &model, config, output)?.run(),
-    }
+    Session::new(&args, &loaded, &prepared, config, output)?.run()
 }
 
 impl TranslateArgs {

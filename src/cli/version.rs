@@ -1,6 +1,6 @@
 //! What `lookback --version` says beyond the number.
 
-use pulp::{Arch, Simd, WithSimd};
+use crate::kernels::machine::InstructionSet;
 use std::sync::LazyLock;
 
 /// The cargo features that this program was built with, by name.
@@ -18,22 +18,6 @@ const FEATURES: [(&str, bool); 11] = [
     ("fetch", cfg!(feature = "fetch")),
 ];
 
-/// Asks which instructions the loops of the layers are compiled for, on this machine.
-struct Instructions;
-
-impl WithSimd for Instructions {
-    type Output = &'static str;
-
-    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
-        match std::any::type_name::<S>().rsplit("::").next() {
-            Some("V4") => "x86-64-v4 (AVX-512)",
-            Some("V3") => "x86-64-v3 (AVX2, FMA)",
-            Some("Neon" | "NeonFcma") => "NEON",
-            _ => "no vector instructions",
-        }
-    }
-}
-
 /// The number, the features, and the instructions that are used on this machine.
 pub(super) fn long() -> &'static str {
     static LONG: LazyLock<String> = LazyLock::new(|| {
@@ -44,7 +28,7 @@ pub(super) fn long() -> &'static str {
             "{}\nfeatures      {}\nplatform      {system}, {processor}\ninstructions  {}",
             env!("CARGO_PKG_VERSION"),
             features.join(" "),
-            Arch::new().dispatch(Instructions),
+            InstructionSet::best(),
         )
     });
     &LONG

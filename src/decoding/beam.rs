@@ -1,10 +1,12 @@
 //! Beam search with a length penalty and a stop rule that loses nothing, or one that is quicker.
 
-use super::{DecodingConfig, EarlyStopping, Hypothesis, LogProbabilities, StopRule, Task, indices, read_prefixes};
+use super::likeliest::likeliest;
+use super::{DecodingConfig, EarlyStopping, Hypothesis, StopRule, Task, indices, read_prefixes};
 use crate::data::tokenizer::{BOS, EOS};
 use crate::layers::Pass;
-use crate::layers::fused::PackedWeights;
 use crate::models::{Rows, Seq2Seq};
+use crate::ops::PreparedWeights;
+use std::sync::Arc;
 
 /// The search for one sentence.
 struct Search {
@@ -88,14 +90,14 @@ pub(super) fn beam<M: Seq2Seq>(
     model: &M,
     memory: M::Memory,
     tasks: Vec<Task>,
-    packed: &PackedWeights,
+    weights: &Arc<PreparedWeights>,
     config: &DecodingConfig,
 ) -> Vec<(usize, Vec<Hypothesis>)> {
     let width = config.beam_size;
     let device = model.device();
     let mut memory = memory;
     let mut searches: Vec<Search> = tasks.iter().cloned().map(Search::new).collect();
-    let read = read_prefixes(model, &memory, &tasks, packed, |i, step, word, log_probability| {
+    let read = read_prefixes(model, &memory, &tasks, weights, |i, step, word, log_probability| {
         searches[i].open[0].append(word, log_probability, step, config);
     });
     let rows = (0..tasks.len() * width).map(|row| row / width);
@@ -109,10 +111,9 @@ pub(super) fn beam<M: Seq2Seq>(
             })
         });
         let previous = indices(previous, &device);
-        let mut pass = Pass::inference().fused(true).packing(packed);
+        let mut pass = Pass::step_of(weights);
         let (logits, next) = model.step(previous, state.take().expect("a state is put back"), &memory, &mut pass);
-        let probabilities = LogProbabilities::new(logits);
-        let likeliest = probabilities.likeliest(width + 1);
+        let likeliest = likeliest(logits, width + 1);
         let n_open = searches.len();
         let mut rows = Vec::new();
         let mut kept = Vec::new();

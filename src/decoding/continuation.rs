@@ -4,11 +4,12 @@ use super::sampling::pick;
 use super::{LogProbabilities, SamplingConfig};
 use crate::data::batch::Padded;
 use crate::data::{EOS, Tokenizer};
-use crate::layers::fused::PackedWeights;
 use crate::layers::{Pass, indices};
 use crate::models::{Autoregressive, Seq2Seq};
+use crate::ops::PreparedWeights;
 use crate::pool::in_pool;
 use crate::random::{Purpose, Stream};
+use std::sync::Arc;
 
 /// A token that follows a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +31,7 @@ pub struct Continuation<'a, M: Autoregressive> {
     context: Option<usize>,
     sampling: Option<SamplingConfig>,
     stream: Stream,
-    packed: PackedWeights,
+    weights: Arc<PreparedWeights>,
     /// The text from the last beginning on.
     text: Vec<u32>,
     memory: M::Memory,
@@ -81,7 +82,7 @@ impl<'a, M: Autoregressive> Continuation<'a, M> {
             context,
             sampling: sampling.cloned(),
             stream: Stream::new(seed, Purpose::Sampling, &[]),
-            packed: PackedWeights::default(),
+            weights: model.prepared().unwrap_or_default(),
             text,
             memory,
             state: Some(state),
@@ -139,7 +140,7 @@ impl<M: Autoregressive> Iterator for Continuation<'_, M> {
         let state = self.state.take().expect("a state is put back after each step");
         let last = *self.text.last().expect("a text has a token");
         let (probabilities, state) = in_pool(&device, || {
-            let mut pass = Pass::inference().fused(true).packing(&self.packed);
+            let mut pass = Pass::step_of(&self.weights);
             let (logits, state) = self.model.step(indices([last as usize], &device), state, &self.memory, &mut pass);
             (LogProbabilities::new(logits), state)
         });

@@ -1,28 +1,29 @@
 //! Greedy search: the likeliest word at every step.
 
+use super::likeliest::likeliest;
 use super::{DecodingConfig, Hypothesis, Open, Task};
 use crate::data::tokenizer::EOS;
-use crate::layers::fused::PackedWeights;
 use crate::models::Seq2Seq;
+use crate::ops::PreparedWeights;
+use std::sync::Arc;
 
 /// Decodes `tasks`; among equally likely words the one with the lowest id wins.
 pub(super) fn greedy<M: Seq2Seq>(
     model: &M,
     memory: M::Memory,
     tasks: Vec<Task>,
-    packed: &PackedWeights,
+    weights: &Arc<PreparedWeights>,
     config: &DecodingConfig,
 ) -> Vec<(usize, Vec<Hypothesis>)> {
-    let (mut open, given) = Open::new(model, memory, tasks, packed, config);
+    let (mut open, given) = Open::new(model, memory, tasks, weights, config);
     let mut results = Vec::new();
     for step in given.. {
-        let probabilities = open.step(model);
-        let likeliest = probabilities.likeliest(1);
+        let likeliest = likeliest(open.step(model), 1);
         let mut finished = vec![false; open.tasks.len()];
         for (row, task) in open.tasks.iter().enumerate() {
-            let word = likeliest[row][0].0;
+            let (word, log_probability) = likeliest[row][0];
             let hypothesis = &mut open.hypotheses[row];
-            hypothesis.append(word, probabilities.of(row, word), step, config);
+            hypothesis.append(word, log_probability, step, config);
             open.previous[row] = word;
             finished[row] = hypothesis.is_complete || step + 1 >= task.cap;
         }

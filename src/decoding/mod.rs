@@ -8,6 +8,7 @@ mod beam;
 mod config;
 mod continuation;
 mod greedy;
+mod likeliest;
 mod masked;
 mod sampling;
 mod score;
@@ -22,13 +23,16 @@ pub use values::predict_series;
 
 use crate::data::batch::{Padded, plan_by_length};
 use crate::data::tokenizer::{BOS, PAD};
-use crate::layers::fused::{PackedWeights, highest, log_sum_exp, task_rows};
+use crate::kernels::memory::task_rows;
+use crate::kernels::vectors::{highest, log_sum_exp};
 use crate::layers::{Pass, indices};
 use crate::models::{Rows, Seq2Seq};
+use crate::ops::PreparedWeights;
 use crate::pool::each_in_pool;
 use burn::tensor::Tensor;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A target sentence and what the model thinks of it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,7 +88,7 @@ fn read_prefixes<M: Seq2Seq>(
     model: &M,
     memory: &M::Memory,
     tasks: &[Task],
-    packed: &PackedWeights,
+    weights: &Arc<PreparedWeights>,
     mut append: impl FnMut(usize, usize, u32, f32),
 ) -> M::State {
     let state = model.start(memory, 1);
@@ -94,7 +98,7 @@ fn read_prefixes<M: Seq2Seq>(
     }
     let read = tasks.iter().flat_map(|task| std::iter::once(&BOS).chain(&task.prefix[..len - 1]));
     let tokens = indices(read.map(|id| *id as usize), &model.device()).reshape([tasks.len(), len]);
-    let mut pass = Pass::inference().fused(true).packing(packed);
+    let mut pass = Pass::step_of(weights);
     let (logits, state) = model.prefill(tokens, state, memory, len, &mut pass);
     let logits: Tensor<2> = logits.expect("all of them are wanted").flatten(0, 1);
     let probabilities = LogProbabilities::new(logits);
@@ -128,7 +132,7 @@ pub fn decode<M: Seq2Seq>(
     let mut n_finished = requests.len() - real.len();
     let device = model.device();
     let limit = model.limits().target.map(|limit| limit.len);
-    let packed = PackedWeights::default();
+    let weights = model.prepared().unwrap_or_default();
     // Given words are read at once, so that targets of one batch begin with as many; each is then as it would be alone.
     let mut by_prefix: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for i in real {
@@ -157,9 +161,9 @@ pub fn decode<M: Seq2Seq>(
             .collect();
         let memory = model.encode(&source, &mut Pass::inference().fused(true));
         match &config.sampling {
-            Some(sampling) => sampling::sample(model, memory, tasks, &packed, config, sampling, seed),
-            None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, &packed, config),
-            None => beam::beam(model, memory, tasks, &packed, config),
+            Some(sampling) => sampling::sample(model, memory, tasks, &weights, config, sampling, seed),
+            None if config.beam_size == 1 => greedy::greedy(model, memory, tasks, &weights, config),
+            None => beam::beam(model, memory, tasks, &weights, config),
         }
     };
     each_in_pool(&device, &parts, decode_part, |found| {
@@ -219,7 +223,7 @@ impl LogProbabilities {
 
 /// The sentences of a batch that are still being decoded, with one hypothesis each.
 struct Open<'a, M: Seq2Seq> {
-    packed: &'a PackedWeights,
+    weights: &'a Arc<PreparedWeights>,
     tasks: Vec<Task>,
     memory: M::Memory,
     state: Option<M::State>,
@@ -233,26 +237,26 @@ impl<'a, M: Seq2Seq> Open<'a, M> {
         model: &M,
         memory: M::Memory,
         tasks: Vec<Task>,
-        packed: &'a PackedWeights,
+        weights: &'a Arc<PreparedWeights>,
         config: &DecodingConfig,
     ) -> (Self, usize) {
         let mut hypotheses = vec![Hypothesis::default(); tasks.len()];
-        let state = read_prefixes(model, &memory, &tasks, packed, |row, step, word, log_probability| {
+        let state = read_prefixes(model, &memory, &tasks, weights, |row, step, word, log_probability| {
             hypotheses[row].append(word, log_probability, step, config);
         });
         let previous = tasks.iter().map(|task| task.prefix.last().copied().unwrap_or(BOS)).collect();
         let len = tasks[0].prefix.len();
-        (Self { packed, state: Some(state), hypotheses, previous, memory, tasks }, len)
+        (Self { weights, state: Some(state), hypotheses, previous, memory, tasks }, len)
     }
 
-    /// One step for every open sentence.
-    fn step(&mut self, model: &M) -> LogProbabilities {
+    /// The logits after one step for every open sentence: `[rows, vocab_size]`.
+    fn step(&mut self, model: &M) -> Tensor<2> {
         let previous = indices(self.previous.iter().map(|id| *id as usize), &model.device());
         let state = self.state.take().expect("a state is put back after each step");
-        let mut pass = Pass::inference().fused(true).packing(self.packed);
+        let mut pass = Pass::step_of(self.weights);
         let (logits, state) = model.step(previous, state, &self.memory, &mut pass);
         self.state = Some(state);
-        LogProbabilities::new(logits)
+        logits
     }
 
     /// Takes the finished sentences out; rows are compacted, so that their work is not done in vain.

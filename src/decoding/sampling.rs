@@ -1,9 +1,10 @@
 //! Sampling: words drawn from the model's distribution.
 
 use super::{DecodingConfig, Hypothesis, LogProbabilities, Open, SamplingConfig, Task, indices};
-use crate::layers::fused::PackedWeights;
 use crate::models::{Rows, Seq2Seq};
+use crate::ops::PreparedWeights;
 use crate::random::{Purpose, Stream};
+use std::sync::Arc;
 
 /// Draws `config.n_best` targets for each task, likeliest first.
 ///
@@ -12,7 +13,7 @@ pub(super) fn sample<M: Seq2Seq>(
     model: &M,
     memory: M::Memory,
     tasks: Vec<Task>,
-    packed: &PackedWeights,
+    weights: &Arc<PreparedWeights>,
     config: &DecodingConfig,
     sampling: &SamplingConfig,
     seed: u64,
@@ -20,10 +21,10 @@ pub(super) fn sample<M: Seq2Seq>(
     let mut found: Vec<(usize, Vec<Hypothesis>)> = tasks.iter().map(|task| (task.index, Vec::new())).collect();
     let all = indices(0..tasks.len(), &model.device());
     for draw in 0..config.n_best {
-        let (mut open, given) = Open::new(model, memory.select(&all), tasks.clone(), packed, config);
+        let (mut open, given) = Open::new(model, memory.select(&all), tasks.clone(), weights, config);
         let mut results = Vec::new();
         for step in given.. {
-            let probabilities = open.step(model);
+            let probabilities = LogProbabilities::new(open.step(model));
             let mut finished = vec![false; open.tasks.len()];
             for (row, task) in open.tasks.iter().enumerate() {
                 let stream = Stream::new(seed, Purpose::Sampling, &[task.number, draw as u64]);

@@ -6,9 +6,10 @@ use crate::data::TokenStream;
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::text::scored_windows;
 use crate::data::tokenizer::PAD;
-use crate::layers::{Pass, fused};
+use crate::layers::Pass;
 use crate::models::Seq2Seq;
 use crate::models::weights::to_vec;
+use crate::ops::{self, Body, Rows, Targets};
 use crate::pool::in_pool;
 use crate::ranks::{Ranks, share};
 use crate::scoring::{TextScores, TextStatistics};
@@ -106,7 +107,10 @@ pub fn score_text<M: Seq2Seq>(
 pub(super) fn losses(logits: Tensor<3>, batch: &Batch) -> Vec<(f64, bool)> {
     if is_host(&logits.device()) {
         let targets = batch.target_ids.iter().map(|id| (*id != PAD).then_some(*id)).collect();
-        let (_, rows) = fused::cross_entropy(logits, targets, 0.0, 1.0);
+        let targets = Targets { words: targets, smoothing: 0.0, scale: 1.0 };
+        let Rows::Known(rows) = ops::cross_entropy(logits, targets, Body::Fused).rows else {
+            unreachable!("on the host every row is known")
+        };
         return rows
             .into_iter()
             .map(|row| row.map_or((0.0, false), |row| (row.cross_entropy, row.is_correct)))

@@ -10,7 +10,7 @@ use super::run::{Run, vocabularies};
 use crate::backend::Backend;
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
-use crate::models::Int8Model;
+use crate::models::PreparedModel;
 use crate::models::weights::{self, Weights};
 use crate::training::checkpoint::{self, Parameters};
 use burn::module::Module;
@@ -40,7 +40,7 @@ pub fn export(run: &Run, out: &Path, options: &ExportOptions, warn: impl FnOnce(
     let model = config.model.blank(vocabularies(&tokenizers), &device)?;
     let model = weights::apply(model, &parameters.weights, &parameters.file)?;
     let n_parameters = model.num_params();
-    let scales = if options.int8 { Int8Model::new(model)?.scales().clone() } else { BTreeMap::new() };
+    let scales = if options.int8 { PreparedModel::int8(model)?.scales().cloned() } else { None }.unwrap_or_default();
     parameters.is_int8 = options.int8;
     let besides = [
         ("config.toml", super::format::seal(&config.to_toml()).into_bytes()),

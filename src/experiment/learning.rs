@@ -2,8 +2,8 @@
 
 use crate::data::batch::Batch;
 use crate::layers::Pass;
-use crate::models::{Autoregressive, Model};
-use crate::training::loss::{Loss, from_rows, real, smoothed_cross_entropy};
+use crate::models::Model;
+use crate::training::loss::{Loss, real_targets, smoothed_cross_entropy};
 use crate::training::squared_error::squared_error;
 use crate::training::{HeldOut, Measured, Stats, Trainable, UpdatePart, learn};
 use burn_train::{InferenceStep, TrainOutput, TrainStep};
@@ -34,16 +34,16 @@ impl InferenceStep for Model {
     }
 }
 
-/// The loss of what `model` makes of a batch: [`squared_error`] of numbers; else [`smoothed_cross_entropy`], fused with the
-/// product that makes the logits where `pass` fuses layers.
+/// The loss of what `model` makes of a batch: [`squared_error`] of numbers; else [`smoothed_cross_entropy`], made together with the
+/// logits where no word of its own is read.
 pub fn batch_loss(model: &Model, batch: &Batch, smoothing: f64, n_total: usize, pass: &mut Pass) -> Loss {
     if let Some(targets) = &batch.target_values {
         return squared_error(model.forward_batch(batch, pass), targets, n_total);
     }
-    if !pass.fuses(&model.device()) || pass.replaces_inputs() {
+    if pass.replaces_inputs() {
         let logits = model.forward_batch(batch, pass);
         return smoothed_cross_entropy(logits, &batch.target_ids, smoothing, n_total);
     }
-    let scores = model.scores(batch, pass);
-    from_rows(scores.cross_entropy(real(&batch.target_ids), smoothing, 1.0 / n_total as f64))
+    let targets = real_targets(&batch.target_ids, smoothing, n_total);
+    Loss::of_rows(model.scores(batch, pass).cross_entropy(targets, pass), &batch.target_ids)
 }

@@ -28,7 +28,7 @@ pub fn validate<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize
         let batch = Batch::new(&chosen, &model.device());
         in_pool(&model.device(), || {
             let logits = model.forward(&batch.source, &batch.target_input, &mut Pass::inference().fused(true));
-            smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums
+            smoothed_cross_entropy(logits, &batch.target_ids, 0.0, 1).sums()
         })
     });
     let mut total = LossSums::default();

@@ -1,8 +1,10 @@
 //! The position-wise feed-forward network of a Transformer layer.
 
-pub use super::activation::Activation;
+pub use crate::kernels::activation::Activation;
 
-use super::{Init, Pass, fused};
+use super::linear::weight_of;
+use super::{Init, Pass};
+use crate::ops;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
@@ -38,12 +40,11 @@ impl FeedForward {
     /// # Shapes
     /// - input, output: `[batch, len, d_model]`
     pub fn forward(&self, input: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        if pass.fuses(&input.device()) && pass.int8(self.inner.weight.id).is_none() {
-            let dropout = pass.next_dropout(self.dropout_rate);
-            return fused::feed_forward(input, [&self.inner, &self.outer], self.activation, dropout, pass);
-        }
-        let active = self.activation.forward(fused::linear_layer(&self.inner, input, pass));
-        let active = pass.dropout(active, self.dropout_rate);
-        fused::linear_layer(&self.outer, active, pass)
+        let dropout = pass.next_dropout(self.dropout_rate);
+        let layers = [&self.inner, &self.outer].map(|layer| {
+            let bias = layer.bias.as_ref().expect("both layers have biases").val();
+            (weight_of(&layer.weight, false, pass), bias)
+        });
+        ops::feed_forward(input, layers, self.activation, dropout, pass.body())
     }
 }

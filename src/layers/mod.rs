@@ -9,17 +9,14 @@
 //! | [`norm`] | Ba 2016, Zhang 2019 |
 //! | [`feed_forward`] | Vaswani 2017, Hendrycks 2016, Shazeer 2020 |
 //! | [`mask`] | the one definition of which positions are hidden |
-//! | [`fused`] | the same, in one pass over memory on a CPU |
 //!
-//! Every layer is a burn `Module`. What a layer needs to know of the pass it takes part in, dropout and tracing, comes in
+//! Every layer is a burn `Module` that calls [`ops`](crate::ops). What a layer needs to know of the pass it takes part in, dropout and tracing, comes in
 //! through a [`Pass`].
 
-mod activation;
 pub mod attention;
 pub mod feed_forward;
-pub mod fused;
 pub mod init;
-pub mod mask;
+pub mod linear;
 pub mod mixer;
 pub mod norm;
 pub mod pass;
@@ -35,6 +32,6 @@ pub(crate) fn indices(values: impl IntoIterator<Item = usize>, device: &Device) 
     Tensor::from_data(TensorData::new(values, [len]), device)
 }
 
+pub use crate::ops::mask::{self, Mask};
 pub use init::Init;
-pub use mask::Mask;
 pub use pass::{Pass, Trace, TraceEntry, Watch};

@@ -1,9 +1,10 @@
 //! Normalization of vectors, so that layer upon layer keeps its scale.
 
-use super::{Init, Pass, fused};
+use super::{Init, Pass};
+use crate::ops;
 use burn::module::{Module, Param};
 use burn::nn::RmsNorm;
-use burn::tensor::{Tensor, module};
+use burn::tensor::Tensor;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ pub enum Norm {
     Rms(RmsNorm),
 }
 
-/// Layer normalization. Burn-nn's keeps its epsilon to itself, and the fused layer needs it; the arithmetic beside that is burn's.
+/// Layer normalization. burn-nn's keeps its epsilon to itself, which the operation needs.
 #[derive(Module, Debug)]
 pub struct LayerNorm {
     /// The scale: `[d_model]`.
@@ -62,14 +63,7 @@ impl Norm {
     /// Normalizes along the last axis.
     pub fn forward<const D: usize>(&self, input: Tensor<D>, pass: &Pass) -> Tensor<D> {
         match self {
-            Self::Layer(norm) => {
-                let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
-                if pass.fuses(&input.device()) {
-                    fused::layer_norm(input, gamma, beta, norm.epsilon)
-                } else {
-                    module::layer_norm(input, gamma, Some(beta), norm.epsilon)
-                }
-            }
+            Self::Layer(norm) => ops::layer_norm(input, norm.gamma.val(), norm.beta.val(), norm.epsilon, pass.body()),
             Self::Rms(norm) => norm.forward(input),
         }
     }

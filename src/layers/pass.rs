@@ -1,11 +1,12 @@
 //! What a layer needs to know of the pass it takes part in: whether to drop, and whether somebody is watching.
 
-use super::fused;
 use super::init::random_seed;
 use super::position::Places;
+use crate::kernels::dropout::Dropout;
+use crate::ops::{self, Body, PreparedWeight, PreparedWeights};
 use crate::random::{Purpose, Stream};
 use burn::module::ParamId;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Tensor;
 use std::sync::Arc;
 
 /// One tensor seen during a pass.
@@ -62,8 +63,7 @@ struct DropoutCounter {
 pub struct Pass<'a> {
     dropout: Option<DropoutCounter>,
     is_fused: bool,
-    int8: Option<Arc<fused::Int8Weights>>,
-    packed: Option<&'a fused::PackedWeights>,
+    prepared: Option<Arc<PreparedWeights>>,
     replacement_rate: f64,
     trace: Option<&'a mut Trace>,
     watch: Option<&'a mut Watch>,
@@ -74,6 +74,11 @@ impl<'a> Pass<'a> {
     /// A pass without dropout, as in translating and scoring.
     pub fn inference() -> Self {
         Self::default()
+    }
+
+    /// One step of a search, with these forms of the matrices that it multiplies with.
+    pub fn step_of(weights: &Arc<PreparedWeights>) -> Self {
+        Self { is_fused: true, prepared: Some(weights.clone()), ..Self::default() }
     }
 
     /// A training pass: micro-batch `part` of update `update`.
@@ -98,39 +103,25 @@ impl<'a> Pass<'a> {
         Self { replacement_rate: rate, ..self }
     }
 
-    /// The same pass, in which layers are [`fused`] or written out in burn's operations.
+    /// The same pass, in which operations are fused where they can be, or made of burn's operations.
     pub fn fused(self, is_fused: bool) -> Self {
         Self { is_fused, ..self }
     }
 
-    /// Whether layers whose tensors are on `device` are fused. Unless a pass says otherwise, they are in training only.
-    pub fn fuses(&self, device: &Device) -> bool {
-        self.is_fused && crate::backend::is_host(device)
+    /// The form that operations take. Unless a pass says otherwise, they are fused in training only; a trace wants what they have inside,
+    /// so that they are made of burn's operations then.
+    pub fn body(&self) -> Body {
+        if self.is_fused && !self.is_traced() { Body::Fused } else { Body::Written }
     }
 
-    /// From now on, layers that are fused take these matrices instead of their own.
-    pub fn use_int8(&mut self, weights: &Arc<fused::Int8Weights>) {
-        self.int8 = Some(weights.clone());
+    /// From now on, products are with these forms of the matrices that they have.
+    pub fn use_prepared(&mut self, weights: &Arc<PreparedWeights>) {
+        self.prepared = Some(weights.clone());
     }
 
-    /// The matrix in 8 bits of a parameter, if this pass has it.
-    pub fn int8(&self, id: ParamId) -> Option<Arc<fused::Int8Matrix>> {
-        self.int8.as_ref().filter(|_| self.is_fused)?.get(id)
-    }
-
-    /// The same pass, as a part of a search in which weights stay as they are: layers that are fused pack them once.
-    pub fn packing(self, packed: &'a fused::PackedWeights) -> Self {
-        Self { packed: Some(packed), ..self }
-    }
-
-    /// Room for the packed weight of a parameter, if this pass is part of a search.
-    pub(crate) fn slot(&self, id: ParamId) -> Option<fused::Slot> {
-        self.packed.map(|packed| packed.slot(id))
-    }
-
-    /// Whether this pass has the weight of a parameter in another form.
-    pub fn has_own_weight(&self, id: ParamId) -> bool {
-        self.packed.is_some() || self.int8(id).is_some()
+    /// The prepared form of a parameter, if this pass has it.
+    pub fn prepared(&self, id: ParamId) -> Option<PreparedWeight> {
+        self.prepared.as_ref().map(|weights| weights.get(id))
     }
 
     /// Whether a decoder reads some of its own words in this pass.
@@ -233,29 +224,18 @@ impl<'a> Pass<'a> {
     /// # Reference
     /// Srivastava et al., Dropout, 2014.
     pub fn dropout<const D: usize>(&mut self, input: Tensor<D>, rate: f64) -> Tensor<D> {
-        let device = input.device();
-        if self.fuses(&device) {
-            return match self.next_dropout(rate) {
-                Some(dropout) => fused::dropout(input, dropout),
-                None => input,
-            };
+        let body = self.body();
+        match self.next_dropout(rate) {
+            Some(dropout) => ops::dropout(input, dropout, body),
+            None => input,
         }
-        let Some(stream) = self.next_mask(rate) else { return input };
-        let shape = input.dims();
-        let mask = TensorData::new(stream.dropout_mask(shape.iter().product(), rate), shape);
-        input * Tensor::from_data(mask, &device)
     }
 
-    /// The dropout of the next place in the model, for a fused operation.
-    pub fn next_dropout(&mut self, rate: f64) -> Option<fused::Dropout> {
-        self.next_mask(rate).map(|stream| fused::Dropout::new(stream, rate))
-    }
-
-    /// The numbers of the next mask; none where nothing is dropped.
-    fn next_mask(&mut self, rate: f64) -> Option<Stream> {
+    /// The dropout of the next place in the model; none where nothing is dropped.
+    pub fn next_dropout(&mut self, rate: f64) -> Option<Dropout> {
         let counter = self.dropout.as_mut().filter(|_| rate > 0.0)?;
         let stream = Stream::new(counter.seed, Purpose::Dropout, &[counter.update, counter.part, counter.calls]);
         counter.calls += 1;
-        Some(stream)
+        Some(Dropout::new(stream, rate))
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::data::batch::Padded;
 use crate::layers::Pass;
+use crate::ops::PreparedWeights;
 use burn::tensor::{Device, Int, Tensor};
+use std::sync::Arc;
 
 /// Something with one row per hypothesis or sentence; nothing has as many as are asked for.
 pub trait Rows: Sized {
@@ -61,6 +63,12 @@ pub trait Autoregressive: Sync {
     /// The longest source and target that the model can take.
     fn limits(&self) -> LengthLimits {
         LengthLimits::default()
+    }
+
+    /// The matrices of its steps in the form that is read fastest, where the model keeps them; a search makes its own for a model that
+    /// does not.
+    fn prepared(&self) -> Option<Arc<PreparedWeights>> {
+        None
     }
 
     /// How many words the answer to a source of so many tokens has, of a model that does not learn where an answer ends.

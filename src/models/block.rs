@@ -4,12 +4,13 @@
 use super::{Rows, check_rate};
 use crate::error::{Error, Result};
 use crate::layers::attention::MultiHeadConfig;
-use crate::layers::attention::multi_head::{SelfAttention, TargetKeyValue};
+use crate::layers::attention::multi_head::SelfAttention;
 use crate::layers::feed_forward::{Activation, FeedForward};
 use crate::layers::mixer::{MixerConfig, MixerShape, MixerState, RecurrentMixer, ShortConvolution};
 use crate::layers::norm::{Norm, NormKind};
 use crate::layers::position::{AttentionPositions, PositionConfig};
-use crate::layers::{Init, Mask, Pass, fused, indices};
+use crate::layers::{Init, Mask, Pass, indices};
+use crate::ops::{self, KeyValueCache};
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use schemars::JsonSchema;
@@ -113,10 +114,8 @@ impl Residual {
     }
 
     fn add(&self, input: Tensor<3>, output: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        if pass.fuses(&input.device()) {
-            return fused::add_dropped(input, output, pass.next_dropout(self.dropout_rate));
-        }
-        input + pass.dropout(output, self.dropout_rate)
+        let dropout = pass.next_dropout(self.dropout_rate);
+        ops::add_dropped(input, output, dropout, pass.body())
     }
 }
 
@@ -126,7 +125,7 @@ pub(super) struct LayerState {
     /// The last inputs of its convolution.
     pub inputs: Option<Tensor<3>>,
     /// Keys and values of its attention.
-    pub cache: Option<TargetKeyValue>,
+    pub cache: Option<KeyValueCache>,
     /// The state of its recurrence.
     pub recurrent: Option<MixerState>,
 }

@@ -89,7 +89,7 @@ impl Widths {
             MixerKind::Gru => vector(3.0, d_state),
             MixerKind::Lstm => vector(4.0, d_state),
             MixerKind::MinGru | MixerKind::MinLstm | MixerKind::Ssru | MixerKind::RgLru => {
-                vector(Gating::of(own.kind).map_or(0, Gating::n_gates) as f64, 0.0)
+                vector(own.kind.gating().map_or(0, Gating::n_gates) as f64, 0.0)
             }
             MixerKind::Linear => matrix(3.0, 0.0, 2.0),
             MixerKind::GatedLinear => matrix(4.0, d, 2.0),

@@ -24,6 +24,11 @@ impl<M> Ensemble<M> {
         assert!(!models.is_empty(), "an ensemble has at least one model");
         Self { models }
     }
+
+    /// Each of them.
+    pub fn models(&self) -> &[M] {
+        &self.models
+    }
 }
 
 /// What each model of an ensemble keeps for itself.

@@ -1,7 +1,8 @@
 //! From a decoder's vector to a score for every word.
 
-use crate::layers::fused::{self, RowLoss};
+use crate::layers::linear::{linear_layer, similarity, weight_of};
 use crate::layers::{Init, Pass};
+use crate::ops::{self, RowLosses, Targets};
 use burn::module::{Module, Param};
 use burn::nn::{Embedding, Linear};
 use burn::tensor::Tensor;
@@ -50,9 +51,9 @@ impl Output {
     /// - output: `[batch, len, vocab_size]`
     pub fn forward(&self, input: Tensor<3>, embedding: Option<&Embedding>, pass: &Pass) -> Tensor<3> {
         match &self.projection {
-            Some(projection) => fused::linear_layer(projection, input, pass),
+            Some(projection) => linear_layer(projection, input, pass),
             None => {
-                let logits = fused::similarity(input, embedding.expect(HAS_TABLE), pass);
+                let logits = similarity(input, embedding.expect(HAS_TABLE), pass);
                 match &self.bias {
                     Some(bias) => logits + bias.val().unsqueeze(),
                     None => logits,
@@ -80,22 +81,17 @@ impl Scores<'_> {
         logits
     }
 
-    /// The smoothed cross-entropy of `targets` and every row's part in it, made without the logits of rows that have none. For
-    /// layers that are fused; see [`fused::projected_cross_entropy`].
-    pub fn cross_entropy(
-        self,
-        targets: Vec<Option<u32>>,
-        smoothing: f64,
-        scale: f64,
-    ) -> (Tensor<1>, Vec<Option<RowLoss>>) {
-        let weight = match &self.output.projection {
-            Some(projection) => (projection.weight.val(), projection.bias.as_ref().map(|bias| bias.val()), false),
+    /// The loss of `targets`, where it can be made without the logits of rows that have none; see
+    /// [`ops::projected_cross_entropy`].
+    pub fn cross_entropy(self, targets: Targets, pass: &Pass) -> RowLosses {
+        let (weight, bias) = match &self.output.projection {
+            Some(projection) => (weight_of(&projection.weight, false, pass), projection.bias.as_ref()),
             None => {
                 let table = self.embedding.expect(HAS_TABLE);
-                (table.weight.val(), self.output.bias.as_ref().map(Param::val), true)
+                (weight_of(&table.weight, true, pass), self.output.bias.as_ref())
             }
         };
-        fused::projected_cross_entropy(self.input, weight, targets, smoothing, scale)
+        ops::projected_cross_entropy(self.input, weight, bias.map(Param::val), targets, pass.body())
     }
 }
 
@@ -154,18 +150,12 @@ impl Readout {
         pass: &mut Pass,
         rate: f64,
     ) -> Tensor<3> {
-        let read = match &self.deep {
-            Some(deep) if pass.fuses(&state.device()) && !pass.has_own_weight(deep.weight.id) => {
-                return fused::deep_output([state, embedded, context], deep, pass.next_dropout(rate));
-            }
-            Some(deep) => {
-                let pairs = fused::linear_layer(deep, Tensor::cat(vec![state, embedded, context], 2), pass);
-                let half = pairs.dims()[2] / 2;
-                pairs.clone().narrow(2, 0, half).max_pair(pairs.narrow(2, half, half))
-            }
-            None if self.with_context => Tensor::cat(vec![state, context], 2),
-            None => state,
-        };
+        if let Some(deep) = &self.deep {
+            let bias = deep.bias.as_ref().expect("the layer has a bias").val();
+            let (weight, dropout) = (weight_of(&deep.weight, false, pass), pass.next_dropout(rate));
+            return ops::deep_output([state, embedded, context], weight, bias, dropout, pass.body());
+        }
+        let read = if self.with_context { Tensor::cat(vec![state, context], 2) } else { state };
         pass.dropout(read, rate)
     }
 }

@@ -34,7 +34,7 @@ pub use catalogue::Pair;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
-use crate::models::{Autoregressive, Ensemble, Int8Model};
+use crate::models::{Autoregressive, Ensemble, PreparedModel};
 use crate::report::attention::ablation::heads;
 use crate::report::explanation::Mechanism;
 use burn::module::Module;
@@ -60,8 +60,8 @@ pub struct Served {
     pub pair: Option<Pair>,
     /// The model.
     pub loaded: LoadedModel,
-    /// The model that decodes, where that multiplies in 8 bits.
-    pub int8: Option<Ensemble<Int8Model>>,
+    /// The model that decodes.
+    pub prepared: Ensemble<PreparedModel>,
     /// How it writes.
     pub decoding: DecodingConfig,
     /// The seed of sampling.
@@ -157,7 +157,7 @@ pub fn serve(listener: TcpListener, runs: Vec<Served>, config: ServerConfig, is_
 
 /// What is known of a run, and its model. A name that is taken gets a number.
 fn split(run: Served, others: &[Entry]) -> (Entry, Models) {
-    let Served { name, pair, loaded, int8, decoding, seed } = run;
+    let Served { name, pair, loaded, prepared, decoding, seed } = run;
     let LoadedModel { model, tokenizers, config, checkpoint, updates, .. } = loaded;
     let is_free = |name: &String| others.iter().all(|other| other.name != *name);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
@@ -198,7 +198,7 @@ fn split(run: Served, others: &[Entry]) -> (Entry, Models) {
     let more = match is_text {
         true => json!({ "context": entry.in_sight() }),
         false => json!({
-            "is_int8": int8.is_some(),
+            "is_int8": prepared.models().iter().all(PreparedModel::is_int8),
             "beam_size": entry.decoding.beam_size,
             "max_source_tokens": entry.decoding.source_limit(limits.source).map(|limit| limit.len),
             "max_target_tokens": limits.target.map(|limit| limit.len),
@@ -208,5 +208,5 @@ fn split(run: Served, others: &[Entry]) -> (Entry, Models) {
     for (key, value) in more.as_object().into_iter().flatten() {
         info[key] = value.clone();
     }
-    (Entry { info, ..entry }, Models { model, int8 })
+    (Entry { info, ..entry }, Models { model, prepared })
 }

@@ -1,19 +1,16 @@
 //! What a run answers with.
 
 use crate::decoding::{DecodingConfig, Hypothesis, Request, decode};
-use crate::models::{Ensemble, Int8Model, Model};
+use crate::models::{Ensemble, Model, PreparedModel};
 
-/// The model of a run, and the one that decodes where that multiplies in 8 bits.
+/// The model of a run, and the one that decodes.
 pub(super) struct Models {
     pub(super) model: Model,
-    pub(super) int8: Option<Ensemble<Int8Model>>,
+    pub(super) prepared: Ensemble<PreparedModel>,
 }
 
 impl Models {
     pub(super) fn decode(&self, requests: &[Request], config: &DecodingConfig, seed: u64) -> Vec<Vec<Hypothesis>> {
-        match &self.int8 {
-            Some(model) => decode(model, requests, config, seed, |_| ()),
-            None => decode(&self.model, requests, config, seed, |_| ()),
-        }
+        decode(&self.prepared, requests, config, seed, |_| ())
     }
 }

@@ -4,7 +4,7 @@ use super::catalogue::Entry;
 use super::fault::Fault;
 use super::queue::WritingJob;
 use crate::decoding::{Continuation, score_tokens};
-use crate::models::Model;
+use crate::models::PreparedModel;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Tokens that are written before it is another's turn.
@@ -13,15 +13,15 @@ const TURN: usize = 8;
 /// A text with what the model has read of it.
 pub(super) struct Text<'m> {
     job: WritingJob,
-    model: &'m Model,
+    model: &'m PreparedModel,
     context: Option<usize>,
     /// What follows; made in the first turn.
-    words: Option<Continuation<'m, Model>>,
+    words: Option<Continuation<'m, PreparedModel>>,
     n_written: usize,
 }
 
 impl<'m> Text<'m> {
-    pub(super) fn new(job: WritingJob, model: &'m Model, entry: &Entry) -> Self {
+    pub(super) fn new(job: WritingJob, model: &'m PreparedModel, entry: &Entry) -> Self {
         Self { job, model, context: entry.in_sight(), words: None, n_written: 0 }
     }
 

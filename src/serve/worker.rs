@@ -61,7 +61,7 @@ impl<'m> Worker<'m> {
                     let _ = reply.send(done.unwrap_or_else(|_| Err(Fault::internal())));
                 }
                 Some(Job::Writing(job)) => {
-                    let (model, entry) = (&self.models[job.run].model, &self.catalogue.0[job.run]);
+                    let (model, entry) = (&self.models[job.run].prepared.models()[0], &self.catalogue.0[job.run]);
                     self.texts.push(Text::new(job, model, entry));
                 }
                 None => {}

@@ -1,7 +1,7 @@
 //! The gradients of all parameters together.
 
 use crate::backend::is_host;
-use crate::layers::fused::vectorized;
+use crate::kernels::machine::vectorized;
 use crate::models::weights::{PathStack, to_vec};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -45,15 +45,12 @@ impl Flat {
         Self::Device(Tensor::from_data(TensorData::new(values, [len]), device))
     }
 
-    fn sum_of_squares(&self) -> f64 {
-        match self {
-            // Chunks of fixed size, added in order: the sum does not depend on the number of threads.
-            Self::Host(values) => {
-                let chunks: Vec<f64> = values.par_chunks(1 << 14).map(sum_of_squares).collect();
-                chunks.iter().sum()
-            }
-            Self::Device(tensor) => to_vec(tensor.clone().square().sum())[0] as f64,
-        }
+    /// Of numbers on the host, the sum of their squares.
+    fn sum_of_squares(&self) -> Option<f64> {
+        // Chunks of fixed size, added in order: the sum does not depend on the number of threads.
+        let Self::Host(values) = self else { return None };
+        let chunks: Vec<f64> = values.par_chunks(1 << 14).map(sum_of_squares).collect();
+        Some(chunks.iter().sum())
     }
 
     pub(super) fn to_vec(&self) -> Vec<f32> {
@@ -122,7 +119,24 @@ impl GradientSet {
 
     /// The Euclidean norm of all gradients together.
     pub fn norm(&self) -> f64 {
-        self.by_path.values().map(Flat::sum_of_squares).sum::<f64>().sqrt()
+        let squares = self.squares_on_device().map(to_vec).unwrap_or_default();
+        self.norm_with(&squares)
+    }
+
+    /// For each parameter whose gradient lies on a device, the sum of its squares.
+    pub(super) fn squares_on_device(&self) -> Option<Tensor<1>> {
+        let squares = self.by_path.values().filter_map(|flat| match flat {
+            Flat::Host(_) => None,
+            Flat::Device(tensor) => Some(tensor.clone().square().sum()),
+        });
+        let squares: Vec<Tensor<1>> = squares.collect();
+        (!squares.is_empty()).then(|| Tensor::cat(squares, 0))
+    }
+
+    /// The norm, when the numbers of [`Self::squares_on_device`] have been read.
+    pub(super) fn norm_with(&self, squares_on_device: &[f32]) -> f64 {
+        let on_host: f64 = self.by_path.values().filter_map(Flat::sum_of_squares).sum();
+        (on_host + squares_on_device.iter().map(|square| f64::from(*square)).sum::<f64>()).sqrt()
     }
 
     /// The gradient of one parameter, for good.

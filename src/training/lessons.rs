@@ -1,6 +1,6 @@
 //! What training knows of a model and of what it learns from: two traits, and no model, file or tokenizer.
 
-use super::loss::{Loss, LossSums};
+use super::loss::{Loss, LossSums, Unread};
 use super::metrics::{Scalar, Shown, Stats};
 use crate::data::batch::Plan;
 use crate::error::Result;
@@ -52,6 +52,12 @@ pub struct UpdatePart<B> {
 
 /// The gradient of a part of an update.
 pub fn gradients<M: Trainable>(model: &M, part: &UpdatePart<M::Batch>) -> (GradientsParams, LossSums) {
+    let (grads, sums) = unread_gradients(model, part);
+    (grads, Unread::read_all(vec![sums], None).0)
+}
+
+/// The same, without waiting for the sums: on a device, reading waits for all that has been enqueued.
+pub(super) fn unread_gradients<M: Trainable>(model: &M, part: &UpdatePart<M::Batch>) -> (GradientsParams, Unread) {
     let pass = Pass::training(part.seed, part.place.0, part.place.1).fused(part.is_fused);
     let mut pass = pass.replacing_inputs(part.replacement_rate);
     let loss = model.loss(part, &mut pass);

@@ -1,9 +1,10 @@
 //! The loss of a batch: label-smoothed cross-entropy in closed form, or the squared error of numbers.
 
 use crate::data::PAD;
-use crate::layers::fused::{self, RowLoss};
+use crate::models::weights::to_vec;
+use crate::ops::{self, Body, RowLosses, Rows, Targets};
 use crate::scoring::ErrorSums;
-use burn::tensor::{Int, Tensor, TensorData, activation};
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 /// The sums of a batch; divide by the tokens for means.
@@ -33,17 +34,72 @@ impl std::ops::AddAssign for LossSums {
     }
 }
 
-/// The loss of a batch and the way to its gradient.
+/// The loss of a batch.
 pub struct Loss {
-    /// `smoothed / n_total`, to go back from.
+    /// `smoothed / n_total`, from which gradients are computed.
     pub mean: Tensor<1>,
-    /// The sums.
-    pub sums: LossSums,
+    /// What the sums are read from.
+    pub(super) sums: Unread,
+}
+
+/// The sums of a batch, which on a device are read only when they are needed: reading waits until everything before is computed.
+pub(super) enum Unread {
+    Known(LossSums),
+    /// Sums that a function makes of the numbers of a tensor.
+    OnDevice(Tensor<1>, Box<dyn FnOnce(&[f32]) -> LossSums + Send>),
+}
+
+impl Unread {
+    /// The sums of several batches, and the numbers of `besides`, which lies on the same device: all of them read at once.
+    pub(super) fn read_all(all: Vec<Self>, besides: Option<Tensor<1>>) -> (LossSums, Vec<f32>) {
+        let mut tensors: Vec<Tensor<1>> = besides.into_iter().collect();
+        let n_besides = tensors.first().map_or(0, |tensor| tensor.dims()[0]);
+        let mut total = LossSums::default();
+        let mut waiting = Vec::new();
+        for unread in all {
+            match unread {
+                Self::Known(sums) => total += sums,
+                Self::OnDevice(numbers, sums) => {
+                    waiting.push((numbers.dims()[0], sums));
+                    tensors.push(numbers);
+                }
+            }
+        }
+        let numbers = if tensors.is_empty() { Vec::new() } else { to_vec(Tensor::cat(tensors, 0)) };
+        let (besides, mut rest) = numbers.split_at(n_besides);
+        for (len, sums) in waiting {
+            let (own, others) = rest.split_at(len);
+            total += sums(own);
+            rest = others;
+        }
+        (total, besides.to_vec())
+    }
+}
+
+impl Loss {
+    /// A loss whose sums are known.
+    pub fn known(mean: Tensor<1>, sums: LossSums) -> Self {
+        Self { mean, sums: Unread::Known(sums) }
+    }
+
+    /// A loss whose sums are made of the numbers of a tensor on a device.
+    pub fn on_device(
+        mean: Tensor<1>,
+        numbers: Tensor<1>,
+        sums: impl FnOnce(&[f32]) -> LossSums + Send + 'static,
+    ) -> Self {
+        Self { mean, sums: Unread::OnDevice(numbers, Box::new(sums)) }
+    }
+
+    /// The sums. On a device this waits for all that has been enqueued.
+    pub fn sums(self) -> LossSums {
+        Unread::read_all(vec![self.sums], None).0
+    }
 }
 
 /// `(1 - a) * nll + a * mean over the vocabulary of -log p`, summed over the target tokens that are not padding.
 ///
-/// Burn-nn's loss builds a one-hot matrix as large as the logits. The closed form needs the log-sum-exp of a row, its sum
+/// burn-nn's loss builds a one-hot matrix as large as the logits. The closed form needs the log-sum-exp of a row, its sum
 /// and one element, and its gradient is `softmax - (1 - a) one_hot - a / vocab_size`. Where tensors lie in this process's
 /// memory both are computed in one pass over all cores.
 ///
@@ -54,60 +110,42 @@ pub struct Loss {
 /// # Reference
 /// Szegedy et al., Rethinking the Inception Architecture, 2016, section 7; Vaswani 2017, section 5.4.
 pub fn smoothed_cross_entropy(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -> Loss {
-    if crate::backend::is_host(&logits.device()) {
-        on_host(logits, targets, smoothing, n_total)
-    } else {
-        on_device(logits, targets, smoothing, n_total)
-    }
+    Loss::of_rows(ops::cross_entropy(logits, real_targets(targets, smoothing, n_total), Body::Fused), targets)
 }
 
-/// Targets, with nothing in place of [`PAD`].
-pub(crate) fn real(targets: &[u32]) -> Vec<Option<u32>> {
-    targets.iter().map(|target| (*target != PAD).then_some(*target)).collect()
+/// What is to be predicted: nothing in place of [`PAD`].
+pub(crate) fn real_targets(targets: &[u32], smoothing: f64, n_total: usize) -> Targets {
+    let words = targets.iter().map(|target| (*target != PAD).then_some(*target)).collect();
+    Targets { words, smoothing, scale: 1.0 / n_total as f64 }
 }
 
-fn on_host(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -> Loss {
-    from_rows(fused::cross_entropy(logits, real(targets), smoothing, 1.0 / n_total as f64))
-}
-
-/// The loss of the rows of a batch that are not padding.
-pub(crate) fn from_rows((mean, rows): (Tensor<1>, Vec<Option<RowLoss>>)) -> Loss {
-    let mut sums = LossSums::default();
-    for row in rows.into_iter().flatten() {
-        sums += LossSums {
-            smoothed: row.smoothed,
-            cross_entropy: row.cross_entropy,
-            n_correct: row.is_correct as usize,
-            n_tokens: 1,
-            errors: None,
-        };
-    }
-    Loss { mean, sums }
-}
-
-fn on_device(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -> Loss {
-    let [batch, len, _] = logits.dims();
-    let device = logits.device();
-    let ids: Vec<i32> = targets.iter().map(|id| *id as i32).collect();
-    let real: Vec<f32> = targets.iter().map(|id| if *id == PAD { 0.0 } else { 1.0 }).collect();
-    let ids = Tensor::<3, Int>::from_data(TensorData::new(ids, [batch, len, 1]), &device);
-    let real = Tensor::<3>::from_data(TensorData::new(real, [batch, len, 1]), &device);
-    let correct = logits.clone().argmax(2).equal(ids.clone()).float() * real.clone();
-    let log_p = activation::log_softmax(logits, 2);
-    let cross_entropy = log_p.clone().gather(2, ids).neg() * real.clone();
-    let mean = log_p.mean_dim(2).neg() * real;
-    let smoothed = cross_entropy.clone().mul_scalar(1.0 - smoothing) + mean.mul_scalar(smoothing);
-    let smoothed = smoothed.sum();
-    let numbers = Tensor::cat(vec![smoothed.clone().detach(), cross_entropy.detach().sum(), correct.detach().sum()], 0);
-    let numbers = crate::models::weights::to_vec(numbers);
-    Loss {
-        mean: smoothed.div_scalar(n_total as f64),
-        sums: LossSums {
-            smoothed: numbers[0] as f64,
-            cross_entropy: numbers[1] as f64,
-            n_correct: numbers[2].round() as usize,
-            n_tokens: targets.iter().filter(|id| **id != PAD).count(),
-            errors: None,
-        },
+impl Loss {
+    /// The loss of the rows of a batch that are not padding.
+    pub(crate) fn of_rows(RowLosses { loss, rows }: RowLosses, targets: &[u32]) -> Self {
+        match rows {
+            Rows::Known(rows) => {
+                let mut sums = LossSums::default();
+                for row in rows.into_iter().flatten() {
+                    sums += LossSums {
+                        smoothed: row.smoothed,
+                        cross_entropy: row.cross_entropy,
+                        n_correct: row.is_correct as usize,
+                        n_tokens: 1,
+                        errors: None,
+                    };
+                }
+                Self::known(loss, sums)
+            }
+            Rows::OnDevice(sums) => {
+                let n_tokens = targets.iter().filter(|id| **id != PAD).count();
+                Self::on_device(loss, sums, move |numbers| LossSums {
+                    smoothed: numbers[0] as f64,
+                    cross_entropy: numbers[1] as f64,
+                    n_correct: numbers[2].round() as usize,
+                    n_tokens,
+                    errors: None,
+                })
+            }
+        }
     }
 }

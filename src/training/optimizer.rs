@@ -6,7 +6,7 @@
 
 use super::gradient_set::Flat;
 pub use super::gradient_set::GradientSet;
-use crate::layers::fused::vectorized;
+use crate::kernels::machine::vectorized;
 use crate::models::weights::{PathStack, Weight, Weights, replace, to_vec};
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{Device, Tensor, TensorData};

@@ -2,7 +2,6 @@
 
 use super::loss::{Loss, LossSums};
 use crate::data::batch::TargetValues;
-use crate::models::weights::to_vec;
 use crate::scoring::ErrorSums;
 use burn::tensor::{Tensor, TensorData};
 
@@ -21,7 +20,8 @@ pub fn squared_error(predictions: Tensor<3>, targets: &TargetValues, n_total: us
     // Axis by axis: a sum over everything at once may depend on how threads share it.
     let of_rows = (errors.clone() * errors.clone()).sum_dim(2).sum_dim(1);
     let mean = of_rows.sum().div_scalar((n_total * n_channels) as f64);
-    Loss { mean, sums: sums(&to_vec(errors.detach()), targets, len * n_channels) }
+    let (targets, width) = (targets.clone(), len * n_channels);
+    Loss::on_device(mean, errors.detach().flatten(0, 2), move |errors| sums(errors, &targets, width))
 }
 
 /// The sums of scaled `errors`, in rows of `width`, those of [`ErrorSums`] in the units of the data.

@@ -10,8 +10,9 @@ use super::checkpoint::{self, TrainingState};
 use super::config::TrainingConfig;
 use super::folder::RunFolder;
 use super::gradient_set::{GradientSet, Layout};
-use super::lessons::{Lessons, Trainable, UpdatePart, gradients};
+use super::lessons::{Lessons, Trainable, UpdatePart, unread_gradients};
 use super::loader::{PartLoader, Place};
+use super::loss::Unread;
 use super::metrics::Stats;
 use super::observer::Observer;
 use super::optimizer::Adam;
@@ -327,8 +328,9 @@ impl<M: Trainable> Trainer<M> {
         self.progress.lock().expect("no thread panics with the lock").seconds()
     }
 
-    /// The gradient of an update with `n_parts` parts, of which `parts` are those of this rank, and its targets.
-    fn gradient(&mut self, parts: Vec<UpdatePart<M::Batch>>, n_parts: usize) -> (Sum, usize) {
+    /// The gradient of an update with `n_parts` parts, of which `parts` are those of this rank, its norm, and its targets. A device is
+    /// read once, when everything has been enqueued.
+    fn gradient(&mut self, parts: Vec<UpdatePart<M::Batch>>, n_parts: usize) -> (Sum, f64, usize) {
         let n_own = parts.first().map_or(0, |part| part.n_total);
         let n_total = say(&*self.ranks, n_own).into_iter().sum();
         let replacement_rate = 1.0 - self.training.scheduled_sampling.truth(self.state.update + 1);
@@ -338,25 +340,30 @@ impl<M: Trainable> Trainer<M> {
             // A model can be handed to another thread, and not be shared with one.
             let model = &mut *model;
             in_pool(device, move || {
-                let (grads, sums) = gradients(&*model, &UpdatePart { replacement_rate, n_total, ..part });
+                let (grads, sums) = unread_gradients(&*model, &UpdatePart { replacement_rate, n_total, ..part });
                 (GradientSet::new(&*model, grads, is_host), sums)
             })
         };
         if ranks.size() == 1 {
             let mut total = Sum::default();
+            let mut unread = Vec::new();
             for (gradients, sums) in parts.into_iter().map(&mut of_part) {
                 total.gradients.add(gradients);
-                total.sums += sums;
+                unread.push(sums);
             }
-            return (total, n_total);
+            let (sums, squares) = Unread::read_all(unread, total.gradients.squares_on_device());
+            let norm = total.gradients.norm_with(&squares);
+            return (Sum { sums, ..total }, norm, n_total);
         }
         let mut parts = own_parts(ranks, n_parts).zip(parts);
         let compute = || {
             let (number, part) = parts.next()?;
             let (gradients, sums) = of_part(part);
-            Some(Part { number, gradients, sums })
+            Some(Part { number, gradients, sums: Unread::read_all(vec![sums], None).0 })
         };
-        (together::sum(ranks, &self.layout, n_parts, &device.clone().inner(), compute), n_total)
+        let sum = together::sum(ranks, &self.layout, n_parts, &device.clone().inner(), compute);
+        let norm = sum.gradients.norm();
+        (sum, norm, n_total)
     }
 
     /// One update from the parts of it that belong to this rank; nothing if its gradient is not finite, which is counted and
@@ -367,8 +374,7 @@ impl<M: Trainable> Trainer<M> {
         stretch: &Stretch,
         start: Instant,
     ) -> Result<Option<Stats>> {
-        let (Sum { gradients, sums, seconds: sum_seconds }, n_total) = self.gradient(parts, stretch.n_parts());
-        let norm = gradients.norm();
+        let (Sum { gradients, sums, seconds: sum_seconds }, norm, n_total) = self.gradient(parts, stretch.n_parts());
         self.state.position = stretch.end;
         if stretch.ends_epoch() {
             self.state.epoch += 1;

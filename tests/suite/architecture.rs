@@ -189,7 +189,10 @@ fn no_two_parts_and_no_two_files_need_each_other() {
 #[test]
 fn training_knows_no_family_of_models_no_config_file_and_no_tokenizer() {
     let tree = Tree::read();
-    let allowed = ["backend", "error", "files", "layers", "memory", "notice", "pool", "ranks", "scoring", "training"];
+    let allowed = [
+        "backend", "error", "files", "kernels", "layers", "memory", "notice", "ops", "pool", "ranks", "scoring",
+        "training",
+    ];
     for (module, paths) in tree.named.iter().filter(|(module, _)| module.first().is_some_and(|part| part == "training"))
     {
         for path in paths {
@@ -199,5 +202,33 @@ fn training_knows_no_family_of_models_no_config_file_and_no_tokenizer() {
                 || *path == ["data", "PAD"];
             assert!(is_allowed, "{} knows {}", module.join("::"), path.join("::"));
         }
+    }
+}
+
+/// Every path that the modules of `part` name, beside their own.
+fn named_by(tree: &Tree, part: &str) -> Vec<(String, Module)> {
+    let of_part = tree.named.iter().filter(|(module, _)| module.first().is_some_and(|first| first == part));
+    let paths = of_part.flat_map(|(module, paths)| paths.iter().map(move |path| (module.join("::"), path.clone())));
+    paths.filter(|(_, path)| path[0] != part).collect()
+}
+
+#[test]
+fn arithmetic_knows_no_tensor_and_layers_do_not_ask_where_they_run() {
+    let tree = Tree::read();
+    for (module, path) in named_by(&tree, "kernels") {
+        assert_eq!(path[0], "random", "{module} knows {}", path.join("::"));
+    }
+    for (module, path) in named_by(&tree, "ops") {
+        assert!(["backend", "kernels", "random"].contains(&path[0].as_str()), "{module} knows {}", path.join("::"));
+    }
+    for (module, path) in named_by(&tree, "layers") {
+        assert_ne!(path[0], "backend", "{module} knows {}", path.join("::"));
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/kernels");
+    let mut files = Vec::new();
+    source_files(&root, &mut files);
+    assert!(files.len() > 10, "the kernels were read");
+    for file in files {
+        assert!(!std::fs::read_to_string(&file).unwrap().contains("burn::"), "{} knows burn", file.display());
     }
 }

@@ -15,6 +15,7 @@
 //! | `learning` | small models learn small tasks; about a minute |
 //! | `manifest` | the packages that the program names |
 //! | `models` | models against PyTorch, and the laws that every model keeps |
+//! | `ops` | operations on slices against the same in burn's operations |
 //! | `reliability` | damage, full disks, closed terminals, hostile text, two of everything |
 //! | `report` | attention maps, alignments, states: numbers by hand, drawings, pages |
 //! | `scoring` | scores against sacreBLEU's and by hand |
@@ -39,6 +40,7 @@ mod layers;
 mod learning;
 mod manifest;
 mod models;
+mod ops;
 mod reliability;
 mod report;
 mod scoring;

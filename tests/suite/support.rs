@@ -12,6 +12,7 @@ use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use lookback::backend::{Adapter, Backend};
+use lookback::kernels::machine::InstructionSet;
 use lookback::models::weights::{Weight, Weights, apply, collect, to_vec};
 use lookback::training::optimizer::GradientSet;
 use proptest::test_runner::{Config as ProptestConfig, RngSeed};
@@ -163,8 +164,15 @@ pub fn random_cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() }
 }
 
+/// The environment variable with the instructions that a test process is held to.
+pub const SIMD_OF_TESTS: &str = "LOOKBACK_TEST_SIMD";
+
 /// The backends whose tensors lie in this process's memory.
 pub fn host_backends() -> Vec<Adapter> {
+    if let Ok(name) = std::env::var(SIMD_OF_TESTS) {
+        let set = InstructionSet::available().into_iter().find(|set| set.name() == name);
+        assert!(set.expect("a set of this machine").cap());
+    }
     [Backend::Flex, Backend::Ndarray].into_iter().flat_map(Backend::adapters).collect()
 }
 

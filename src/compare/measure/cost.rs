@@ -10,6 +10,7 @@ use crate::data::sha256_of_file;
 use crate::error::{Error, Result};
 use crate::experiment::Config;
 use crate::files;
+use crate::kernels::machine::InstructionSet;
 use crate::memory::of_status;
 use crate::models::{ModelConfig, Vocabularies};
 use crate::report::comparison::{Cost, CostKind};
@@ -179,8 +180,9 @@ impl Bench<'_> {
         // What a GPU takes does not depend on them.
         let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
         let config_text = self.config(entrant)?.to_toml();
-        // Another build of the program or another device takes another time.
-        let place = format!("{} {} {}", build()?, self.backend, self.device.1);
+        // Another build of the program, other instructions or another device take another time.
+        let set = InstructionSet::in_use();
+        let place = format!("{} {} {} {}", build()?, self.backend, self.device.1, set.name());
         let key = format!("{config_text} {v:?} {} {length} {} {threads} {place}", kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}.{visit}", entrant.name, kind.name());
         self.store.get(&name, &key, || {
@@ -189,6 +191,9 @@ impl Bench<'_> {
             command.arg("compare-cell").arg("--config").arg(self.config_path(entrant));
             command.args(["--device", &self.device.0.to_string()]);
             command.args(["--threads", &threads.to_string()]);
+            if set != InstructionSet::best() {
+                command.args(["--simd", set.name()]);
+            }
             command.args(["--kind", kind.name(), "--length", &length.to_string()]);
             command.args(["--source-vocabulary", &v.source.to_string(), "--target-vocabulary", &v.target.to_string()]);
             if v.shared {

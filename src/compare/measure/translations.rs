@@ -7,7 +7,7 @@ use crate::decoding::{DecodingConfig, Request, decode};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, dataset};
 use crate::layers::Pass;
-use crate::models::Autoregressive;
+use crate::models::{Autoregressive, PreparedModel};
 use crate::training::Observer;
 use burn::tensor::Int;
 use serde::{Deserialize, Serialize};
@@ -43,11 +43,12 @@ pub fn translations(
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     order.sort_by_key(|i| (examples[*i].source.len(), *i));
     let mut found = vec![Translation::default(); pairs.len()];
+    let model = PreparedModel::new(loaded.model.clone());
     for (n, chunk) in order.chunks(CHUNK).enumerate() {
         check_stop(observer)?;
         progress((n * CHUNK) as f64 / pairs.len() as f64);
         let requests: Vec<Request> = chunk.iter().map(|i| Request::new(examples[*i].source.clone())).collect();
-        let written = decode(&loaded.model, &requests, decoding, loaded.config.seed, |_| ());
+        let written = decode(&model, &requests, decoding, loaded.config.seed, |_| ());
         for (i, mut hypotheses) in chunk.iter().zip(written) {
             let best = hypotheses.swap_remove(0);
             found[*i].text = loaded.tokenizers.target().decode(&best.tokens);

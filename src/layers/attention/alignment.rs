@@ -2,8 +2,8 @@
 
 use super::local::{LocalWindow, WindowConfig};
 use super::score::{Score, ScoreConfig};
-use crate::layers::fused::{self, Placement, StepAttention};
 use crate::layers::{Init, Mask, Pass};
+use crate::ops::{self, Placement, StepAttention};
 use burn::module::Module;
 use burn::tensor::{Int, Tensor, TensorData};
 
@@ -83,14 +83,14 @@ impl Alignment {
         AttentionMemory { keys: self.score.keys(values.clone(), pass), values, mask, lengths }
     }
 
-    /// This alignment inside a fused recurrence, where there is one for its score and window.
-    pub(super) fn fused(
+    /// This alignment inside a recurrence that is one operation, where there is one for its score and window.
+    pub(super) fn in_recurrence(
         &self,
         d_query: usize,
         placement: Placement,
         memory: &AttentionMemory,
     ) -> Option<StepAttention> {
-        let (score, network) = self.score.fused(d_query).filter(|_| self.window.is_none())?;
+        let (score, network) = self.score.comparison(d_query).filter(|_| self.window.is_none())?;
         Some(StepAttention {
             keys: memory.keys.clone(),
             values: memory.values.clone(),
@@ -101,14 +101,14 @@ impl Alignment {
         })
     }
 
-    /// [`Alignment::forward`] as one operation, where there is one for this score and window and nobody asks for the weights.
-    fn contexts_fused(&self, query: &Tensor<3>, memory: &AttentionMemory, pass: &Pass) -> Option<Tensor<3>> {
-        if self.window.is_some() || pass.is_traced() || !pass.fuses(&query.device()) {
+    /// The contexts as one operation, where there is one for this score and window.
+    fn contexts(&self, query: &Tensor<3>, memory: &AttentionMemory, pass: &Pass) -> Option<Tensor<3>> {
+        if self.window.is_some() {
             return None;
         }
-        let (score, query, vector) = self.score.fused_query(query.clone(), pass)?;
+        let (score, query, vector) = self.score.projected_query(query.clone(), pass)?;
         let (keys, values) = (memory.keys.clone(), memory.values.clone());
-        Some(fused::contexts(score, query, keys, values, vector, memory.mask.lengths()))
+        Some(ops::contexts(score, query, keys, values, vector, memory.mask.lengths(), pass.body()))
     }
 
     /// The context of each query.
@@ -118,9 +118,11 @@ impl Alignment {
     /// - steps: the step of each query, counted from zero, or one step for all
     /// - output: `[batch, query_len, d_value]`
     pub fn forward(&self, query: Tensor<3>, steps: &[usize], memory: &AttentionMemory, pass: &mut Pass) -> Tensor<3> {
-        if let Some(contexts) = self.contexts_fused(&query, memory, pass) {
+        let at_once = self.contexts(&query, memory, pass);
+        if let Some(contexts) = at_once.clone().filter(|_| !pass.is_traced()) {
             return contexts;
         }
+        // A trace has the weights computed beside the contexts, so that looking does not change what is seen.
         pass.record("query", || query.clone());
         let scores = self.score.forward(query.clone(), memory.keys.clone());
         pass.record("scores", || scores.clone());
@@ -129,7 +131,7 @@ impl Alignment {
             Some(window) => window.weights(scores, query, steps, memory, pass),
         };
         pass.record("weights", || weights.clone());
-        let context = weights.matmul(memory.values.clone());
+        let context = at_once.unwrap_or_else(|| weights.matmul(memory.values.clone()));
         pass.record("context", || context.clone());
         context
     }

@@ -3,8 +3,9 @@
 use super::alignment::{Alignment, AttentionMemory};
 use super::local::WindowConfig;
 use super::score::ScoreConfig;
-use crate::layers::fused::{self, Placement, StepAttention};
+use crate::layers::linear::linear_layer;
 use crate::layers::{Init, Pass};
+use crate::ops::{Placement, StepAttention};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
@@ -37,10 +38,10 @@ impl BahdanauAttention {
         }
     }
 
-    /// The same at every step, inside a fused recurrence of width `d_query`.
-    pub(super) fn fused(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
+    /// The same at every step, inside a recurrence of width `d_query`.
+    pub(super) fn in_recurrence(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
         let placement = Placement::Before { context_input: self.context_input.weight.val() };
-        self.alignment.fused(d_query, placement, memory)
+        self.alignment.in_recurrence(d_query, placement, memory)
     }
 
     /// The context for step `step`, and its part in the gates of the cell.
@@ -57,6 +58,6 @@ impl BahdanauAttention {
         pass: &mut Pass,
     ) -> (Tensor<3>, Tensor<3>) {
         let context = pass.scoped("attention", |pass| self.alignment.forward(previous, &[step], memory, pass));
-        (context.clone(), fused::linear_layer(&self.context_input, context, pass))
+        (context.clone(), linear_layer(&self.context_input, context, pass))
     }
 }

@@ -3,8 +3,9 @@
 use super::alignment::{Alignment, AttentionMemory};
 use super::local::WindowConfig;
 use super::score::ScoreConfig;
-use crate::layers::fused::{self, Placement, StepAttention};
+use crate::layers::linear::linear_layer;
 use crate::layers::{Init, Pass};
+use crate::ops::{Placement, StepAttention};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
@@ -61,20 +62,20 @@ impl LuongAttention {
         pass.scoped("attention", |pass| {
             let context = self.alignment.forward(states.clone(), steps, memory, pass);
             let both = Tensor::cat(vec![context.clone(), states], 2);
-            let attentional = fused::linear_layer(&self.attentional, both, pass).tanh();
+            let attentional = linear_layer(&self.attentional, both, pass).tanh();
             pass.record("attentional", || attentional.clone());
             (context, attentional)
         })
     }
 
-    /// The same at every step with input feeding, inside a fused recurrence of width `d_query`.
-    pub(super) fn fused(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
+    /// The same at every step with input feeding, inside a recurrence of width `d_query`.
+    pub(super) fn in_recurrence(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
         let placement = Placement::After {
             attentional: self.attentional.weight.val(),
             attentional_bias: self.attentional.bias.as_ref().expect("the layer has a bias").val(),
             feeding: self.feeding_input.as_ref()?.weight.val(),
         };
-        self.alignment.fused(d_query, placement, memory)
+        self.alignment.in_recurrence(d_query, placement, memory)
     }
 
     /// Whether a step reads the attentional vector of the last.
@@ -88,6 +89,6 @@ impl LuongAttention {
     /// - attentional: `[rows, d_query]`
     /// - output: `[rows, n_gates * d_query]`
     pub fn feed(&self, attentional: Tensor<2>, pass: &Pass) -> Option<Tensor<2>> {
-        self.feeding_input.as_ref().map(|linear| fused::linear_layer(linear, attentional, pass))
+        self.feeding_input.as_ref().map(|linear| linear_layer(linear, attentional, pass))
     }
 }

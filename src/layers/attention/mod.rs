@@ -24,7 +24,7 @@ pub use multi_head::{CrossAttention, MultiHeadConfig, SelfAttention};
 pub use score::ScoreConfig;
 
 use super::{Init, Pass};
-use crate::layers::fused::StepAttention;
+use crate::ops::StepAttention;
 use burn::module::Module;
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
@@ -116,12 +116,12 @@ impl AttentionConfig {
 }
 
 impl Attention {
-    /// Attention inside a fused recurrence of width `d_query`: where the next step depends on it, and there is such a
+    /// Attention inside a recurrence of width `d_query`: where the next step depends on it, and there is such a
     /// recurrence for its score and window.
-    pub fn fused(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
+    pub fn in_recurrence(&self, d_query: usize, memory: &AttentionMemory) -> Option<StepAttention> {
         match self {
-            Self::Bahdanau(attention) => attention.fused(d_query, memory),
-            Self::Luong(attention) => attention.fused(d_query, memory),
+            Self::Bahdanau(attention) => attention.in_recurrence(d_query, memory),
+            Self::Luong(attention) => attention.in_recurrence(d_query, memory),
         }
     }
 

@@ -1,8 +1,11 @@
 //! Multi-head attention: several attentions side by side, each in its own projection of the same vectors.
 
 use super::scaled_dot_product::{AttentionTerms, scaled_dot_product_attention};
+use crate::layers::linear::linear_layer;
 use crate::layers::position::{AttentionPositions, PositionConfig, ShawTables};
-use crate::layers::{Init, Mask, Pass, fused};
+use crate::layers::{Init, Mask, Pass};
+use crate::ops::attention::{Split, merge_heads};
+use crate::ops::{self, HeadSizes, KeyValueCache, Projected};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Int, Tensor};
@@ -54,18 +57,8 @@ impl MultiHeadConfig {
         self.n_key_value_heads * self.d_head()
     }
 
-    /// What a fused attention has to know, if `pass` asks for one and `mask` is of a kind that it knows.
-    fn fused_heads(&self, input: &Tensor<3>, mask: &Mask, pass: &mut Pass) -> Option<fused::Heads> {
-        let lengths = mask.lengths();
-        let is_known = mask.is_none() || mask.is_causal() || lengths.is_some();
-        (is_known && pass.fuses(&input.device())).then(|| fused::Heads {
-            n_heads: self.n_heads,
-            n_key_value_heads: self.n_key_value_heads,
-            d_head: self.d_head(),
-            lengths,
-            is_causal: mask.is_causal(),
-            dropout: pass.next_dropout(self.dropout_rate),
-        })
+    fn sizes(&self) -> HeadSizes {
+        HeadSizes { n_heads: self.n_heads, n_key_value_heads: self.n_key_value_heads, d_head: self.d_head() }
     }
 
     fn check(&self) {
@@ -78,91 +71,22 @@ impl MultiHeadConfig {
     }
 }
 
-/// Keys and values of every head.
+/// Keys and values of the source, as they were projected.
 ///
 /// # Shapes
-/// - key, value: `[batch, n_key_value_heads, key_len, d_head]`
+/// - packed: `[batch, key_len, 2 n_key_value_heads d_head]`
 #[derive(Clone, Debug)]
-pub struct KeyValue {
-    /// What is compared with the queries.
-    pub key: Tensor<4>,
-    /// What is averaged.
-    pub value: Tensor<4>,
-}
-
-impl KeyValue {
-    /// From `[batch, key_len, 2 n_key_value_heads d_head]`.
-    fn split(packed: Tensor<3>, n_key_value_heads: usize) -> Self {
-        let mut parts = packed.chunk(2, 2).into_iter();
-        let mut next = || split_heads(parts.next().expect("two chunks"), n_key_value_heads);
-        Self { key: next(), value: next() }
-    }
-
-    /// The rows `rows`, in that order.
-    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        Self { key: self.key.clone().select(0, rows.clone()), value: self.value.clone().select(0, rows.clone()) }
-    }
-
-    /// These keys and values followed by `next`'s.
-    fn followed_by(self, next: Self) -> Self {
-        Self { key: Tensor::cat(vec![self.key, next.key], 2), value: Tensor::cat(vec![self.value, next.value], 2) }
-    }
-}
-
-/// Keys and values of the target so far.
-// One exists for each layer.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-pub enum TargetKeyValue {
-    /// As tensors, which are made anew at each step.
-    Heads(KeyValue),
-    /// As what a fused step adds to.
-    Growing(fused::GrowingCache),
-}
-
-impl TargetKeyValue {
-    /// The rows `rows`, in that order.
-    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        match self {
-            Self::Heads(heads) => Self::Heads(heads.select(rows)),
-            Self::Growing(cache) => Self::Growing(cache.select(rows)),
-        }
-    }
-
-    fn into_heads(self, n_key_value_heads: usize, device: &Device) -> KeyValue {
-        match self {
-            Self::Heads(heads) => heads,
-            Self::Growing(cache) => KeyValue::split(cache.packed(device), n_key_value_heads),
-        }
-    }
-}
-
-/// Keys and values of the source.
-// One exists for each layer.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-pub enum SourceKeyValue {
-    /// Every head by itself.
-    Heads(KeyValue),
-    /// `[batch, key_len, 2 n_key_value_heads d_head]`, as they were projected: what a fused attention reads.
-    Packed(Tensor<3>),
-}
+pub struct SourceKeyValue(Tensor<3>);
 
 impl SourceKeyValue {
     /// The number of sentences.
     pub fn batch(&self) -> usize {
-        match self {
-            Self::Heads(heads) => heads.key.dims()[0],
-            Self::Packed(packed) => packed.dims()[0],
-        }
+        self.0.dims()[0]
     }
 
     /// The rows `rows`, in that order.
     pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        match self {
-            Self::Heads(heads) => Self::Heads(heads.select(rows)),
-            Self::Packed(packed) => Self::Packed(packed.clone().select(0, rows.clone())),
-        }
+        Self(self.0.clone().select(0, rows.clone()))
     }
 }
 
@@ -206,34 +130,8 @@ impl SelfAttention {
     /// # Shapes
     /// - input, output: `[batch, len, d_model]`
     pub fn forward(&self, input: Tensor<3>, mask: &Mask, positions: &AttentionPositions, pass: &mut Pass) -> Tensor<3> {
-        if let Some(heads) = self.fused_heads(&input, mask, positions, pass) {
-            return self.forward_fused(input, heads, positions, pass);
-        }
-        let (query, memory) = self.project(input, positions, pass);
-        self.attend(query, memory, mask, positions, pass)
-    }
-
-    /// What a fused attention has to know, if this one can be fused.
-    fn fused_heads(
-        &self,
-        input: &Tensor<3>,
-        mask: &Mask,
-        positions: &AttentionPositions,
-        pass: &mut Pass,
-    ) -> Option<fused::Heads> {
-        let has_tables = matches!(positions, AttentionPositions::Distances(_));
-        if has_tables { None } else { self.config.fused_heads(input, mask, pass) }
-    }
-
-    fn forward_fused(
-        &self,
-        input: Tensor<3>,
-        heads: fused::Heads,
-        positions: &AttentionPositions,
-        pass: &Pass,
-    ) -> Tensor<3> {
-        let (packed, bias) = self.packed(input, &heads, positions, pass);
-        fused::linear_layer(&self.output, fused::attention(fused::Projected::Packed(packed), bias, heads), pass)
+        let packed = self.packed(input, positions, pass);
+        self.attend(Projected::Packed(packed), mask, positions, pass)
     }
 
     /// Every position attends to every position that `mask` shows, and what later ones will look at is kept. `starts` says in
@@ -248,28 +146,12 @@ impl SelfAttention {
         mask: &Mask,
         positions: &AttentionPositions,
         pass: &mut Pass,
-    ) -> (Tensor<3>, TargetKeyValue) {
-        if !input.is_autodiff()
-            && let Some(heads) = self.fused_heads(&input, mask, positions, pass)
-            && heads.dropout.is_none()
-        {
-            let (packed, bias) = self.packed(input, &heads, positions, pass);
-            let kept = packed.clone().narrow(2, self.config.d_model, 2 * self.config.d_key_value());
-            let cache = fused::GrowingCache::from_packed(kept, starts.as_deref());
-            let context = fused::attention(fused::Projected::Packed(packed), bias, heads);
-            return (fused::linear_layer(&self.output, context, pass), TargetKeyValue::Growing(cache));
-        }
-        let grows = pass.fuses(&input.device())
-            && !input.is_autodiff()
-            && !matches!(positions, AttentionPositions::Distances(_));
-        let (query, memory) = self.project(input, positions, pass);
-        let cache = if grows {
-            let packed = Tensor::cat(vec![merge_heads(memory.key.clone()), merge_heads(memory.value.clone())], 2);
-            TargetKeyValue::Growing(fused::GrowingCache::from_packed(packed, starts.as_deref()))
-        } else {
-            TargetKeyValue::Heads(memory.clone())
-        };
-        (self.attend(query, memory, mask, positions, pass), cache)
+    ) -> (Tensor<3>, KeyValueCache) {
+        let packed = self.packed(input, positions, pass);
+        let [d_query, d_key] = self.config.sizes().widths();
+        let kept = packed.clone().narrow(2, d_query, 2 * d_key);
+        let cache = KeyValueCache::new(kept, starts.as_deref(), pass.body());
+        (self.attend(Projected::Packed(packed), mask, positions, pass), cache)
     }
 
     /// The next position attends to itself and to those in `cache`, which grows by one. `mask` hides columns of the cache in
@@ -280,98 +162,59 @@ impl SelfAttention {
     pub fn step(
         &self,
         input: Tensor<3>,
-        cache: &mut Option<TargetKeyValue>,
+        cache: &mut Option<KeyValueCache>,
         mask: &Mask,
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> Tensor<3> {
-        if !input.is_autodiff()
-            && !matches!(cache, Some(TargetKeyValue::Heads(_)))
-            && let Some(heads) = self.fused_heads(&input, &Mask::none(), positions, pass)
-            && heads.dropout.is_none()
-        {
-            return self.step_fused(input, cache, &heads, positions, pass);
+        let packed = self.packed(input, positions, pass);
+        let sizes = self.config.sizes();
+        if self.needs_weights(positions, pass) {
+            let [d_query, d_key] = sizes.widths();
+            let query = packed.clone().narrow(2, 0, d_query);
+            let all = KeyValueCache::followed_by(cache, packed.narrow(2, d_query, 2 * d_key));
+            return self.attend(Projected::Apart(query, all), mask, positions, pass);
         }
-        let device = input.device();
-        let (query, next) = self.project(input, positions, pass);
-        let all = match cache.take() {
-            Some(past) => past.into_heads(self.config.n_key_value_heads, &device).followed_by(next),
-            None => next,
-        };
-        *cache = Some(TargetKeyValue::Heads(all.clone()));
-        self.attend(query, all, mask, positions, pass)
+        let dropout = pass.next_dropout(self.config.dropout_rate);
+        let context = ops::step_attention(packed, cache, positions.bias(), sizes, mask, dropout, pass.body());
+        linear_layer(&self.output, context, pass)
     }
 
-    fn step_fused(
-        &self,
-        input: Tensor<3>,
-        cache: &mut Option<TargetKeyValue>,
-        heads: &fused::Heads,
-        positions: &AttentionPositions,
-        pass: &Pass,
-    ) -> Tensor<3> {
-        let (packed, bias) = self.packed(input, heads, positions, pass);
-        let mut growing = match cache.take() {
-            Some(TargetKeyValue::Growing(growing)) => Some(growing),
-            _ => None,
-        };
-        let context = fused::step_attention(packed, &mut growing, bias, heads);
-        *cache = growing.map(TargetKeyValue::Growing);
-        fused::linear_layer(&self.output, context, pass)
-    }
-
-    /// Queries, keys and values of all heads side by side, turned where positions turn them, and what is added to the scores.
-    fn packed(
-        &self,
-        input: Tensor<3>,
-        heads: &fused::Heads,
-        positions: &AttentionPositions,
-        pass: &Pass,
-    ) -> (Tensor<3>, Option<Tensor<4>>) {
-        let packed = fused::linear_layer(&self.query_key_value, input, pass);
+    /// Queries, keys and values of all heads side by side, turned where positions turn them.
+    fn packed(&self, input: Tensor<3>, positions: &AttentionPositions, pass: &Pass) -> Tensor<3> {
+        let packed = linear_layer(&self.query_key_value, input, pass);
         match positions {
             AttentionPositions::Rotation(rotation) => {
-                (rotation.apply_packed(packed, heads.n_heads + heads.n_key_value_heads), None)
+                rotation.apply(packed, self.config.n_heads + self.config.n_key_value_heads, pass)
             }
-            AttentionPositions::Bias(bias) => (packed, Some(bias.clone())),
-            AttentionPositions::None | AttentionPositions::Distances(_) => (packed, None),
+            AttentionPositions::None | AttentionPositions::Bias(_) | AttentionPositions::Distances(_) => packed,
         }
     }
 
-    fn project(&self, input: Tensor<3>, positions: &AttentionPositions, pass: &Pass) -> (Tensor<4>, KeyValue) {
-        let d_key_value = self.config.d_key_value();
-        let packed = fused::linear_layer(&self.query_key_value, input, pass);
-        let parts = packed.split_with_sizes(vec![self.config.d_model, d_key_value, d_key_value], 2);
-        let [query, key, value] = parts.try_into().expect("three parts");
-        let query = split_heads(query, self.config.n_heads);
-        let [key, value] = [key, value].map(|part| split_heads(part, self.config.n_key_value_heads));
-        match positions {
-            AttentionPositions::Rotation(rotation) => {
-                (rotation.apply(query), KeyValue { key: rotation.apply(key), value })
-            }
-            _ => (query, KeyValue { key, value }),
-        }
+    /// Whether the matrix of weights has to be there: Shaw's tables are multiplied with it, and a trace records it.
+    fn needs_weights(&self, positions: &AttentionPositions, pass: &Pass) -> bool {
+        matches!(positions, AttentionPositions::Distances(_)) || pass.is_traced()
     }
 
-    fn attend(
-        &self,
-        query: Tensor<4>,
-        memory: KeyValue,
-        mask: &Mask,
-        positions: &AttentionPositions,
-        pass: &mut Pass,
-    ) -> Tensor<3> {
-        let mut terms = AttentionTerms { dropout_rate: self.config.dropout_rate, ..AttentionTerms::masked(mask) };
-        match positions {
-            AttentionPositions::Bias(bias) => terms.bias = Some(bias),
-            AttentionPositions::Distances(distances) => {
-                let tables = self.relative.as_ref().expect("a model has one scheme a side");
-                terms.relative = Some((tables, distances));
-            }
-            AttentionPositions::Rotation(_) | AttentionPositions::None => {}
-        }
-        let heads = scaled_dot_product_attention(query, memory.key, memory.value, &terms, pass);
-        fused::linear_layer(&self.output, merge_heads(heads), pass)
+    fn attend(&self, projected: Projected, mask: &Mask, positions: &AttentionPositions, pass: &mut Pass) -> Tensor<3> {
+        let sizes = self.config.sizes();
+        let context = if self.needs_weights(positions, pass) {
+            let bias = positions.bias();
+            let relative = match positions {
+                AttentionPositions::Distances(distances) => {
+                    Some((self.relative.as_ref().expect("a model has one scheme a side"), distances))
+                }
+                _ => None,
+            };
+            let dropout_rate = self.config.dropout_rate;
+            let terms = AttentionTerms { mask, bias: bias.as_ref(), relative, dropout_rate };
+            let Split { query, key, value } = sizes.split(projected);
+            merge_heads(scaled_dot_product_attention(query, key, value, &terms, pass))
+        } else {
+            let dropout = pass.next_dropout(self.config.dropout_rate);
+            ops::attention(projected, positions.bias(), sizes, mask, dropout, pass.body())
+        };
+        linear_layer(&self.output, context, pass)
     }
 }
 
@@ -409,44 +252,24 @@ impl CrossAttention {
     /// # Shapes
     /// - memory: `[batch, source_len, d_model]`
     pub fn prepare(&self, memory: Tensor<3>, pass: &Pass) -> SourceKeyValue {
-        let is_fused = pass.fuses(&memory.device());
-        let packed = fused::linear_layer(&self.key_value, memory, pass);
-        if is_fused { SourceKeyValue::Packed(packed) } else { SourceKeyValue::Heads(self.split(packed)) }
-    }
-
-    fn split(&self, packed: Tensor<3>) -> KeyValue {
-        KeyValue::split(packed, self.config.n_key_value_heads)
+        SourceKeyValue(linear_layer(&self.key_value, memory, pass))
     }
 
     /// # Shapes
     /// - input, output: `[batch, target_len, d_model]`
     pub fn forward(&self, input: Tensor<3>, memory: &SourceKeyValue, mask: &Mask, pass: &mut Pass) -> Tensor<3> {
-        let query = fused::linear_layer(&self.query, input, pass);
-        let memory = match memory {
-            SourceKeyValue::Heads(heads) => heads.clone(),
-            SourceKeyValue::Packed(packed) => match self.config.fused_heads(&query, mask, pass) {
-                Some(heads) => {
-                    let context = fused::attention(fused::Projected::Apart(query, packed.clone()), None, heads);
-                    return fused::linear_layer(&self.output, context, pass);
-                }
-                None => self.split(packed.clone()),
-            },
+        let query = linear_layer(&self.query, input, pass);
+        let projected = Projected::Apart(query, memory.0.clone());
+        let sizes = self.config.sizes();
+        let dropout_rate = self.config.dropout_rate;
+        let context = if pass.is_traced() {
+            let Split { query, key, value } = sizes.split(projected);
+            let terms = AttentionTerms { dropout_rate, ..AttentionTerms::masked(mask) };
+            merge_heads(scaled_dot_product_attention(query, key, value, &terms, pass))
+        } else {
+            let dropout = pass.next_dropout(dropout_rate);
+            ops::attention(projected, None, sizes, mask, dropout, pass.body())
         };
-        let query = split_heads(query, self.config.n_heads);
-        let terms = AttentionTerms { dropout_rate: self.config.dropout_rate, ..AttentionTerms::masked(mask) };
-        let heads = scaled_dot_product_attention(query, memory.key, memory.value, &terms, pass);
-        fused::linear_layer(&self.output, merge_heads(heads), pass)
+        linear_layer(&self.output, context, pass)
     }
-}
-
-/// `[batch, len, n_heads * d_head]` to `[batch, n_heads, len, d_head]`.
-fn split_heads(input: Tensor<3>, n_heads: usize) -> Tensor<4> {
-    let [batch, len, width] = input.dims();
-    input.reshape([batch, len, n_heads, width / n_heads]).swap_dims(1, 2)
-}
-
-/// `[batch, n_heads, len, d_head]` to `[batch, len, n_heads * d_head]`.
-fn merge_heads(heads: Tensor<4>) -> Tensor<3> {
-    let [batch, n_heads, len, d_head] = heads.dims();
-    heads.swap_dims(1, 2).reshape([batch, len, n_heads * d_head])
 }

@@ -1,6 +1,7 @@
 //! A matrix that is written and read at every position, in chunks: products of matrices inside a chunk, the state between.
 
-use crate::layers::{Pass, fused};
+use crate::layers::Pass;
+use crate::ops;
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 /// Positions of a chunk: what is done inside grows with it for each position, what is done between chunks falls.
@@ -79,7 +80,7 @@ pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>, pass: &Pass) ->
             let same = masked(between(key.clone(), key.clone()) * rate.clone());
             let now = triangle(size, &device, |query, key| key == query);
             let same = same.mask_fill(now, 0.0).reshape([rows * n_heads * n, size, size]);
-            let solved = if pass.fuses(&device) { fused::inverse(same) } else { inverse(same) };
+            let solved = ops::inverse(same, pass.body());
             let solved = solved.reshape([rows * n_heads, n, size, size]);
             let of_state = match &decay {
                 Some(decay) => key * decay.since_start.clone(),
@@ -158,27 +159,4 @@ impl Decay {
 fn triangle(size: usize, device: &Device, is_in: impl Fn(usize, usize) -> bool) -> Tensor<4, Bool> {
     let pairs: Vec<bool> = (0..size * size).map(|i| is_in(i / size, i % size)).collect();
     Tensor::from_data(TensorData::new(pairs, [1, 1, size, size]), device)
-}
-
-/// `(I + A)^-1` for `A` with numbers below its diagonal only, half by half:
-/// `[[B, 0], [C, D]]^-1 = [[B^-1, 0], [-D^-1 C B^-1, D^-1]]`.
-///
-/// The sum of powers of `-A` would take as many products and no cutting, but its terms grow like binomials where keys repeat,
-/// and 32 bits lose what is left of them.
-///
-/// # Shapes
-/// - matrices, output: `[n, size, size]`, size a power of two
-fn inverse(matrices: Tensor<3>) -> Tensor<3> {
-    let [n, size, _] = matrices.dims();
-    let device = matrices.device();
-    if size == 1 {
-        return Tensor::ones([n, 1, 1], &device);
-    }
-    let half = size / 2;
-    let quarter = |row: usize, column: usize| matrices.clone().narrow(1, row, half).narrow(2, column, half);
-    let halves = inverse(Tensor::cat(vec![quarter(0, 0), quarter(half, half)], 0));
-    let (first, second) = (halves.clone().narrow(0, 0, n), halves.narrow(0, n, n));
-    let corner = second.clone().matmul(quarter(half, 0)).matmul(first.clone()).neg();
-    let top = Tensor::cat(vec![first, Tensor::zeros([n, half, half], &device)], 2);
-    Tensor::cat(vec![top, Tensor::cat(vec![corner, second], 2)], 1)
 }

@@ -1,47 +1,25 @@
 //! Recurrences that train in parallel: minGRU, minLSTM, SSRU and RG-LRU.
 
-use super::{MixerKind, log_sigmoid, real};
-use crate::layers::fused::{self, Reading};
+use super::MixerKind;
+use crate::kernels::recurrence::Reading;
+use crate::layers::linear::linear_layer;
 use crate::layers::{Init, Pass};
+pub use crate::ops::gating::Gating;
+use crate::ops::gating::RG_LRU_SPEED;
+use crate::ops::{linear_recurrence, scan};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::{Tensor, TensorData, activation};
 
-/// How much faster than its gate RG-LRU forgets: `c` of the paper.
-pub const RG_LRU_SPEED: f64 = 8.0;
-/// What RG-LRU's `1 - a^2` is at least, so that its root has a gradient.
-pub const RG_LRU_FLOOR: f32 = 1e-6;
-
-/// Which gates make `a_t` and `b_t` of `h_t = a_t * h_(t-1) + b_t`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gating {
-    /// Gates packed as (z, x): `a = 1 - sigmoid(z)`, `b = sigmoid(z) g(x)`.
-    MinGru,
-    /// Gates packed as (f, i, x): `a = sigmoid(f) / (sigmoid(f) + sigmoid(i))`, `b = (1 - a) g(x)`.
-    MinLstm,
-    /// Gates packed as (f, x): `a = sigmoid(f)`, `b = (1 - a) x`; what others see is `relu(h)`.
-    Ssru,
-    /// Gates packed as (r, i, x): `a = sigmoid(L)^(8 sigmoid(r))`, `b = sqrt(1 - a^2) sigmoid(i) x`.
-    RgLru,
-}
-
-impl Gating {
-    /// That of a mixer, if it has one.
-    pub fn of(kind: MixerKind) -> Option<Self> {
-        match kind {
-            MixerKind::MinGru => Some(Self::MinGru),
-            MixerKind::MinLstm => Some(Self::MinLstm),
-            MixerKind::Ssru => Some(Self::Ssru),
-            MixerKind::RgLru => Some(Self::RgLru),
-            _ => None,
-        }
-    }
-
-    /// How many matrices are packed side by side.
-    pub fn n_gates(self) -> usize {
+impl MixerKind {
+    /// The gates of a recurrence that trains in parallel; none of another mixer.
+    pub fn gating(self) -> Option<Gating> {
         match self {
-            Self::MinGru | Self::Ssru => 2,
-            Self::MinLstm | Self::RgLru => 3,
+            Self::MinGru => Some(Gating::MinGru),
+            Self::MinLstm => Some(Gating::MinLstm),
+            Self::Ssru => Some(Gating::Ssru),
+            Self::RgLru => Some(Gating::RgLru),
+            _ => None,
         }
     }
 }
@@ -89,15 +67,13 @@ impl LinearRecurrence {
     /// - start: `[rows, d_state]`
     /// - output: `[rows, len, d_state]`, zero on padding
     pub fn states(&self, input: Tensor<3>, start: Tensor<2>, reading: Reading, pass: &mut Pass) -> Tensor<3> {
-        let is_fused = pass.fuses(&input.device());
-        let gates = fused::linear_layer(&self.gates, input, pass);
+        let gates = linear_layer(&self.gates, input, pass);
         let decay = self.decay.as_ref().map(|decay| decay.val());
-        if is_fused {
-            return fused::linear_recurrence(self.gating, gates, start, decay, reading);
-        }
-        let [a, b] = self.coefficients(gates, decay);
-        pass.record("kept", || a.clone());
-        scan(a, b, start, &reading)
+        pass.record("kept", || {
+            let [kept, _] = scan::coefficients(self.gating, gates.clone(), decay.clone());
+            kept
+        });
+        linear_recurrence(self.gating, gates, start, decay, reading, pass.body())
     }
 
     /// The width of the state.
@@ -108,73 +84,5 @@ impl LinearRecurrence {
     /// What others see of states.
     pub fn seen(&self, states: Tensor<3>) -> Tensor<3> {
         if self.gating == Gating::Ssru { activation::relu(states) } else { states }
-    }
-
-    /// `a` and `b` of every position.
-    fn coefficients(&self, gates: Tensor<3>, decay: Option<Tensor<1>>) -> [Tensor<3>; 2] {
-        let d = gates.dims()[2] / self.gating.n_gates();
-        let part = |i: usize| gates.clone().narrow(2, i * d, d);
-        let gate = |i: usize| activation::sigmoid(part(i));
-        let rest = |a: Tensor<3>| a.neg().add_scalar(1.0);
-        match self.gating {
-            Gating::MinGru => {
-                let z = gate(0);
-                [rest(z.clone()), z * positive(part(1))]
-            }
-            Gating::MinLstm => {
-                let (forget, input) = (gate(0), gate(1));
-                let a = forget.clone() / (forget + input);
-                [a.clone(), rest(a) * positive(part(2))]
-            }
-            Gating::Ssru => {
-                let a = gate(0);
-                [a.clone(), rest(a) * part(1)]
-            }
-            Gating::RgLru => {
-                let decay = decay.expect("RG-LRU has a decay");
-                let slowest = log_sigmoid(decay).mul_scalar(RG_LRU_SPEED).unsqueeze::<3>();
-                let log = gate(0) * slowest;
-                let a = log.clone().exp();
-                // 1 - a^2, without losing the digits of what is near 1.
-                let room = (a.clone() * a.clone()).add_scalar(1.0) * log.neg().tanh();
-                let room = room.clamp_min(RG_LRU_FLOOR).sqrt();
-                [a, room * gate(1) * part(2)]
-            }
-        }
-    }
-}
-
-/// `x + 1/2` for `x >= 0`, `sigmoid(x)` below: always above 0, and without a jump.
-fn positive(x: Tensor<3>) -> Tensor<3> {
-    let is_negative = x.clone().lower_elem(0.0);
-    let below = activation::sigmoid(x.clone());
-    x.add_scalar(0.5).mask_where(is_negative, below)
-}
-
-/// All states of `h_t = a_t * h_(t-1) + b_t`, in as many passes as the length has binary digits: after pass `k`, each position
-/// knows what `2^k` positions make of the state before them (Hillis and Steele 1986).
-fn scan(a: Tensor<3>, b: Tensor<3>, start: Tensor<2>, reading: &Reading) -> Tensor<3> {
-    let [rows, len, d] = a.dims();
-    let device = a.device();
-    let real = reading.lengths.as_ref().and_then(|lengths| real(lengths, len, &device));
-    let turn = |x: Tensor<3>| if reading.is_backward { x.flip([1]) } else { x };
-    // On padding the state stands still.
-    let (a, b) = match &real {
-        Some(real) => (a * real.clone() + real.clone().neg().add_scalar(1.0), b * real.clone()),
-        None => (a, b),
-    };
-    let (mut a, mut b) = (turn(a), turn(b));
-    let mut reach = 1;
-    while reach < len {
-        let before =
-            |x: &Tensor<3>, filler: Tensor<3>| Tensor::cat(vec![filler, x.clone().narrow(1, 0, len - reach)], 1);
-        b = b.clone() + a.clone() * before(&b, Tensor::zeros([rows, reach, d], &device));
-        a = a.clone() * before(&a, Tensor::ones([rows, reach, d], &device));
-        reach *= 2;
-    }
-    let states = turn(a * start.unsqueeze_dim::<3>(1) + b);
-    match real {
-        Some(real) => states * real,
-        None => states,
     }
 }

@@ -1,9 +1,11 @@
 //! Linear attention, the delta rule, and both with a memory that fades: a matrix instead of a cache.
 
+use super::MixerKind;
 use super::chunks::{Sequence, read};
-use super::{MixerKind, log_sigmoid};
+use crate::layers::linear::linear_layer;
 use crate::layers::norm::EPSILON;
-use crate::layers::{Init, Pass, fused};
+use crate::layers::{Init, Pass};
+use crate::ops::scan::log_sigmoid;
 use burn::module::{Module, Param};
 use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{Tensor, TensorData, activation};
@@ -131,9 +133,9 @@ impl MatrixMemory {
         pass: &mut Pass,
     ) -> Tensor<3> {
         let [rows, len, d] = input.dims();
-        let packed = fused::linear_layer(&self.input, input.clone(), pass);
+        let packed = linear_layer(&self.input, input.clone(), pass);
         let part = |i: usize| self.heads(packed.clone().narrow(2, i * d, d));
-        let rates = self.rates.as_ref().map(|rates| fused::linear_layer(rates, input, pass));
+        let rates = self.rates.as_ref().map(|rates| linear_layer(rates, input, pass));
         let real = real.map(|real| real.clone().unsqueeze_dim::<4>(1));
         // Padding writes nothing and lets nothing fade.
         let only_real = |values: Tensor<4>| match &real {

@@ -25,16 +25,17 @@ pub use chunks::CHUNK;
 pub use config::{MixerConfig, MixerKind, Mixers, SideConfig};
 pub use convolution::ShortConvolution;
 pub use encoder::{Encoded, EncoderShape, RecurrentEncoder};
-pub use linear_recurrence::{Gating, LinearRecurrence, RG_LRU_FLOOR, RG_LRU_SPEED};
+pub use linear_recurrence::{Gating, LinearRecurrence};
 pub use matrix_memory::{GLA_TEMPERATURE, MatrixMemory, Rule};
 pub use recurrence::MixerState;
 
+use super::linear::linear_layer;
 use super::recurrent::{Order, Running};
-use super::{Init, Pass, fused};
+use super::{Init, Pass};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
-use recurrence::{Core, read_whole, real};
+use recurrence::{Core, read_whole};
 
 /// The sizes of the layer that a mixer stands in.
 #[derive(Clone, Copy, Debug)]
@@ -113,13 +114,8 @@ impl RecurrentMixer {
     fn out(&self, states: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
         pass.record("states", || states.clone());
         match &self.output {
-            Some(output) => fused::linear_layer(output, states, pass),
+            Some(output) => linear_layer(output, states, pass),
             None => states,
         }
     }
-}
-
-/// `log(sigmoid(x))`. burn's own loses the digits of what is near 0, which is how slow a memory fades.
-fn log_sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
-    x.clone().clamp_max(0.0) - x.abs().neg().exp().log1p()
 }

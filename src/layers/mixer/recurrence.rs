@@ -1,11 +1,12 @@
 //! One direction of a recurrence, whatever its state is.
 
-use super::{Gating, LinearRecurrence, MatrixMemory, MixerKind};
-use crate::layers::fused::Reading;
+use super::{LinearRecurrence, MatrixMemory, MixerKind};
+use crate::kernels::recurrence::Reading;
 use crate::layers::recurrent::{Cell, CellKind, CellState, Order, Running, read};
 use crate::layers::{Init, Pass, indices};
+use crate::ops::scan::real;
 use burn::module::Module;
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor};
 
 /// A recurrence in one direction.
 // A layer has one or two of them.
@@ -70,7 +71,7 @@ impl Core {
         if let Some(kind) = kind.cell() {
             return Some(Self::Cell(Cell::new(kind, d_input, d_state, init)));
         }
-        Gating::of(kind).map(|gating| Self::Linear(LinearRecurrence::new(gating, d_input, d_state, init)))
+        kind.gating().map(|gating| Self::Linear(LinearRecurrence::new(gating, d_input, d_state, init)))
     }
 
     /// What others see of every position, read from `state` on, which becomes the state after the last position that is read.
@@ -208,16 +209,4 @@ fn last(states: &Tensor<3>, lengths: &[usize], order: Order) -> Tensor<2> {
     let places = lengths.iter().enumerate().map(|(row, length)| row * len + length.saturating_sub(1));
     let places = indices(places, &states.device());
     states.clone().reshape([rows * len, d]).select(0, places)
-}
-
-/// One for every real position of sentences padded to `len`, zero for padding: `[rows, len, 1]`; nothing where there is none.
-pub(super) fn real(lengths: &[usize], len: usize, device: &Device) -> Option<Tensor<3>> {
-    lengths.iter().any(|length| *length < len).then(|| {
-        let of_sentence = |length: &usize| {
-            let length = *length;
-            (0..len).map(move |position| if position < length { 1f32 } else { 0.0 })
-        };
-        let real: Vec<f32> = lengths.iter().flat_map(of_sentence).collect();
-        Tensor::from_data(TensorData::new(real, [lengths.len(), len, 1]), device)
-    })
 }

@@ -134,6 +134,16 @@ pub enum AttentionPositions {
     Distances(Tensor<1, Int>),
 }
 
+impl AttentionPositions {
+    /// What is added to the scores.
+    pub fn bias(&self) -> Option<Tensor<4>> {
+        match self {
+            Self::Bias(bias) => Some(bias.clone()),
+            Self::None | Self::Rotation(_) | Self::Distances(_) => None,
+        }
+    }
+}
+
 impl PositionConfig {
     /// Makes the layer for one side of a model with vectors of width `d_model` in `n_heads` heads.
     pub fn init(&self, d_model: usize, n_heads: usize, side: Side, init: &Init) -> Position {

@@ -1,7 +1,8 @@
 //! Rotary positions (RoPE).
 
 use super::Places;
-use crate::layers::fused;
+use crate::layers::Pass;
+use crate::ops;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -74,20 +75,7 @@ impl Rotation {
     ///
     /// # Shapes
     /// - packed, output: `[batch, len, .. d_head]`
-    pub fn apply_packed(&self, packed: Tensor<3>, n_turned: usize) -> Tensor<3> {
-        fused::rotate(packed, self.cosines.clone(), self.sines.clone(), n_turned)
-    }
-
-    /// # Shapes
-    /// - input, output: `[batch, n_heads, len, d_head]`
-    pub fn apply(&self, input: Tensor<4>) -> Tensor<4> {
-        let half = input.dims()[3] / 2;
-        let (first, second) = (input.clone().narrow(3, 0, half), input.narrow(3, half, half));
-        let (cosines, sines) = (&self.cosines, &self.sines);
-        let turned = [
-            first.clone() * cosines.clone() - second.clone() * sines.clone(),
-            first * sines.clone() + second * cosines.clone(),
-        ];
-        Tensor::cat(turned.into(), 3)
+    pub fn apply(&self, packed: Tensor<3>, n_turned: usize, pass: &Pass) -> Tensor<3> {
+        ops::rotate(packed, self.cosines.clone(), self.sines.clone(), n_turned, pass.body())
     }
 }

@@ -1,68 +1,12 @@
 //! One step of recurrence: vanilla, GRU and LSTM cells.
 
-use crate::layers::{Init, Pass, fused};
+use super::{CellKind, CellState};
+use crate::layers::linear::{linear_layer, linear_parameter};
+use crate::layers::{Init, Pass};
+use crate::ops;
 use burn::module::{Module, Param};
 use burn::nn::Linear;
-use burn::tensor::{Device, Int, Tensor, activation};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// The choice of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CellKind {
-    /// `h' = tanh(W x + U h + b)` (Elman 1990).
-    Vanilla,
-    /// Gated recurrent unit (Cho et al. 2014).
-    Gru,
-    /// Long short-term memory (Hochreiter and Schmidhuber 1997; Gers et al. 2000).
-    Lstm,
-}
-
-impl CellKind {
-    /// How many matrices are packed side by side.
-    pub fn n_gates(self) -> usize {
-        match self {
-            Self::Vanilla => 1,
-            Self::Gru => 3,
-            Self::Lstm => 4,
-        }
-    }
-}
-
-/// What a cell carries from step to step.
-///
-/// # Shapes
-/// - hidden, memory: `[batch, d_hidden]`
-#[derive(Clone, Debug)]
-pub struct CellState {
-    /// `h`, what others see.
-    pub hidden: Tensor<2>,
-    /// `c`, the LSTM's own memory.
-    pub memory: Option<Tensor<2>>,
-}
-
-impl CellState {
-    /// The rows `rows`, in that order.
-    pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
-        Self {
-            hidden: self.hidden.clone().select(0, rows.clone()),
-            memory: self.memory.clone().map(|memory| memory.select(0, rows.clone())),
-        }
-    }
-
-    /// This state where `running` is one, `previous` where it is zero.
-    pub fn where_running(self, running: Option<&Tensor<2>>, previous: &Self) -> Self {
-        let Some(running) = running else { return self };
-        // Exact on both sides: a sentence comes out of a padded batch as it does alone.
-        let stopped = running.clone().neg().add_scalar(1.0);
-        let mix = |new: Tensor<2>, old: Tensor<2>| new * running.clone() + old * stopped.clone();
-        Self {
-            hidden: mix(self.hidden, previous.hidden.clone()),
-            memory: self.memory.zip(previous.memory.clone()).map(|(new, old)| mix(new, old)),
-        }
-    }
-}
+use burn::tensor::{Device, Tensor, activation};
 
 /// A recurrent cell with its gates packed: one product for the input, one for the state.
 ///
@@ -120,12 +64,12 @@ impl Cell {
     /// - input: `[batch, len, d_input]`
     /// - output: `[batch, len, n_gates * d_hidden]`
     pub fn project(&self, input: Tensor<3>, pass: &Pass) -> Tensor<3> {
-        fused::linear_layer(&self.input, input, pass)
+        linear_layer(&self.input, input, pass)
     }
 
-    /// What a fused layer needs of the cell beside the projected input.
-    pub fn parameters(&self) -> fused::CellParameters {
-        fused::CellParameters {
+    /// What a layer over whole sentences needs of the cell beside the projected input.
+    pub fn parameters(&self) -> ops::CellParameters {
+        ops::CellParameters {
             kind: self.kind,
             recurrent: self.recurrent.val(),
             candidate_bias: self.candidate_bias.as_ref().map(|bias| bias.val()),
@@ -137,36 +81,9 @@ impl Cell {
     /// # Shapes
     /// - projected: `[batch, n_gates * d_hidden]`
     pub fn step(&self, projected: Tensor<2>, state: &CellState, pass: &Pass) -> CellState {
-        let d = self.d_hidden;
-        let recurrent = fused::linear_parameter(&self.recurrent, state.hidden.clone(), pass);
-        if pass.fuses(&projected.device()) {
-            let bias = self.candidate_bias.as_ref().map(|bias| bias.val());
-            let state = (state.hidden.clone(), state.memory.clone());
-            let (hidden, memory) = fused::cell_step(self.kind, projected, recurrent, state, bias);
-            return CellState { hidden, memory };
-        }
-        match self.kind {
-            CellKind::Vanilla => CellState { hidden: (projected + recurrent).tanh(), memory: None },
-            CellKind::Gru => {
-                let bias = self.candidate_bias.as_ref().expect("a GRU has a candidate bias").val();
-                let gates =
-                    activation::sigmoid(projected.clone().narrow(1, 0, 2 * d) + recurrent.clone().narrow(1, 0, 2 * d));
-                let reset = gates.clone().narrow(1, 0, d);
-                let update = gates.narrow(1, d, d);
-                let inner = recurrent.narrow(1, 2 * d, d) + bias.unsqueeze();
-                let candidate = (projected.narrow(1, 2 * d, d) + reset * inner).tanh();
-                let hidden = candidate.clone() + update * (state.hidden.clone() - candidate);
-                CellState { hidden, memory: None }
-            }
-            CellKind::Lstm => {
-                let memory = state.memory.clone().expect("an LSTM state has a memory");
-                let gates = projected + recurrent;
-                let sigmoids = activation::sigmoid(gates.clone().narrow(1, 0, 3 * d));
-                let [input, forget, output] = [0, 1, 2].map(|gate| sigmoids.clone().narrow(1, gate * d, d));
-                let memory = forget * memory + input * gates.narrow(1, 3 * d, d).tanh();
-                CellState { hidden: output * memory.clone().tanh(), memory: Some(memory) }
-            }
-        }
+        let recurrent = linear_parameter(&self.recurrent, state.hidden.clone(), pass);
+        let bias = self.candidate_bias.as_ref().map(|bias| bias.val());
+        ops::cell_step(self.kind, projected, recurrent, state.clone(), bias, pass.body())
     }
 
     /// The factor by which a step multiplies each element of what the cell has: a GRU's update gate, an LSTM's forget gate. A
@@ -180,7 +97,7 @@ impl Cell {
             return None;
         }
         let d = self.d_hidden;
-        let recurrent = fused::linear_parameter(&self.recurrent, state.hidden.clone(), pass);
+        let recurrent = linear_parameter(&self.recurrent, state.hidden.clone(), pass);
         // It is the second of both kinds.
         Some(activation::sigmoid(projected.narrow(1, d, d) + recurrent.narrow(1, d, d)))
     }

@@ -1,8 +1,9 @@
 //! A cell over a whole sequence.
 
-use super::{Cell, CellState, Running, unbind_steps};
+use super::{Cell, CellState, Running};
+use crate::kernels::recurrence::Reading;
 use crate::layers::Pass;
-use crate::layers::fused::{self, Reading};
+use crate::ops;
 use burn::tensor::Tensor;
 
 /// The order in which a layer reads.
@@ -16,31 +17,12 @@ pub(in crate::layers) enum Order {
 pub(in crate::layers) fn read(
     cell: &Cell,
     input: Tensor<3>,
-    mut state: CellState,
+    state: CellState,
     running: &Running,
     order: Order,
     pass: &Pass,
 ) -> (Tensor<3>, CellState) {
-    let len = input.dims()[1];
-    let is_fused = pass.fuses(&input.device());
     let projected = cell.project(input, pass);
-    if is_fused {
-        let reading = Reading { is_backward: order == Order::Backward, lengths: Some(running.lengths()) };
-        return fused::recurrent_layer(projected, &state, cell.parameters(), reading);
-    }
-    let projected = unbind_steps(projected);
-    let mut outputs: Vec<Option<Tensor<2>>> = vec![None; len];
-    for i in 0..len {
-        let step = if order == Order::Forward { i } else { len - 1 - i };
-        let real = running.at(step);
-        let next = cell.step(projected[step].clone(), &state, pass);
-        // What others see of a padded step is zero; what the cell carries on is its last real state.
-        outputs[step] = Some(match real {
-            Some(real) => next.hidden.clone() * real.clone(),
-            None => next.hidden.clone(),
-        });
-        state = next.where_running(real, &state);
-    }
-    let outputs = outputs.into_iter().map(|output| output.expect("every step was read")).collect();
-    (Tensor::stack(outputs, 1), state)
+    let reading = Reading { is_backward: order == Order::Backward, lengths: Some(running.lengths()) };
+    ops::recurrent_layer(projected, state, cell.parameters(), reading, pass.body())
 }

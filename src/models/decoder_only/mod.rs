@@ -14,9 +14,10 @@ use super::transformer::{NormPosition, TiedEmbeddings};
 use super::{Autoregressive, LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale, prefill_by_steps};
 use crate::data::batch::Padded;
 use crate::error::Result;
+use crate::layers::linear::embedding;
 use crate::layers::norm::Norm;
 use crate::layers::position::{Position, Side};
-use crate::layers::{Init, Mask, Pass, fused, indices};
+use crate::layers::{Init, Mask, Pass, indices};
 use burn::module::Module;
 use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
@@ -135,8 +136,8 @@ impl DecoderOnlyModel {
         self.output.is_tied()
     }
 
-    fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>, pass: &Pass) -> Tensor<3> {
-        fused::embedding(ids, embedding, self.embedding_scale, pass)
+    fn embed(&self, table: &Embedding, ids: Tensor<2, Int>, pass: &Pass) -> Tensor<3> {
+        embedding(ids, table, self.embedding_scale, pass)
     }
 
     fn embed_source(&self, ids: Tensor<2, Int>, pass: &mut Pass) -> Tensor<3> {

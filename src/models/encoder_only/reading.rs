@@ -2,7 +2,8 @@
 
 use super::Answers;
 use crate::data::batch::Padded;
-use crate::layers::{Init, Pass, fused};
+use crate::layers::linear::{embedding, linear_layer};
+use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::nn::{Embedding, Linear};
 use burn::tensor::{Device, Tensor};
@@ -40,10 +41,10 @@ impl Reading {
     /// If a model of numbers is given tokens.
     pub(super) fn forward(&self, source: &Padded, scale: f64, pass: &Pass) -> Tensor<3> {
         match self {
-            Self::Tokens(table) => fused::embedding(source.ids.clone(), table, scale, pass),
+            Self::Tokens(table) => embedding(source.ids.clone(), table, scale, pass),
             Self::Values(map) => {
                 let values = source.values.clone().expect("a model of numbers is given numbers");
-                fused::linear_layer(map, values, pass)
+                linear_layer(map, values, pass)
             }
         }
     }

@@ -1,9 +1,11 @@
 //! A layer between the states of a stack and the scores of words.
 
 use crate::layers::feed_forward::Activation;
+use crate::layers::linear::linear_layer;
 use crate::layers::norm::Norm;
-use crate::layers::{Init, Pass, fused};
+use crate::layers::{Init, Pass};
 use crate::models::block::BlockConfig;
+use crate::ops::written_activation;
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
@@ -29,7 +31,7 @@ impl Transform {
     /// # Shapes
     /// - states, output: `[batch, len, d_model]`
     pub(super) fn forward(&self, states: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let inner = fused::linear_layer(&self.inner, states, pass);
-        self.norm.forward(self.activation.forward(inner), pass)
+        let inner = linear_layer(&self.inner, states, pass);
+        self.norm.forward(written_activation(self.activation, inner), pass)
     }
 }

@@ -86,7 +86,7 @@ fn encoder_flops(config: &RnnConfig, d_embedding: f64, encoded: f64) -> f64 {
         let d_input = if layer == 0 { d_embedding } else { encoded };
         2.0 * match own.kind.cell() {
             Some(cell) => cell.n_gates() as f64 * d * (d_input + d),
-            None => Gating::of(own.kind).map_or(0, Gating::n_gates) as f64 * d * d_input,
+            None => own.kind.gating().map_or(0, Gating::n_gates) as f64 * d * d_input,
         }
     };
     config.encoder_mixers().made(config.n_layers, false).into_iter().enumerate().map(of_layer).sum()

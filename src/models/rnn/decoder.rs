@@ -1,12 +1,14 @@
 //! One step of the recurrent decoder, and what the readout makes of it.
 
 use super::{RnnMemory, RnnModel, RnnState};
+use crate::kernels::recurrence::Reading;
 use crate::layers::Pass;
 use crate::layers::attention::{Attention, AttentionMemory};
-use crate::layers::fused::{self, Reading};
+use crate::layers::linear::linear_layer;
 use crate::layers::recurrent::{CellState, unbind_steps};
 use crate::models::Autoregressive;
 use crate::models::readout::Scores;
+use crate::ops;
 use burn::tensor::Tensor;
 
 /// What a step hands to the readout.
@@ -43,7 +45,7 @@ pub(super) fn repeat_rows(tensor: Tensor<2>, n: usize) -> Tensor<2> {
 impl RnnModel {
     /// The fixed context's part in the gates, where it enters every step.
     pub(super) fn fixed_input(&self, memory: &RnnMemory, pass: &Pass) -> Option<Tensor<2>> {
-        self.context_input.as_ref().map(|linear| fused::linear_layer(linear, memory.context.clone(), pass))
+        self.context_input.as_ref().map(|linear| linear_layer(linear, memory.context.clone(), pass))
     }
 
     /// One step from the word's part in the gates of the first layer.
@@ -104,25 +106,28 @@ impl RnnModel {
         (Tensor::stack(states, 1), (!contexts.is_empty()).then(|| Tensor::stack(contexts, 1)))
     }
 
-    /// The same as one operation, where the pass asks for it and there is one for this decoder.
-    pub(super) fn advance_fused(
+    /// The same as one operation, where there is one for this decoder and no trace wants its steps.
+    pub(super) fn advance_at_once(
         &self,
         gates: Tensor<3>,
         memory: &RnnMemory,
         pass: &Pass,
     ) -> Option<(Tensor<3>, Option<Tensor<3>>)> {
         let [cell] = &self.decoder[..] else { return None };
-        if !pass.fuses(&gates.device()) {
+        if pass.is_traced() {
             return None;
         }
-        let start = &memory.start[0];
+        let (start, body) = (memory.start[0].clone(), pass.body());
         match (&self.attention, &memory.attention) {
             (Some(attention), Some(attended)) if attention.is_in_recurrence() => {
-                let attention = attention.fused(cell.d_hidden(), attended)?;
-                let (states, contexts) = fused::attentive_layer(gates, start, cell.parameters(), attention);
+                let attention = attention.in_recurrence(cell.d_hidden(), attended)?;
+                let (states, contexts) = ops::attentive_layer(gates, start, cell.parameters(), attention, body);
                 Some((states, Some(contexts)))
             }
-            _ => Some((fused::recurrent_layer(gates, start, cell.parameters(), Reading::default()).0, None)),
+            _ => {
+                let (states, _) = ops::recurrent_layer(gates, start, cell.parameters(), Reading::default(), body);
+                Some((states, None))
+            }
         }
     }
 
@@ -193,7 +198,7 @@ impl RnnModel {
     ) -> Scores<'_> {
         let mut input = self.readout.forward(states, embedded, contexts, pass, self.dropout_rate);
         if let Some(projection) = &self.output_projection {
-            input = fused::linear_layer(projection, input, pass);
+            input = linear_layer(projection, input, pass);
         }
         pass.record("decoder.readout", || input.clone());
         Scores { input, output: &self.output, embedding: Some(&self.target_embedding) }

@@ -16,9 +16,10 @@ use super::{Autoregressive, LengthLimits, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::attention::Attention;
+use crate::layers::linear::embedding;
 use crate::layers::mixer::{Encoded, RecurrentEncoder};
 use crate::layers::recurrent::{Cell, CellState};
-use crate::layers::{Init, Pass, fused};
+use crate::layers::{Init, Pass};
 use bridge::BridgeLayer;
 use burn::module::Module;
 use burn::nn::{Embedding, Linear};
@@ -135,13 +136,13 @@ impl RnnModel {
     pub fn scores(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Scores<'_> {
         let memory = self.encode(source, pass);
         let len = target_input.len();
-        let embedded = fused::embedding(target_input.ids.clone(), &self.target_embedding, 1.0, pass);
+        let embedded = embedding(target_input.ids.clone(), &self.target_embedding, 1.0, pass);
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone(), pass);
         if let Some(fixed) = self.fixed_input(&memory, pass) {
             gates = gates + fixed.unsqueeze_dim(1);
         }
-        let (states, contexts) = match self.advance_fused(gates.clone(), &memory, pass) {
+        let (states, contexts) = match self.advance_at_once(gates.clone(), &memory, pass) {
             Some(read) => read,
             None => self.advance_in_steps(gates, &memory, pass),
         };
@@ -177,7 +178,7 @@ impl Autoregressive for RnnModel {
         memory: &RnnMemory,
         pass: &mut Pass,
     ) -> (Tensor<2>, RnnState) {
-        let embedded = fused::embedding(previous.unsqueeze_dim(1), &self.target_embedding, 1.0, pass);
+        let embedded = embedding(previous.unsqueeze_dim(1), &self.target_embedding, 1.0, pass);
         pass.record("decoder.embedded", || embedded.clone());
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone(), pass).squeeze_dim::<2>(1);
@@ -204,7 +205,7 @@ impl Autoregressive for RnnModel {
 
 impl Seq2Seq for RnnModel {
     fn encode(&self, source: &Padded, pass: &mut Pass) -> RnnMemory {
-        let embedded = fused::embedding(source.ids.clone(), &self.source_embedding, 1.0, pass);
+        let embedded = embedding(source.ids.clone(), &self.source_embedding, 1.0, pass);
         let embedded = pass.watch_input(embedded);
         pass.record("encoder.embedded", || embedded.clone());
         let embedded = if self.reverse_source { reversed(embedded, &source.lengths) } else { embedded };

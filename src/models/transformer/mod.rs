@@ -18,10 +18,11 @@ use super::stack::Stack;
 use super::{Autoregressive, LengthLimits, Seq2Seq, Vocabularies, embedding_scale, prefill_by_steps};
 use crate::data::batch::Padded;
 use crate::error::Result;
+use crate::layers::linear::embedding;
 use crate::layers::mixer::MixerConfig;
 use crate::layers::norm::Norm;
 use crate::layers::position::{Places, Position, PositionConfig, Side};
-use crate::layers::{Init, Mask, Pass, fused};
+use crate::layers::{Init, Mask, Pass};
 use burn::module::Module;
 use burn::nn::Embedding;
 use burn::tensor::{Device, Int, Tensor};
@@ -94,8 +95,8 @@ pub struct TransformerModel {
 }
 
 impl TransformerModel {
-    fn embed(&self, embedding: &Embedding, ids: Tensor<2, Int>, pass: &Pass) -> Tensor<3> {
-        fused::embedding(ids, embedding, self.embedding_scale, pass)
+    fn embed(&self, table: &Embedding, ids: Tensor<2, Int>, pass: &Pass) -> Tensor<3> {
+        embedding(ids, table, self.embedding_scale, pass)
     }
 
     fn decoder_layers(&self) -> DecoderLayers<'_> {

@@ -7,7 +7,7 @@ use crate::data::tokenizer::{BOS, EOS};
 use crate::data::{Scaling, Series, Tokenizers};
 use crate::decoding::{DecodingConfig, Request, decode, fixed_answer};
 use crate::error::{Error, Result};
-use crate::layers::fused::highest;
+use crate::kernels::vectors::highest;
 use crate::layers::{Pass, Trace, TraceEntry};
 use crate::models::Seq2Seq;
 use burn::tensor::activation;

@@ -3,14 +3,12 @@
 use super::GOLDEN_LOSSES;
 use crate::support::{
     FORWARD_TOLERANCE, GRADIENT_TOLERANCE, SAME_TOLERANCE, assert_close, closed_form, closed_form_tensor, flex, golden,
-    host_backends, random_cases, tensor,
+    host_backends, tensor,
 };
 use burn::tensor::{Device, Tensor, activation};
 use lookback::data::PAD;
-use lookback::layers::fused;
 use lookback::models::weights::to_vec;
 use lookback::training::loss::{LossSums, smoothed_cross_entropy};
-use proptest::prelude::*;
 
 const TARGETS: [u32; 12] = [5, 0, 12, 2, 0, 7, 1, 2, 0, 4, 4, 12];
 
@@ -22,8 +20,8 @@ fn logits(device: &Device) -> Tensor<3> {
 /// The sums and the gradient, by the function of the project.
 fn computed(logits: Tensor<3>, targets: &[u32], smoothing: f64, n_total: usize) -> (LossSums, Vec<f32>) {
     let loss = smoothed_cross_entropy(logits.clone(), targets, smoothing, n_total);
-    let grads = loss.mean.backward();
-    (loss.sums, to_vec(logits.grad(&grads).expect("a leaf has a gradient")))
+    let grads = loss.mean.clone().backward();
+    (loss.sums(), to_vec(logits.grad(&grads).expect("a leaf has a gradient")))
 }
 
 #[test]
@@ -93,7 +91,7 @@ fn gradients_of_the_loss_are_difference_quotients() {
     let value = |i: usize, step: f32| {
         let mut moved = values.clone();
         moved[i] += step;
-        smoothed_cross_entropy(tensor(moved, [3, 4, 13], &flex()), &TARGETS, 0.1, 9).sums.smoothed / 9.0
+        smoothed_cross_entropy(tensor(moved, [3, 4, 13], &flex()), &TARGETS, 0.1, 9).sums().smoothed / 9.0
     };
     let quotients: Vec<f64> =
         (0..values.len()).map(|i| (value(i, STEP) - value(i, -STEP)) / (2.0 * STEP as f64)).collect();
@@ -121,7 +119,7 @@ fn padding_contributes_nothing() {
 fn words_with_the_highest_probability_are_counted_as_correct() {
     // Of three words each: right, wrong, padding that would be right.
     let values = vec![0.0, 1.0, 2.0, 0.0, 1.0, 2.0, 2.0, 1.0, 0.0];
-    let sums = smoothed_cross_entropy(tensor(values, [1, 3, 3], &flex()), &[2, 1, 0], 0.1, 1).sums;
+    let sums = smoothed_cross_entropy(tensor(values, [1, 3, 3], &flex()), &[2, 1, 0], 0.1, 1).sums();
     assert_eq!((sums.n_correct, sums.n_tokens), (1, 2));
 }
 
@@ -142,82 +140,7 @@ fn logits_far_apart_stay_finite() {
     let logits = tensor(values, [1, 2, 3], &flex().autodiff()).require_grad();
     let loss = smoothed_cross_entropy(logits.clone(), &[0, 1], 0.0, 1);
     let gradient = to_vec(logits.grad(&loss.mean.backward()).expect("a leaf has a gradient"));
-    assert_close("loss", &[loss.sums.smoothed], &[6e4], SAME_TOLERANCE);
+    assert_close("loss", &[loss.sums().smoothed], &[6e4], SAME_TOLERANCE);
     // The target 0 is padding, so that row counts nothing.
     assert_close("gradient", &gradient, &[0.0, 0.0, 0.0, 1.0, -1.0, 0.0], SAME_TOLERANCE);
-}
-
-/// A product that makes logits, and words to predict; padding where there is none.
-#[derive(Clone, Debug)]
-struct Projection {
-    targets: Vec<Option<u32>>,
-    d: usize,
-    vocab_size: usize,
-    is_transposed: bool,
-    has_bias: bool,
-    smoothing: f64,
-}
-
-fn projections() -> impl Strategy<Value = Projection> {
-    // Rows and columns on both sides of those from which on products are made in another way.
-    let vocab_size = prop_oneof![3 => 2usize..20, 1 => 1020usize..1030];
-    (vocab_size, 1usize..9, prop_oneof![3 => 1usize..12, 1 => 120usize..140]).prop_flat_map(|(vocab_size, d, n_rows)| {
-        let target = prop_oneof![1 => Just(None), 2 => (0..vocab_size as u32).prop_map(Some)];
-        let targets =
-            prop_oneof![4 => prop::collection::vec(target, n_rows), 1 => Just(vec![None; n_rows]), 1 => Just(vec![Some(1); n_rows])];
-        (targets, any::<bool>(), any::<bool>(), prop_oneof![Just(0.0), Just(0.1)]).prop_map(
-            move |(targets, is_transposed, has_bias, smoothing)| {
-                Projection { targets, d, vocab_size, is_transposed, has_bias, smoothing }
-            },
-        )
-    })
-}
-
-impl Projection {
-    /// The loss, the rows' parts of it, and the gradients of input, weight and bias under three times the loss.
-    fn measure(&self, is_fused: bool, device: &Device) -> Vec<Vec<f32>> {
-        let (n_rows, d, vocab_size) = (self.targets.len(), self.d, self.vocab_size);
-        let input = closed_form_tensor("input", [1, n_rows, d], 2.0, device).require_grad();
-        let shape = if self.is_transposed { [vocab_size, d] } else { [d, vocab_size] };
-        let weight = closed_form_tensor("weight", shape, 2.0, device).require_grad();
-        let bias = self.has_bias.then(|| closed_form_tensor("bias", [vocab_size], 2.0, device).require_grad());
-        let (loss, rows) = if is_fused {
-            let weight = (weight.clone(), bias.clone(), self.is_transposed);
-            fused::projected_cross_entropy(input.clone(), weight, self.targets.clone(), self.smoothing, 0.5)
-        } else {
-            let weight = if self.is_transposed { weight.clone().transpose() } else { weight.clone() };
-            let mut logits = input.clone().matmul(weight.unsqueeze());
-            if let Some(bias) = &bias {
-                logits = logits + bias.clone().unsqueeze();
-            }
-            fused::cross_entropy(logits, self.targets.clone(), self.smoothing, 0.5)
-        };
-        let grads = loss.clone().mul_scalar(3.0).backward();
-        let part = |row: Option<fused::RowLoss>| match row {
-            Some(row) => [1.0, row.smoothed as f32, row.cross_entropy as f32],
-            None => [0.0; 3],
-        };
-        let mut found = vec![to_vec(loss), rows.into_iter().flat_map(part).collect()];
-        found.push(to_vec(input.grad(&grads).expect("a leaf has a gradient")));
-        found.push(to_vec(weight.grad(&grads).expect("a leaf has a gradient")));
-        found.extend(bias.map(|bias| to_vec(bias.grad(&grads).expect("a leaf has a gradient"))));
-        found
-    }
-}
-
-proptest! {
-    #![proptest_config(random_cases(64))]
-
-    #[test]
-    fn the_loss_of_a_product_is_the_loss_of_its_logits(case in projections()) {
-        for adapter in host_backends() {
-            let device = adapter.device.clone().autodiff();
-            let (expected, found) = (case.measure(false, &device), case.measure(true, &device));
-            prop_assert_eq!(expected.len(), found.len());
-            let names = ["loss", "rows", "input", "weight", "bias"];
-            for (name, (found, expected)) in names.iter().zip(found.iter().zip(&expected)) {
-                assert_close(&format!("{name} of {case:?} on {}", adapter.backend), found, expected, SAME_TOLERANCE);
-            }
-        }
-    }
 }

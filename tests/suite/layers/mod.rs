@@ -23,6 +23,7 @@ use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::{Device, Tensor};
 use lookback::layers::norm::{EPSILON, NormKind};
+use lookback::layers::position::Rotation;
 use lookback::layers::{Init, Pass, Trace};
 use lookback::models::weights::{apply, to_vec};
 use std::collections::BTreeMap;
@@ -198,4 +199,11 @@ fn normalizations_can_be_derived_by_hand() {
         let found = to_vec(kind.init(2, EPSILON, &Init::new(1, &flex())).forward(input.clone(), &Pass::inference()));
         assert_close(&format!("{kind:?}"), &found, &expected, SAME_TOLERANCE);
     }
+}
+
+/// Heads turned by their positions: `[batch, n_heads, len, d_head]`.
+fn turned(rotation: &Rotation, heads: Tensor<4>) -> Tensor<4> {
+    let [batch, n_heads, len, d_head] = heads.dims();
+    let packed = heads.swap_dims(1, 2).reshape([batch, len, n_heads * d_head]);
+    rotation.apply(packed, n_heads, &Pass::inference()).reshape([batch, len, n_heads, d_head]).swap_dims(1, 2)
 }

@@ -1,6 +1,6 @@
 //! Positions.
 
-use super::{Outputs, check_golden, golden_layers, named, no_parameters};
+use super::{Outputs, check_golden, golden_layers, named, no_parameters, turned};
 use crate::support::{assert_close, flex, host_backends, tensor};
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -31,7 +31,7 @@ fn rotations_are_llamas() {
             let [_, _, len, d_head] = input.dims();
             let rotation = Rotary::new(d_head, base)
                 .rotation(&Places::Following { offset: case.number("offset"), len }, &inputs.device());
-            Outputs::from([named("output", rotation.apply(input))])
+            Outputs::from([named("output", turned(&rotation, input))])
         });
     }
 }
@@ -103,7 +103,9 @@ fn at(layer: &Position, places: &Places, device: &Device) -> (Vec<f32>, Vec<f32>
         AttentionPositions::None => Vec::new(),
         AttentionPositions::Bias(bias) => to_vec(bias),
         AttentionPositions::Distances(rows) => to_vec(rows.float()),
-        AttentionPositions::Rotation(rotation) => to_vec(rotation.apply(Tensor::ones([1, 1, places.len(), 4], device))),
+        AttentionPositions::Rotation(rotation) => {
+            to_vec(turned(&rotation, Tensor::ones([1, 1, places.len(), 4], device)))
+        }
     };
     (to_vec(embedded), seen)
 }

@@ -5,7 +5,7 @@ use crate::support::{SAME_TOLERANCE, assert_close, golden, host_backends};
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::{collect, to_vec};
-use lookback::models::{Int8Model, Seq2Seq};
+use lookback::models::{PreparedModel, Seq2Seq};
 
 /// The logits of every step for a batch of golden words.
 fn steps<M: Seq2Seq>(model: &M, source: &[Vec<u32>], words: &[Vec<u32>], is_fused: bool) -> Vec<f32> {
@@ -36,11 +36,11 @@ fn models_in_8_bits_are_close_to_what_was_rounded() {
         for case in &golden().models {
             let what = format!("{} on {}", case.name, adapter.backend);
             let model = case.model(&adapter.device);
-            let int8 = Int8Model::new(model.clone()).unwrap();
+            let int8 = PreparedModel::int8(model.clone()).unwrap();
             let len = case.target_input.iter().map(Vec::len).min().unwrap();
             let words: Vec<Vec<u32>> = case.target_input.iter().map(|sentence| sentence[..len].to_vec()).collect();
             let found = steps(&int8, &case.source, &words, true);
-            let rounded = steps(int8.rounded(), &case.source, &words, false);
+            let rounded = steps(int8.floats(), &case.source, &words, false);
             assert_close(&what, &steps(&int8, &case.source, &words, false), &rounded, SAME_TOLERANCE);
             // Rows are rounded only where layers are fused.
             let exact = steps(&model, &case.source, &words, true);
@@ -56,7 +56,7 @@ fn models_in_8_bits_are_close_to_what_was_rounded() {
             }
 
             // Norms, biases and what is looked up keep their bits; matrices do not.
-            let (before, after) = (collect(&model), collect(int8.rounded()));
+            let (before, after) = (collect(&model), collect(int8.floats()));
             for (path, weight) in &before {
                 let is_matrix = weight.shape.len() == 2 && !path.contains("embedding") && path.ends_with("weight");
                 let is_rounded = after[path] != *weight;

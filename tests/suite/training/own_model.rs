@@ -51,7 +51,7 @@ impl Trainable for Line {
         let found = numbers_of(errors.clone().detach());
         let sum = found.iter().map(|error| f64::from(*error)).sum();
         let sums = LossSums { smoothed: sum, cross_entropy: sum, n_tokens: found.len(), ..LossSums::default() };
-        Loss { mean: errors.sum().div_scalar(part.n_total as f64), sums }
+        Loss::known(errors.sum().div_scalar(part.n_total as f64), sums)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The additive score: a small network looks at both states.
 
 use super::alignment_network;
-use crate::layers::{Init, Pass, fused};
+use crate::layers::linear::linear_layer;
+use crate::layers::{Init, Pass};
 use burn::module::{Module, Param};
 use burn::nn::Linear;
 use burn::tensor::Tensor;
@@ -38,7 +39,7 @@ impl Additive {
     /// - values: `[batch, source_len, d_value]`
     /// - output: `[batch, source_len, d_attention]`
     pub fn keys(&self, values: Tensor<3>, pass: &Pass) -> Tensor<3> {
-        fused::linear_layer(&self.key, values, pass)
+        linear_layer(&self.key, values, pass)
     }
 
     /// # Shapes
@@ -51,7 +52,7 @@ impl Additive {
 
     /// `W s`.
     pub(super) fn query(&self, query: Tensor<3>, pass: &Pass) -> Tensor<3> {
-        fused::linear_layer(&self.query, query, pass)
+        linear_layer(&self.query, query, pass)
     }
 
     /// `W` and `v`.

@@ -1,7 +1,8 @@
 //! The concat score: a small network looks at both states, side by side.
 
 use super::alignment_network;
-use crate::layers::{Init, Pass, fused};
+use crate::layers::{Init, Pass};
+use crate::ops::{self, Weight};
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
@@ -40,10 +41,7 @@ impl Concat {
     pub fn keys(&self, values: Tensor<3>, pass: &Pass) -> Tensor<3> {
         let d_value = values.dims()[2];
         let weight = self.weight.val().narrow(0, self.d_query, d_value);
-        if pass.fuses(&values.device()) {
-            return fused::linear(values, weight, None, false);
-        }
-        values.matmul(weight.unsqueeze())
+        ops::linear(values, Weight::plain(weight), None, pass.body())
     }
 
     /// # Shapes

@@ -1,7 +1,8 @@
 //! The general score: a dot product after a learned change of space.
 
 use super::Dot;
-use crate::layers::{Init, Pass, fused};
+use crate::layers::linear::linear_layer;
+use crate::layers::{Init, Pass};
 use burn::module::Module;
 use burn::nn::Linear;
 use burn::tensor::Tensor;
@@ -30,7 +31,7 @@ impl General {
     /// - values: `[batch, source_len, d_value]`
     /// - output: `[batch, source_len, d_query]`
     pub fn keys(&self, values: Tensor<3>, pass: &Pass) -> Tensor<3> {
-        fused::linear_layer(&self.key, values, pass)
+        linear_layer(&self.key, values, pass)
     }
 
     /// # Shapes

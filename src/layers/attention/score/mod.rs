@@ -29,8 +29,10 @@ pub use general::General;
 pub use location::Location;
 pub use scaled_dot::ScaledDot;
 
-use crate::layers::fused::{self, AlignmentScore};
+use crate::kernels::alignment::AlignmentScore;
 use crate::layers::{Init, Pass};
+pub(in crate::layers) use crate::ops::alignment_network;
+use crate::ops::{self, Weight};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use schemars::JsonSchema;
@@ -141,29 +143,30 @@ impl Score {
 }
 
 impl Score {
-    /// The query's side of the score, as a fused step compares it with the keys, and the last layer of the network that
-    /// compares, if it is one. None where no fused step knows the score.
+    /// The query's side of the score, as [`ops::contexts`] compares it with the keys, and the last layer of the network that
+    /// compares, if it is one. None for scores that it does not know.
     ///
     /// # Shapes
     /// - query: `[batch, query_len, d_query]`
     /// - output: `[batch, query_len, d_key]`
     #[allow(clippy::type_complexity)]
-    pub(super) fn fused_query(
+    pub(super) fn projected_query(
         &self,
         query: Tensor<3>,
         pass: &Pass,
     ) -> Option<(AlignmentScore, Tensor<3>, Option<Tensor<2>>)> {
-        let (score, network) = self.fused(query.dims()[2])?;
+        let (score, network) = self.comparison(query.dims()[2])?;
         Some(match (self, network) {
             (Self::Additive(additive), Some((_, vector))) => (score, additive.query(query, pass), Some(vector)),
-            (_, Some((matrix, vector))) => (score, fused::linear(query, matrix, None, false), Some(vector)),
+            (_, Some((matrix, vector))) => {
+                (score, ops::linear(query, Weight::plain(matrix), None, pass.body()), Some(vector))
+            }
             (_, None) => (score, query, None),
         })
     }
 
-    /// What a fused recurrence needs of the score: how it compares, and the network that does, if it is one. None where no fused
-    /// step knows it.
-    pub(super) fn fused(&self, d_query: usize) -> Option<(AlignmentScore, Option<(Tensor<2>, Tensor<2>)>)> {
+    /// How the score compares, and the network that does, if it is one. None for scores that [`ops`] does not know.
+    pub(super) fn comparison(&self, d_query: usize) -> Option<(AlignmentScore, Option<(Tensor<2>, Tensor<2>)>)> {
         match self {
             Self::Dot(_) | Self::General(_) => Some((AlignmentScore::Dot { scale: 1.0 }, None)),
             Self::ScaledDot(_) => Some((AlignmentScore::Dot { scale: (d_query as f32).sqrt().recip() }, None)),
@@ -172,19 +175,4 @@ impl Score {
             Self::Cosine(_) | Self::Location(_) => None,
         }
     }
-}
-
-/// `v^T tanh(q + k)` for every pair of a projected query and a projected key.
-///
-/// # Shapes
-/// - query: `[batch, query_len, d_attention]`
-/// - keys: `[batch, source_len, d_attention]`
-/// - vector: `[d_attention, 1]`
-/// - output: `[batch, query_len, source_len]`
-fn alignment_network(query: Tensor<3>, keys: Tensor<3>, vector: Tensor<2>) -> Tensor<3> {
-    let [batch, query_len, d_attention] = query.dims();
-    let source_len = keys.dims()[1];
-    let sums = keys.unsqueeze_dim::<4>(1) + query.unsqueeze_dim::<4>(2);
-    let scores = sums.tanh().reshape([batch * query_len * source_len, d_attention]).matmul(vector);
-    scores.reshape([batch, query_len, source_len])
 }

@@ -1,6 +1,7 @@
 //! What each scheme does to order and distance.
 
 use super::{Case, cases_of, relative, schemes};
+use crate::layers::turned;
 use crate::support::{SAME_TOLERANCE, assert_close, closed_form_tensor, flex, host_backends, random_cases, tensor};
 use burn::tensor::{Int, Tensor, TensorData};
 use lookback::layers::position::{AttentionPositions, Places, PositionConfig, Rotary, Side};
@@ -93,7 +94,7 @@ fn rotated_products_depend_on_the_distance_however_far_into_the_sequence() {
         let [query, key] = ["query", "key"].map(|path| closed_form_tensor(path, [2, 3, 5, 14], 4.0, &adapter.device));
         let scores = |offset: usize| {
             let rotation = rotary.rotation(&Places::Following { offset, len: 5 }, &adapter.device);
-            to_vec(rotation.apply(query.clone()).matmul(rotation.apply(key.clone()).swap_dims(2, 3)))
+            to_vec(turned(&rotation, query.clone()).matmul(turned(&rotation, key.clone()).swap_dims(2, 3)))
         };
         for offset in [1, 1_000, 100_000] {
             assert_close(&format!("offset {offset}"), &scores(offset), &scores(0), SAME_TOLERANCE);
@@ -126,10 +127,7 @@ fn a_bias_can_be_followed_on_paper() {
     // A quarter turn of the only pair: (1, 0) at position 1 becomes (0, 1) when a radian is a quarter turn, and the pair of
     // position 0 stays.
     let rotary = Rotary::new(2, 10_000.0);
-    let turned = rotary.rotation(&Places::Following { offset: 0, len: 2 }, &device).apply(tensor(
-        vec![1.0, 0.0, 1.0, 0.0],
-        [1, 1, 2, 2],
-        &device,
-    ));
+    let rotation = rotary.rotation(&Places::Following { offset: 0, len: 2 }, &device);
+    let turned = turned(&rotation, tensor(vec![1.0, 0.0, 1.0, 0.0], [1, 1, 2, 2], &device));
     assert_close("turned", &to_vec(turned), &[1.0, 0.0, 1f64.cos(), 1f64.sin()], SAME_TOLERANCE);
 }

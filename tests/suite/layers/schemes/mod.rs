@@ -7,10 +7,10 @@ mod masking;
 
 use crate::support::{closed_form_tensor, host_backends, with_closed_form};
 use burn::tensor::{Device, Tensor};
-use lookback::layers::attention::multi_head::TargetKeyValue;
 use lookback::layers::attention::{MultiHeadConfig, SelfAttention};
 use lookback::layers::position::{AttentionPositions, Position, PositionConfig, Side};
 use lookback::layers::{Init, Mask, Pass, Trace, TraceEntry};
+use lookback::ops::KeyValueCache;
 use proptest::prelude::*;
 
 /// A layer, its scheme, and a batch.
@@ -131,7 +131,7 @@ impl Subject {
         trace.get(name).expect("attention is traced").clone()
     }
 
-    fn step(&self, input: Tensor<3>, offset: usize, cache: &mut Option<TargetKeyValue>, pass: &mut Pass) -> Tensor<3> {
+    fn step(&self, input: Tensor<3>, offset: usize, cache: &mut Option<KeyValueCache>, pass: &mut Pass) -> Tensor<3> {
         self.layer.step(self.position.embed(input, offset), cache, &Mask::none(), &self.positions(offset, 1), pass)
     }
 }

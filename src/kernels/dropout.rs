@@ -1,0 +1,66 @@
+//! Dropout whose decisions are computed where they are needed.
+
+use super::memory::{Start, TASK, new_pieces};
+use crate::random::Stream;
+
+/// Which elements are dropped, computed wherever it is needed and never stored.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropout {
+    stream: Stream,
+    threshold: u32,
+    /// What an element that stays is multiplied by.
+    kept: f32,
+}
+
+impl Dropout {
+    /// Elements are zero with probability `rate`; each 64 random bits decide two elements.
+    pub fn new(stream: Stream, rate: f64) -> Self {
+        Self { stream, threshold: Stream::dropout_threshold(rate), kept: Stream::dropout_scale(rate) }
+    }
+
+    /// What an element that stays is multiplied by.
+    pub fn kept(&self) -> f32 {
+        self.kept
+    }
+
+    /// What the element at `place` is multiplied by.
+    #[inline(always)]
+    pub fn factor(&self, place: usize) -> f32 {
+        let bits = self.stream.bits(place as u64 / 2);
+        let half = if place.is_multiple_of(2) { bits as u32 } else { (bits >> 32) as u32 };
+        if half < self.threshold { 0.0 } else { self.kept }
+    }
+
+    /// Calls `work` with every element and its factor; `values` begins at place `start`.
+    #[inline(always)]
+    pub fn each(&self, start: usize, values: &mut [f32], mut work: impl FnMut(usize, &mut f32, f32)) {
+        let odd = (start % 2).min(values.len());
+        if odd == 1 {
+            work(0, &mut values[0], self.factor(start));
+        }
+        let first = (start + odd) as u64 / 2;
+        let mut factors = [0.0; 128];
+        for (block, piece) in values[odd..].chunks_mut(128).enumerate() {
+            for (i, pair) in factors.chunks_exact_mut(2).enumerate() {
+                let bits = self.stream.bits(first + (64 * block + i) as u64);
+                pair[0] = if (bits as u32) < self.threshold { 0.0 } else { self.kept };
+                pair[1] = if ((bits >> 32) as u32) < self.threshold { 0.0 } else { self.kept };
+            }
+            for (i, (value, factor)) in piece.iter_mut().zip(&factors).enumerate() {
+                work(odd + 128 * block + i, value, *factor);
+            }
+        }
+    }
+
+    /// Multiplies the elements, of which the first is at place `start`.
+    #[inline(always)]
+    pub fn apply(&self, start: usize, values: &mut [f32]) {
+        self.each(start, values, |_, value, factor| *value *= factor);
+    }
+
+    /// The factors of the first `len` elements, made over all cores.
+    pub fn mask(&self, len: usize) -> Vec<f32> {
+        let fill = |start: usize, piece: &mut [f32]| self.each(start, piece, |_, value, factor| *value = factor);
+        new_pieces(Start::Zeros(len), TASK, fill).0
+    }
+}

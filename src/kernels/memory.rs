@@ -1,0 +1,167 @@
+//! Vectors that all cores fill, piece by piece.
+//!
+//! `unsafe` because new memory is written once, by the core that goes on to use it, instead of being cleared by one core first.
+#![allow(unsafe_code)]
+
+use super::machine::vectorized;
+use rayon::prelude::*;
+use std::mem::MaybeUninit;
+
+/// What a new vector begins as.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// So many zeros.
+    Zeros(usize),
+    /// A copy.
+    Copy(&'a [f32]),
+}
+
+/// A new vector made over all cores in pieces of `piece_len` elements, and what `work` says of each. `work` gets the place at
+/// which a piece begins, and the piece as it starts, still in the cache of its core.
+pub fn new_pieces<T: Send>(
+    start: Start,
+    piece_len: usize,
+    work: impl Fn(usize, &mut [f32]) -> T + Sync,
+) -> (Vec<f32>, Vec<T>) {
+    let len = match start {
+        Start::Zeros(len) => len,
+        Start::Copy(values) => values.len(),
+    };
+    let mut values = Vec::with_capacity(len);
+    let make = |(i, piece): (usize, &mut [MaybeUninit<f32>])| {
+        let place = i * piece_len;
+        let piece = match start {
+            Start::Zeros(_) => {
+                piece.iter_mut().for_each(|value| _ = value.write(0.0));
+                // SAFETY: every element has just been written.
+                unsafe { piece.assume_init_mut() }
+            }
+            Start::Copy(values) => piece.write_copy_of_slice(&values[place..place + piece.len()]),
+        };
+        vectorized(
+            #[inline(always)]
+            || work(place, piece),
+        )
+    };
+    let pieces = &mut values.spare_capacity_mut()[..len];
+    let results = if len <= piece_len {
+        pieces.chunks_mut(piece_len.max(1)).enumerate().map(make).collect()
+    } else {
+        pieces.par_chunks_mut(piece_len).enumerate().map(make).collect()
+    };
+    // SAFETY: the pieces are all of the first `len` elements, and each has been written.
+    unsafe { values.set_len(len) };
+    (values, results)
+}
+
+/// Zeros, written by all cores.
+pub fn zeros(len: usize) -> Vec<f32> {
+    new_pieces(Start::Zeros(len), TASK, |_, _| ()).0
+}
+
+/// A new matrix, row after row, made over all cores in blocks of `block` columns. `work` gets the first column of a block and, of every
+/// row, the piece inside the block, cleared.
+pub fn new_columns(
+    n_rows: usize,
+    n_columns: usize,
+    block: usize,
+    work: impl Fn(usize, &mut [&mut [f32]]) + Sync,
+) -> Vec<f32> {
+    let len = n_rows * n_columns;
+    let mut values: Vec<f32> = Vec::with_capacity(len);
+    let n_blocks = if len == 0 { 0 } else { n_columns.div_ceil(block) };
+    let mut blocks: Vec<Vec<&mut [MaybeUninit<f32>]>> = (0..n_blocks).map(|_| Vec::with_capacity(n_rows)).collect();
+    for row in values.spare_capacity_mut()[..len].chunks_mut(n_columns.max(1)) {
+        row.chunks_mut(block).zip(&mut blocks).for_each(|(piece, block)| block.push(piece));
+    }
+    let make = |(i, pieces): (usize, Vec<&mut [MaybeUninit<f32>]>)| {
+        let clear = |piece: &mut [MaybeUninit<f32>]| piece.iter_mut().for_each(|value| _ = value.write(0.0));
+        let mut pieces: Vec<&mut [f32]> = pieces
+            .into_iter()
+            .map(|piece| {
+                clear(piece);
+                // SAFETY: every element has just been written.
+                unsafe { piece.assume_init_mut() }
+            })
+            .collect();
+        work(i * block, &mut pieces);
+    };
+    if n_blocks <= 1 {
+        blocks.into_iter().enumerate().for_each(make);
+    } else {
+        blocks.into_par_iter().enumerate().for_each(make);
+    }
+    // SAFETY: the pieces are all of the first `len` elements, and each has been written.
+    unsafe { values.set_len(len) };
+    values
+}
+
+/// Elements that one task works on: enough to outweigh starting it, and little enough for the cache.
+pub const TASK: usize = 1 << 14;
+
+/// Rows of `width` elements that make a task.
+pub fn task_rows(width: usize) -> usize {
+    (TASK / width.max(1)).max(1)
+}
+
+/// Calls `work` on pieces of `out` over all cores, with the place at which each begins. Pieces have whole rows of `width`.
+pub fn for_pieces(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
+    let len = task_rows(width) * width;
+    if out.len() <= len {
+        return vectorized(
+            #[inline(always)]
+            || work(0, out),
+        );
+    }
+    out.par_chunks_mut(len).enumerate().for_each(|(i, piece)| {
+        vectorized(
+            #[inline(always)]
+            || work(i * len, piece),
+        )
+    });
+}
+
+/// A copy of `values` on which `work` has been called as by [`for_pieces`].
+pub fn mapped(values: &[f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
+    new_pieces(Start::Copy(values), task_rows(width) * width, work).0
+}
+
+/// The sum of the rows of `values`, each `width` long, always in the same order.
+pub fn sum_of_rows(values: &[f32], width: usize) -> Vec<f32> {
+    let add = |sum: &mut [f32], row: &[f32]| sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    // Pieces of fixed size, added in order: the sum does not depend on the number of threads.
+    let partial = |rows: &[f32]| {
+        vectorized(
+            #[inline(always)]
+            || {
+                let mut sum = vec![0.0; width];
+                rows.chunks_exact(width).for_each(|row| add(&mut sum, row));
+                sum
+            },
+        )
+    };
+    let partials: Vec<Vec<f32>> = values.par_chunks(64 * width).map(partial).collect();
+    let mut sum = vec![0.0; width];
+    partials.iter().for_each(|row| add(&mut sum, row));
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_cover_a_new_vector_once_in_order() {
+        for len in [0, 1, 10, 31, 100] {
+            let (values, starts) = new_pieces(Start::Zeros(len), 10, |start, piece| {
+                piece.iter_mut().for_each(|value| *value += 1.0);
+                (start, piece.len())
+            });
+            assert_eq!(values, vec![1.0; len]);
+            assert_eq!(starts, (0..len).step_by(10).map(|i| (i, 10.min(len - i))).collect::<Vec<_>>());
+            let from: Vec<f32> = (0..len).map(|i| 0.5 * i as f32 - 3.0).collect();
+            let (doubled, _) = new_pieces(Start::Copy(&from), 10, |_, piece| piece.iter_mut().for_each(|v| *v *= 2.0));
+            assert_eq!(doubled, from.iter().map(|value| 2.0 * value).collect::<Vec<_>>());
+        }
+    }
+}

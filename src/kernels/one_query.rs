@@ -1,0 +1,59 @@
+//! Attention of one query.
+
+use super::vectors::{exponentials, max, sum, update};
+
+/// Keys and values of one head at some positions.
+#[derive(Clone, Copy)]
+pub struct Positions<'a> {
+    /// Position after position.
+    pub values: &'a [f32],
+    /// Elements of a position.
+    pub width: usize,
+    /// Where the key begins in a position.
+    pub key: usize,
+    /// Where the value begins.
+    pub value: usize,
+}
+
+/// Attention of one query in one head to as many positions as there are `weights`, in which it leaves the weights: `out`, which is
+/// zero, becomes the context. The logarithm of the sum of the exponentials of the scores.
+#[inline(always)]
+pub fn attend_one(
+    out: &mut [f32],
+    query: &[f32],
+    positions: Positions,
+    bias: Option<&[f32]>,
+    weights: &mut [f32],
+) -> f32 {
+    let d_head = query.len();
+    let scale = (d_head as f32).powf(-0.5);
+    let Positions { values, width, key, value } = positions;
+    for (i, (weight, position)) in weights.iter_mut().zip(values.chunks(width)).enumerate() {
+        let score = sum(
+            [query, &position[key..][..d_head]],
+            #[inline(always)]
+            |[q, k]| q * k,
+        );
+        *weight = scale * score + bias.map_or(0.0, |bias| bias[i]);
+    }
+    let highest = max(weights);
+    if highest == f32::NEG_INFINITY {
+        // Either there is nothing to see, or no score is a number, which the context must show.
+        let is_hidden = !weights.iter().any(|score| score.is_nan());
+        let weight = if is_hidden { 0.0 } else { f32::NAN };
+        weights.fill(weight);
+        out.iter_mut().for_each(|out| *out += weight);
+        return highest + weight;
+    }
+    let total = exponentials(weights, highest);
+    for (weight, position) in weights.iter_mut().zip(values.chunks(width)) {
+        *weight /= total;
+        update(
+            [&position[value..][..d_head]],
+            [&mut *out],
+            #[inline(always)]
+            |[v], [out]| [out + *weight * v],
+        );
+    }
+    highest + total.ln()
+}

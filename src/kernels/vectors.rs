@@ -1,0 +1,190 @@
+//! Loops that the compiler turns into the widest instructions of the machine at hand.
+
+use super::functions::exp;
+use super::machine::vectorized;
+
+/// Elements that the compiler may keep side by side.
+const LANES: usize = 16;
+
+/// The sum of `term` over the elements of vectors of one length, in lanes.
+// Written with places, since zipped iterators over several arrays do not become wide instructions.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+pub fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
+    let chunks = vectors.map(|vector| vector.as_chunks::<LANES>());
+    // One length for all, which the compiler sees: no test remains inside the loop.
+    let n = chunks.iter().map(|(chunks, _)| chunks.len()).min().unwrap_or(0);
+    let whole = chunks.map(|(chunks, _)| &chunks[..n]);
+    let mut lanes = [0f32; LANES];
+    for i in 0..n {
+        let at: [&[f32; LANES]; N] = std::array::from_fn(|k| &whole[k][i]);
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += term(std::array::from_fn(|k| at[k][lane]));
+        }
+    }
+    let rest = chunks.map(|(_, rest)| rest);
+    let n_rest = rest.iter().map(|rest| rest.len()).min().unwrap_or(0);
+    (0..n_rest).fold(lanes.iter().sum::<f32>(), |sum, i| sum + term(std::array::from_fn(|k| rest[k][i])))
+}
+
+/// Replaces the elements of `outputs` by what `change` makes of those of `inputs` and of their own, all vectors being of one
+/// length. Elements are taken up before any is put down, so that the compiler need not ask which vectors overlap.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+pub fn update<const I: usize, const O: usize>(
+    inputs: [&[f32]; I],
+    outputs: [&mut [f32]; O],
+    change: impl Fn([f32; I], [f32; O]) -> [f32; O],
+) {
+    let inputs = inputs.map(|vector| vector.as_chunks::<LANES>());
+    let outputs = outputs.map(|vector| vector.as_chunks_mut::<LANES>());
+    let n = outputs.iter().map(|(chunks, _)| chunks.len()).min().unwrap_or(0);
+    let whole = inputs.map(|(chunks, _)| &chunks[..n]);
+    for i in 0..n {
+        let from: [[f32; LANES]; I] = std::array::from_fn(|k| whole[k][i]);
+        let mut to: [[f32; LANES]; O] = std::array::from_fn(|k| outputs[k].0[i]);
+        for lane in 0..LANES {
+            let new = change(std::array::from_fn(|k| from[k][lane]), std::array::from_fn(|k| to[k][lane]));
+            for k in 0..O {
+                to[k][lane] = new[k];
+            }
+        }
+        for k in 0..O {
+            outputs[k].0[i] = to[k];
+        }
+    }
+    let n_rest = outputs.iter().map(|(_, rest)| rest.len()).min().unwrap_or(0);
+    for i in 0..n_rest {
+        let new = change(std::array::from_fn(|k| inputs[k].1[i]), std::array::from_fn(|k| outputs[k].1[i]));
+        for k in 0..O {
+            outputs[k].1[i] = new[k];
+        }
+    }
+}
+
+/// The highest of `values`, which are numbers.
+#[inline(always)]
+pub fn max(values: &[f32]) -> f32 {
+    let highest = |a: f32, b: f32| if b > a { b } else { a };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let rest = rest.iter().copied().fold(f32::NEG_INFINITY, highest);
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = highest(*lane, *value);
+        }
+    }
+    lanes.into_iter().fold(rest, highest)
+}
+
+/// The largest absolute value, of `values` that are numbers; 0 of none.
+#[inline(always)]
+pub fn largest(values: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if b.abs() > a { b.abs() } else { a };
+    let mut lanes = [0.0; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let rest = rest.iter().copied().fold(0.0, larger);
+    for chunk in chunks {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = larger(*lane, *value);
+        }
+    }
+    lanes.into_iter().fold(rest, larger)
+}
+
+/// Replaces values by `e^(value - max)`; their sum.
+#[inline(always)]
+pub fn exponentials(values: &mut [f32], max: f32) -> f32 {
+    let mut lanes = [0f32; LANES];
+    let (chunks, rest) = values.as_chunks_mut::<LANES>();
+    for chunk in chunks {
+        for (value, lane) in chunk.iter_mut().zip(&mut lanes) {
+            *value = exp(*value - max);
+            *lane += *value;
+        }
+    }
+    for (value, lane) in rest.iter_mut().zip(&mut lanes) {
+        *value = exp(*value - max);
+        *lane += *value;
+    }
+    lanes.iter().sum()
+}
+
+/// The logarithm of the sum of the exponentials of `values`, which are numbers.
+pub fn log_sum_exp(values: &[f32]) -> f32 {
+    vectorized(
+        #[inline(always)]
+        || {
+            let highest = max(values);
+            let mut piece = [0f32; 256];
+            // Sums of a few hundred in 32 bits, the sum of those in 64. A loop: adapters of iterators are compiled apart, for
+            // instructions that every machine has.
+            let mut sum = 0f64;
+            for chunk in values.chunks(piece.len()) {
+                let piece = &mut piece[..chunk.len()];
+                piece.copy_from_slice(chunk);
+                sum += exponentials(piece, highest) as f64;
+            }
+            highest + sum.ln() as f32
+        },
+    )
+}
+
+/// The `n` highest of `values`, which are numbers, with their places, highest first; of equals those with the lowest places.
+pub fn highest(values: &[f32], n: usize) -> Vec<(usize, f32)> {
+    /// Values that are passed over at once if none is high enough.
+    const CHUNK: usize = 128;
+    let mut best: Vec<(usize, f32)> = Vec::with_capacity(n + 1);
+    vectorized(
+        #[inline(always)]
+        || {
+            for (i, chunk) in values.chunks(CHUNK).enumerate() {
+                if best.len() == n && max(chunk) <= best[n - 1].1 {
+                    continue;
+                }
+                for (j, value) in chunk.iter().enumerate() {
+                    if best.len() == n && *value <= best[n - 1].1 {
+                        continue;
+                    }
+                    let place = best.partition_point(|(_, other)| other >= value);
+                    best.insert(place, (i * CHUNK + j, *value));
+                    best.truncate(n);
+                }
+            }
+        },
+    );
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_equally_high_values_the_first_are_taken() {
+        let values: Vec<f32> = (0..1000).map(|i| (i * 37 % 10) as f32).collect();
+        let nines: Vec<(usize, f32)> = values.iter().copied().enumerate().filter(|(_, value)| *value == 9.0).collect();
+        assert_eq!(highest(&values, 7), nines[..7]);
+        assert_eq!(
+            highest(&values, 101).last(),
+            values.iter().position(|value| *value == 8.0).map(|i| (i, 8.0)).as_ref()
+        );
+        assert_eq!(highest(&[], 2), []);
+        assert_eq!(highest(&[f32::NEG_INFINITY; 2], 2).len(), 2);
+    }
+
+    #[test]
+    fn sums_and_updates_take_every_element_once() {
+        for len in [0, 1, 15, 16, 17, 47, 64] {
+            let values: Vec<f32> = (0..len).map(|i| i as f32).collect();
+            assert_eq!(sum([&values, &values], |[a, b]| a + b), (len * len.max(1) - len) as f32, "{len}");
+            let mut out = vec![1.0; len];
+            update([&values], [&mut out], |[x], [old]| [2.0 * x + old]);
+            assert!(out.iter().enumerate().all(|(i, value)| *value == 2.0 * i as f32 + 1.0), "{len}");
+            let found = highest(&values, 3);
+            assert_eq!(found, (0..len).rev().take(3).map(|i| (i, i as f32)).collect::<Vec<_>>());
+            assert_eq!(largest(&values.iter().map(|value| -value).collect::<Vec<_>>()), (len as f32 - 1.0).max(0.0));
+            assert_eq!(max(&values), if len == 0 { f32::NEG_INFINITY } else { len as f32 - 1.0 });
+        }
+    }
+}

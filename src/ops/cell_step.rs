@@ -1,0 +1,184 @@
+//! One step of a recurrent cell, where steps are not one operation ([`recurrence`](super::recurrence)): as in decoding, and in
+//! decoders of several layers.
+
+use super::named::{Array, Arrays, Flags, Gradient, Gradients, Tensors, Views, named};
+use super::operation::{Backward, Body, Keeps, Operation, run};
+use super::steps::CellState;
+use crate::kernels::cell::{self, CellKind};
+use crate::kernels::machine::vectorized;
+use crate::kernels::memory::{sum_of_rows, task_rows, zeros};
+use burn::tensor::{Tensor, activation};
+use rayon::prelude::*;
+
+named! {
+    /// What [`CellStep`] takes.
+    CellStepInputs {
+        /// The product with the input: `[rows, n_gates d_hidden]`.
+        projected: one 2,
+        /// The product with the state: `[rows, n_gates d_hidden]`.
+        recurrent: one 2,
+        /// The state before: `[rows, d_hidden]`.
+        hidden: one 2,
+        /// The memory of an LSTM before: `[rows, d_hidden]`.
+        memory: maybe 2,
+        /// Of a GRU: `[d_hidden]`.
+        candidate_bias: maybe 1,
+    }
+}
+
+named! {
+    /// What [`CellStep`] gives.
+    CellStepOutputs {
+        /// The state after: `[rows, d_hidden]`.
+        hidden: one 2,
+        /// The memory of an LSTM after.
+        memory: maybe 2,
+    }
+}
+
+/// The state that follows, from the gates' input part and recurrent part. See [`Cell`](crate::layers::recurrent::Cell).
+#[derive(Debug)]
+struct CellStep {
+    kind: CellKind,
+}
+
+/// The state after a step. See [`Cell`](crate::layers::recurrent::Cell) for the equations.
+///
+/// # Shapes
+/// - projected, recurrent: `[rows, n_gates * d_hidden]`, the products with input and state
+/// - candidate_bias: `[d_hidden]`, of a GRU
+pub fn cell_step(
+    kind: CellKind,
+    projected: Tensor<2>,
+    recurrent: Tensor<2>,
+    CellState { hidden, memory }: CellState,
+    candidate_bias: Option<Tensor<1>>,
+    body: Body,
+) -> CellState {
+    let inputs = CellStepInputs { projected, recurrent, hidden, memory, candidate_bias };
+    let CellStepOutputs { hidden, memory } = run(CellStep { kind }, inputs, body);
+    CellState { hidden, memory }
+}
+
+impl Operation for CellStep {
+    type Inputs = CellStepInputs<Tensors>;
+    type Outputs = CellStepOutputs<Tensors>;
+    /// What the cell keeps of every row.
+    type Kept = Vec<f32>;
+
+    fn keeps(&self) -> Keeps<Self> {
+        Keeps {
+            inputs: CellStepInputs { hidden: true, ..CellStepInputs::none() },
+            outputs: CellStepOutputs::<Flags>::none(),
+        }
+    }
+
+    fn forward(&self, inputs: CellStepInputs<Views>) -> (CellStepOutputs<Arrays>, Vec<f32>) {
+        let [n_rows, d] = inputs.hidden.shape;
+        let width = inputs.projected.shape[1];
+        let d_saved = cell::n_saved(self.kind) * d;
+        let mut saved = zeros(n_rows * d_saved);
+        let mut hidden = inputs.hidden.values.to_vec();
+        let mut memory = inputs.memory.map_or_else(Vec::new, |memory| memory.values.to_vec());
+        let d_memory = if memory.is_empty() { 0 } else { d };
+        let bias = inputs.candidate_bias.map(|bias| bias.values);
+        let n = task_rows(width);
+        let mut memories: Vec<&mut [f32]> = memory.chunks_mut((n * d_memory).max(1)).collect();
+        memories.resize_with(n_rows.div_ceil(n), Default::default);
+        let pieces = hidden.par_chunks_mut(n * d).zip(memories).zip(saved.par_chunks_mut(n * d_saved));
+        pieces.enumerate().for_each(|(task, ((hidden, memory), saved))| {
+            vectorized(
+                #[inline(always)]
+                || {
+                    let rows = hidden.chunks_exact_mut(d).zip(saved.chunks_exact_mut(d_saved));
+                    for (i, (hidden, saved)) in rows.enumerate() {
+                        let row = (task * n + i) * width;
+                        let memory = &mut memory[i * d_memory..][..d_memory];
+                        let input = &inputs.projected.values[row..][..width];
+                        let recurrent = &inputs.recurrent.values[row..][..width];
+                        cell::step(self.kind, input, recurrent, bias, hidden, memory, saved);
+                    }
+                },
+            )
+        });
+        let array = |values| Array { shape: [n_rows, d], values };
+        let memory = (d_memory > 0).then(|| array(memory));
+        (CellStepOutputs { hidden: array(hidden), memory }, saved)
+    }
+
+    fn backward(&self, of: Backward<Self>) -> CellStepInputs<Gradients> {
+        let [n_rows, d] = of.inputs.hidden.shape;
+        let width = of.inputs.projected.shape[1];
+        let d_saved = cell::n_saved(self.kind) * d;
+        let [mut of_input, mut of_recurrent] = [zeros(n_rows * width), zeros(n_rows * width)];
+        let mut of_hidden = of.gradients.hidden.values.to_vec();
+        let mut of_memory = of.gradients.memory.map_or_else(Vec::new, |memory| memory.values.to_vec());
+        let d_memory = if of_memory.is_empty() { 0 } else { d };
+        for row in 0..n_rows {
+            let of_hidden = &mut of_hidden[row * d..][..d];
+            let of_memory = &mut of_memory[row * d_memory..][..d_memory];
+            vectorized(
+                #[inline(always)]
+                || {
+                    cell::back(
+                        self.kind,
+                        &of.kept[row * d_saved..][..d_saved],
+                        &of.inputs.hidden.values[row * d..][..d],
+                        of_hidden,
+                        of_memory,
+                        &mut of_input[row * width..][..width],
+                        &mut of_recurrent[row * width..][..width],
+                    )
+                },
+            );
+        }
+        let of_bias = |needed| Gradient::when(needed, || sum_of_rows(&of_recurrent, width)[2 * d..].to_vec());
+        CellStepInputs {
+            candidate_bias: of.needed.candidate_bias.map(of_bias),
+            memory: of.needed.memory.map(|_| Gradient::New(of_memory)),
+            projected: Gradient::New(of_input),
+            recurrent: Gradient::New(of_recurrent),
+            hidden: Gradient::New(of_hidden),
+        }
+    }
+
+    fn written(&self, inputs: CellStepInputs<Tensors>) -> CellStepOutputs<Tensors> {
+        let CellStepInputs { projected, recurrent, hidden, memory, candidate_bias } = inputs;
+        let state = CellState { hidden, memory };
+        let CellState { hidden, memory } = written_step(self.kind, projected, recurrent, state, candidate_bias);
+        CellStepOutputs { hidden, memory }
+    }
+}
+
+/// The state after a step in burn's operations.
+pub(super) fn written_step(
+    kind: CellKind,
+    projected: Tensor<2>,
+    recurrent: Tensor<2>,
+    state: CellState,
+    candidate_bias: Option<Tensor<1>>,
+) -> CellState {
+    let d = state.hidden.dims()[1];
+    match kind {
+        CellKind::Vanilla => CellState { hidden: (projected + recurrent).tanh(), memory: None },
+        CellKind::Gru => {
+            let bias = candidate_bias.expect("a GRU has a candidate bias");
+            let gates =
+                activation::sigmoid(projected.clone().narrow(1, 0, 2 * d) + recurrent.clone().narrow(1, 0, 2 * d));
+            let reset = gates.clone().narrow(1, 0, d);
+            let update = gates.narrow(1, d, d);
+            let inner = recurrent.narrow(1, 2 * d, d) + bias.unsqueeze();
+            let candidate = (projected.narrow(1, 2 * d, d) + reset * inner).tanh();
+            let hidden = candidate.clone() + update * (state.hidden - candidate);
+            CellState { hidden, memory: None }
+        }
+        CellKind::Lstm => {
+            let memory = state.memory.expect("an LSTM state has a memory");
+            let gates = projected + recurrent;
+            let sigmoids = activation::sigmoid(gates.clone().narrow(1, 0, 3 * d));
+            let [input, forget, output] = [0, 1, 2].map(|gate| sigmoids.clone().narrow(1, gate * d, d));
+            let memory = forget * memory + input * gates.narrow(1, 3 * d, d).tanh();
+            CellState { hidden: output * memory.clone().tanh(), memory: Some(memory) }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Operations: on slices each is the same as in burn's operations, forward and backward, whatever the shapes, masks and dropout.
+
+mod cases;
+
+use crate::support::{SIMD_OF_TESTS, assert_close, closed_form_tensor, flex, host_backends, random_cases, wgpu};
+use burn::tensor::{Device, Gradients, Tensor};
+use cases::{CASES, Sizes};
+use lookback::kernels::machine::InstructionSet;
+use lookback::models::weights::to_vec;
+use lookback::ops::Body;
+use proptest::prelude::*;
+use regex::Regex;
+use std::collections::BTreeSet;
+
+/// How far the two forms may be apart, as a part of the largest element: sums of a thousand 32-bit numbers in another order.
+const TOLERANCE: f64 = 3e-5;
+
+/// How far a GPU may be from the host: its exponentials and its sums are others.
+const GPU_TOLERANCE: f64 = 2e-4;
+
+/// The inputs of an operation whose gradients are compared.
+pub struct Leaves<'a> {
+    pub device: &'a Device,
+    read: Vec<(String, Gradient)>,
+}
+
+type Gradient = Box<dyn Fn(&Gradients) -> Vec<f32>>;
+
+impl Leaves<'_> {
+    /// A tensor of closed-form elements up to `scale`.
+    pub fn leaf<const D: usize>(&mut self, name: &str, shape: [usize; D], scale: f32) -> Tensor<D> {
+        let leaf = closed_form_tensor(name, shape, scale, self.device).require_grad();
+        let kept = leaf.clone();
+        // In burn's operations an input that the outputs do not depend on has no gradient; here it is zero.
+        let zeros = vec![0.0; shape.iter().product()];
+        let read = move |gradients: &Gradients| kept.grad(gradients).map_or_else(|| zeros.clone(), to_vec);
+        self.read.push((name.to_owned(), Box::new(read)));
+        leaf
+    }
+}
+
+/// Outputs, by name, and the gradients of a weighted sum of them.
+fn measure(run: cases::Run, sizes: &Sizes, body: Body, device: &Device) -> Vec<(String, Vec<f32>)> {
+    let mut leaves = Leaves { device, read: Vec::new() };
+    let outputs = run(&mut leaves, sizes, body);
+    let mut found: Vec<(String, Vec<f32>)> = Vec::new();
+    let mut loss = Tensor::<1>::zeros([1], device);
+    for (i, output) in outputs.into_iter().enumerate() {
+        let coefficients = closed_form_tensor(&format!("coefficients {i}"), output.dims(), 1.0, device);
+        loss = loss + (output.clone() * coefficients).sum();
+        found.push((format!("output {i}"), to_vec(output)));
+    }
+    let gradients = loss.backward();
+    for (name, read) in leaves.read {
+        found.push((format!("gradient of {name}"), read(&gradients)));
+    }
+    found
+}
+
+/// Compares tensors that have been measured together. A gradient that is zero but for rounding, as that of a key's bias, has no scale of
+/// its own: it is measured by a hundredth of the largest element of all.
+fn compare(what: &str, found: &[(String, Vec<f32>)], expected: &[(String, Vec<f32>)], tolerance: f64) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let largest = expected.iter().flat_map(|(_, values)| values).fold(0f32, |most, value| value.abs().max(most));
+    let with_scale = |values: &[f32]| [values, &[1e-2 * largest]].concat();
+    for ((name, found), (_, expected)) in found.iter().zip(expected) {
+        assert_close(&format!("{name} of {what}"), &with_scale(found), &with_scale(expected), tolerance);
+    }
+}
+
+proptest! {
+    #![proptest_config(random_cases(48))]
+
+    #[test]
+    fn every_operation_on_slices_is_the_same_in_burns_operations(sizes in cases::sizes()) {
+        for adapter in host_backends() {
+            let device = adapter.device.clone().autodiff();
+            for (name, run) in CASES {
+                let [found, expected] = [Body::Fused, Body::Written].map(|body| measure(*run, &sizes, body, &device));
+                compare(&format!("{name}, {sizes:?} on {}", adapter.backend), &found, &expected, TOLERANCE);
+            }
+        }
+    }
+}
+
+/// Sizes that fix the kernels which a GPU has to compile.
+#[test]
+fn every_operation_on_a_gpu_is_the_same_on_the_host() {
+    let Some(adapter) = wgpu() else { return };
+    let (host, device) = (flex().autodiff(), adapter.device.clone().autodiff());
+    for (name, run) in CASES {
+        let sizes = Sizes::small();
+        let expected = measure(*run, &sizes, Body::Fused, &host);
+        compare(name, &measure(*run, &sizes, Body::Fused, &device), &expected, GPU_TOLERANCE);
+    }
+}
+
+/// An operation without a case here would go untested.
+#[test]
+fn every_operation_has_a_case() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/ops");
+    let definition = Regex::new(r"(?m)^impl(?:<[^>]*>)? Operation for (\w+)").unwrap();
+    let mut defined = BTreeSet::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        defined.extend(definition.captures_iter(&text).map(|found| found[1].to_owned()));
+    }
+    let tested: BTreeSet<String> =
+        CASES.iter().map(|(name, _)| name.split(' ').next().expect("a name").to_owned()).collect();
+    assert_eq!(defined, tested);
+}
+
+/// What is not a number stays so, however an operation is made: the guard against divergence looks for it.
+#[test]
+fn what_is_not_a_number_is_passed_on() {
+    for adapter in host_backends() {
+        let device = &adapter.device;
+        for body in [Body::Fused, Body::Written] {
+            for bad in [f32::NAN, f32::INFINITY] {
+                for (name, values) in cases::with_bad_number(bad, body, device) {
+                    // burn's attention takes a row of scores that are not numbers for one that is hidden.
+                    if body == Body::Written && name.starts_with("attention") {
+                        continue;
+                    }
+                    let what = format!("{name} of {bad} as {body:?} on {}", adapter.backend);
+                    assert!(values.iter().any(|value| !value.is_finite()), "{what}: {values:?}");
+                }
+            }
+        }
+    }
+}
+
+/// A set holds for a whole process: each has one of its own, in which operations and models are compared again.
+#[test]
+fn with_fewer_instructions() {
+    if std::env::var_os(SIMD_OF_TESTS).is_some() {
+        return;
+    }
+    for set in InstructionSet::available().into_iter().filter(|set| *set != InstructionSet::best()) {
+        let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+        tests.args(["ops::every_operation_on_slices", "models::golden", "models::int8"]);
+        let output = tests.env(SIMD_OF_TESTS, set.name()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("test result: ok"), "{}: {said}", set.name());
+    }
+}
+
+/// What this machine is held to is the best that it has, unless it is told otherwise.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_best_instructions_of_the_machine_are_taken() {
+    let has_v4 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512cd")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    let has_v3 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let expected = match (has_v4, has_v3) {
+        (true, _) => InstructionSet::V4,
+        (_, true) => InstructionSet::V3,
+        _ => InstructionSet::Scalar,
+    };
+    assert_eq!(InstructionSet::best(), expected);
+    if std::env::var_os(SIMD_OF_TESTS).is_none() {
+        assert_eq!(InstructionSet::in_use(), expected);
+    }
+}
