@@ -57,10 +57,10 @@ fn answer(
             }
             false => writeln!(output, "{predicted}"),
         };
-        written.map_err(Error::io(&args.output))?;
+        written.map_err(output::error(&args.output))?;
     }
     *n_lines += lines.len();
-    output.flush().map_err(Error::io(&args.output))
+    output.flush().map_err(output::error(&args.output))
 }
 
 /// A line of `lookback predict --json`, where answers are numbers.

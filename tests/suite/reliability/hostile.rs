@@ -201,7 +201,7 @@ fn a_comparison_of_such_lines_shows_them_as_text() {
         assert!(text.contains(task));
         fs::write(dir.path().join(name), text.replace(task, &files)).unwrap();
     }
-    let sizes = ["--max-cost-length", "0", "--per-length", "6", "--set", "training.max_updates=2"];
+    let sizes = ["--max-cost-length", "0", "--set", "training.max_updates=2"];
     succeed(dir.path(), &[&["compare", names[0], names[1], "--out", "out"][..], &sizes].concat());
     let page = fs::read_to_string(dir.path().join("out/report/index.html")).unwrap();
     assert_says(&page, &["document.title"]);

@@ -225,8 +225,8 @@ fn a_rank_that_is_killed_ends_all_and_a_signal_saves_and_both_go_on_to_the_same_
         let name = run.to_str().unwrap();
         let mut command = mpirun(2, dir.path(), &long(name));
         if of_launcher {
-            // On a busy machine, saving may take longer than the second that ranks have by default.
-            command.env("OMPI_MCA_odls_base_sigkill_timeout", "60");
+            // On a busy machine, saving may take longer than the second that ranks have by default. Open MPI always waits this long.
+            command.env("OMPI_MCA_odls_base_sigkill_timeout", "3");
         }
         let mut launcher = command.spawn().unwrap();
         let start = Instant::now();
