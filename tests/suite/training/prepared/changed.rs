@@ -52,11 +52,11 @@ fn another_tokenizer_in_a_folder_that_was_cut_off_is_not_gone_on_with() {
     // One of the same kind, of other text.
     let other = dir.path().join("other");
     fs::create_dir(&other).unwrap();
-    fs::write(other.join("pairs.tsv"), "xyz\tuvw\n".repeat(40)).unwrap();
+    let pairs: String = (0..40).map(|i| format!("xyz\tuvw{i}\n")).collect();
+    fs::write(other.join("pairs.tsv"), pairs).unwrap();
     fs::copy(dir.path().join("pairs.toml"), other.join("pairs.toml")).unwrap();
     let by_letters = "tokenizer={ kind = \"char\" }".to_string();
-    let mut of_other = Config::load(Some(&other.join("pairs.toml")), &[by_letters]).unwrap();
-    of_other.data.hold_out_per_mille = Some(400);
+    let of_other = Config::load(Some(&other.join("pairs.toml")), &[by_letters]).unwrap();
     made(&of_other, 10_000);
     let taken = of_other.data.prepared.unwrap().join("tokenizer.json");
     assert!(fs::read(&taken).unwrap() != fs::read(folder.join("tokenizer.json")).unwrap());
