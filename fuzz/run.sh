@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 export RUSTC_BOOTSTRAP=1
-targets=(config corpus tokenizer_file weights run_folder results source_text)
+targets=(config corpus tokenizer_file weights run_folder results source_text shard)
 [[ $# -ge 1 ]] && targets=("$1")
 for target in "${targets[@]}"; do
     mkdir -p "corpus/$target"

@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         // A reader that has seen enough, such as `head`, is no failure.
-        Err(Error::Io { source, .. }) if source.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(Error::Interrupted(text)) if text.is_empty() => ExitCode::from(signal::exit_code()),
         Err(error @ Error::Interrupted(_)) => {
             notice::fail(format_args!("lookback: {error}"));

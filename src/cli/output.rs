@@ -27,6 +27,11 @@ pub(super) fn open<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>) ->
     Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
 }
 
+/// The error of what [`open`] has opened.
+pub(super) fn error(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    Error::io(if path.as_os_str() == "-" { Path::new("standard output") } else { path })
+}
+
 /// Refuses files that could not be written, before work is done in vain.
 pub(super) fn check<'a>(files: impl IntoIterator<Item = Option<&'a PathBuf>>) -> Result<()> {
     files.into_iter().flatten().try_for_each(|path| files::check_writable(path))

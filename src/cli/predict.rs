@@ -103,10 +103,10 @@ impl Session<'_> {
                 true => writeln!(output, "{}", json_line(&self.json(line, source, &words, unknown))),
                 false => writeln!(output, "{}", self.text(line, &words)),
             };
-            written.map_err(Error::io(&self.args.output))?;
+            written.map_err(output::error(&self.args.output))?;
         }
         self.n_lines += lines.len();
-        output.flush().map_err(Error::io(&self.args.output))
+        output.flush().map_err(output::error(&self.args.output))
     }
 
     /// The answers that were asked for, each with the place of its token: all, or those to hidden words.

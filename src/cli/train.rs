@@ -71,6 +71,8 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     match &result {
         // All of them have saved and leave, or one does what is left to do while the others wait.
         Ok(()) | Err(Error::Interrupted(_)) => ranks::meet(&*ranks),
+        // Nothing but the result of training is written there, for which nobody waits any more.
+        Err(error) if error.is_broken_pipe() => ranks::meet(&*ranks),
         Err(error) if ranks.size() > 1 => {
             // What ails all of them is said by the first, which ends the others.
             if ranks.rank() > 0 {

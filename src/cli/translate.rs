@@ -193,9 +193,9 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
                 true => writeln!(self.output, "{}", json_line(&self.json(line, &unknown[i], hypotheses))),
                 false => self.write_text(self.n_lines + i, hypotheses),
             };
-            written.map_err(Error::io(&self.args.output))?;
+            written.map_err(output::error(&self.args.output))?;
         }
-        self.output.flush().map_err(Error::io(&self.args.output))?;
+        self.output.flush().map_err(output::error(&self.args.output))?;
         self.n_cut += count_cut(&found);
         self.n_lines += lines.len();
         Ok(())
@@ -350,7 +350,7 @@ fn score(
         } else {
             writeln!(output, "{sum:.6}\t{perplexity:.4}")
         };
-        written.map_err(Error::io(&args.output))?;
+        written.map_err(output::error(&args.output))?;
     }
-    output.flush().map_err(Error::io(&args.output))
+    output.flush().map_err(output::error(&args.output))
 }

@@ -29,13 +29,15 @@ use crate::layers::{Pass, indices};
 use crate::models::{Rows, Seq2Seq};
 use crate::ops::PreparedWeights;
 use crate::pool::each_in_pool;
+use crate::ranks::{Alone, Ranks, say};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A target sentence and what the model thinks of it.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Hypothesis {
     /// The words, without start and end symbols.
     pub tokens: Vec<u32>,
@@ -118,6 +120,19 @@ pub fn decode<M: Seq2Seq>(
     requests: &[Request],
     config: &DecodingConfig,
     seed: u64,
+    progress: impl FnMut(usize),
+) -> Vec<Vec<Hypothesis>> {
+    decode_among(model, requests, config, seed, &Alone, progress)
+}
+
+/// As [`decode`], with the batches shared out among `ranks`, all of which get all hypotheses. The batches are those of one process:
+/// what a sentence becomes can depend on those beside it, in the last bits, and so must not depend on the number of ranks.
+pub fn decode_among<M: Seq2Seq>(
+    model: &M,
+    requests: &[Request],
+    config: &DecodingConfig,
+    seed: u64,
+    ranks: &dyn Ranks,
     mut progress: impl FnMut(usize),
 ) -> Vec<Vec<Hypothesis>> {
     let mut results: Vec<Vec<Hypothesis>> = vec![Vec::new(); requests.len()];
@@ -148,7 +163,8 @@ pub fn decode<M: Seq2Seq>(
     }
     // The longest first, so that no thread is left with them when the others have ended.
     parts.reverse();
-    let decode_part = |indices: &Vec<usize>| {
+    let own: Vec<&Vec<usize>> = parts.iter().skip(ranks.rank()).step_by(ranks.size()).collect();
+    let decode_part = |indices: &&Vec<usize>| {
         let source = Padded::sources(indices.iter().map(|i| &requests[*i].source), &device);
         let tasks: Vec<Task> = indices
             .iter()
@@ -166,13 +182,15 @@ pub fn decode<M: Seq2Seq>(
             None => beam::beam(model, memory, tasks, &weights, config),
         }
     };
-    each_in_pool(&device, &parts, decode_part, |found| {
+    let mut decoded: Vec<(usize, Vec<Hypothesis>)> = Vec::new();
+    each_in_pool(&device, &own, decode_part, |found| {
         n_finished += found.len();
-        for (index, hypotheses) in found {
-            results[index] = hypotheses;
-        }
+        decoded.extend(found);
         progress(n_finished);
     });
+    for (index, hypotheses) in say(ranks, decoded).into_iter().flatten() {
+        results[index] = hypotheses;
+    }
     results
 }
 

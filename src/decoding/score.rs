@@ -16,7 +16,7 @@ use crate::scoring::{TextScores, TextStatistics};
 use burn::tensor::{Tensor, activation};
 
 /// Batches whose losses are kept until all of them are there.
-const BATCHES_AT_ONCE: usize = 64;
+pub(super) const BATCHES_AT_ONCE: usize = 64;
 
 /// The log-probability of every target word, its end symbol last, for each example, in nats.
 ///

@@ -5,7 +5,7 @@ use super::options::TrainOptions;
 use super::train::train;
 use crate::backend::{Adapter, Backend};
 use crate::error::{Error, Result};
-use crate::ranks::{Ended, Local, within_process};
+use crate::ranks::{Ended, Local, Ranks, within_process};
 use crate::training::Outcome;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -26,8 +26,14 @@ pub fn train_on(config: &Config, adapters: &[Adapter], options: &TrainOptions) -
     let ranks = ranks.map(|ranks| if reduces { ranks.with_devices(devices()) } else { ranks });
     let ended = std::thread::scope(|scope| {
         let run = |(ranks, adapter): (Local, &Adapter)| {
-            let options = TrainOptions { ranks: Arc::new(ranks), ..options.clone() };
-            catch_unwind(AssertUnwindSafe(|| train(config, adapter, &options)))
+            let ranks: Arc<dyn Ranks> = Arc::new(ranks);
+            let options = TrainOptions { ranks: ranks.clone(), ..options.clone() };
+            let result = catch_unwind(AssertUnwindSafe(|| train(config, adapter, &options)));
+            if !matches!(result, Ok(Ok(_))) {
+                // The others must not wait for this one.
+                ranks.give_up();
+            }
+            result
         };
         let mut all = ranks.zip(adapters);
         let first = all.next();

@@ -32,15 +32,17 @@ pub(super) fn said_of(n_ranks: usize, n_parts: usize) -> String {
     format!("ranks    {n_ranks}; an update has {n_parts} parts, each rank at most {most} of them{idle}")
 }
 
-/// What has to be the same for all ranks.
+/// What has to be the same for all ranks, besides the program.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Facts {
-    version: String,
     config: String,
     data: BTreeMap<String, String>,
     tokenizers: String,
     n_parameters: usize,
 }
+
+/// Keys whose values are derived from the data where nobody gives them.
+const DERIVED: [&str; 2] = ["decoding.max_len_factor", "decoding.max_len_extra"];
 
 impl Facts {
     pub(super) fn new(
@@ -49,21 +51,19 @@ impl Facts {
         tokenizers: &Tokenizers,
         n_parameters: usize,
     ) -> Self {
-        let version = env!("CARGO_PKG_VERSION").to_string();
-        Self {
-            version,
-            config: config.to_toml(),
-            data: data.clone(),
-            tokenizers: tokenizers.fingerprint(),
-            n_parameters,
-        }
+        Self { config: config.to_toml(), data: data.clone(), tokenizers: tokenizers.fingerprint(), n_parameters }
     }
 
-    /// What another rank has otherwise.
+    /// What another rank has otherwise: what was given before what follows from it.
     fn difference(&self, other: &Self) -> Option<String> {
-        let of_config = || {
-            let [own, other] = [self, other].map(|facts| toml::from_str::<Config>(&facts.config).ok());
-            let (key, own, other) = differences(&own?, &other?).into_iter().next()?;
+        let configs = [self, other].map(|facts| toml::from_str::<Config>(&facts.config).ok());
+        let differing = match &configs {
+            [Some(own), Some(other)] => differences(own, other),
+            _ => Vec::new(),
+        };
+        let of_config = |is_derived: bool| {
+            let (key, own, other) =
+                differing.iter().find(|(key, _, _)| DERIVED.contains(&key.as_str()) == is_derived)?;
             Some(format!("{key} is {other}, not {own}"))
         };
         let of_data = || {
@@ -71,16 +71,14 @@ impl Facts {
                 self.data.keys().chain(other.data.keys()).find(|key| self.data.get(*key) != other.data.get(*key));
             split.map(|split| format!("data.{} is other data (the SHA-256 differs)", split.replace('/', ".")))
         };
-        if self.version != other.version {
-            return Some(format!("the program is version {}, not {}", other.version, self.version));
-        }
-        if self.config != other.config {
-            return Some(of_config().unwrap_or_else(|| "the config is another".into()));
-        }
-        of_data().or_else(|| {
-            let is_same = self.tokenizers == other.tokenizers && self.n_parameters == other.n_parameters;
-            (!is_same).then(|| "the tokenizer or the model is another".into())
-        })
+        let rest = || match () {
+            () if self.config != other.config => Some("the config is another".into()),
+            () if self.tokenizers != other.tokenizers || self.n_parameters != other.n_parameters => {
+                Some("the tokenizer or the model is another".into())
+            }
+            () => None,
+        };
+        of_config(false).or_else(of_data).or_else(|| of_config(true)).or_else(rest)
     }
 
     /// Refuses ranks that would train something else than rank 0. All ranks refuse together.
@@ -109,5 +107,28 @@ impl Observer for Follower {
 
     fn should_stop(&self) -> bool {
         self.0.should_stop()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{TokenizerConfig, TokenizersConfig};
+
+    #[test]
+    fn other_data_are_named_before_the_length_cap_that_follows_from_them() {
+        let letters: TokenizerConfig = serde_json::from_str(r#"{"kind": "char"}"#).expect("a tokenizer");
+        let tokenizers = Tokenizers::train_text(&["ab"], &TokenizersConfig::Same(letters), false).expect("letters");
+        let facts = |cap: usize, seed: u64, sha256: &str| {
+            let mut config = Config { seed, ..Config::default() };
+            config.decoding.max_len_extra = Some(cap);
+            Facts::new(&config, &BTreeMap::from([("train/tsv".into(), sha256.into())]), &tokenizers, 7)
+        };
+        let own = facts(20, 1, "one");
+        assert_eq!(own.difference(&facts(20, 1, "one")), None);
+        let data = "data.train.tsv is other data (the SHA-256 differs)";
+        assert_eq!(own.difference(&facts(30, 1, "another")).as_deref(), Some(data));
+        assert_eq!(own.difference(&facts(30, 2, "another")).as_deref(), Some("seed is 2, not 1"));
+        assert_eq!(own.difference(&facts(30, 1, "one")).as_deref(), Some("decoding.max_len_extra is 30, not 20"));
     }
 }

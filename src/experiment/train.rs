@@ -10,6 +10,7 @@ use crate::data::Tokenizers;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::{Autoregressive, LengthLimit, LengthLimits, Model, Vocabularies, weights};
+use crate::ranks;
 use crate::training::{Dashboard, Observer, Outcome, Setup, Trainer, checkpoint, fit};
 use burn::module::Module;
 use std::path::Path;
@@ -21,6 +22,8 @@ use std::sync::Arc;
 /// If the data, the config or the run folder cannot be used, or training diverges.
 pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
     let ranks = &*options.ranks;
+    // Other programs may say things in another form.
+    ranks::check_program(ranks)?;
     let is_first = ranks.rank() == 0;
     let observer = if is_first { options.observer.clone() } else { Arc::new(Follower(options.observer.clone())) };
     let teller = observer.clone();

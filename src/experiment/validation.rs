@@ -2,7 +2,7 @@
 
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::{Sentence, Tokenizers};
-use crate::decoding::{DecodingConfig, Request, count_cut, decode};
+use crate::decoding::{DecodingConfig, Request, count_cut, decode_among};
 use crate::layers::Pass;
 use crate::models::{Model, Seq2Seq};
 use crate::pool::in_pool;
@@ -36,7 +36,7 @@ pub fn validate<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize
     total
 }
 
-/// Translates the sources greedily, shared out among `ranks`, and scores them against their references.
+/// Translates the sources greedily, in batches that are shared out among `ranks`, and scores them against their references.
 ///
 /// # Panics
 /// If there are no sentences.
@@ -49,21 +49,12 @@ pub fn sample_score(
     ranks: &dyn Ranks,
 ) -> Sample {
     let greedy = DecodingConfig { beam_size: 1, n_best: 1, sampling: None, ..decoding.clone() };
-    // Sentence i belongs to rank i mod size, so that each has long and short ones.
-    let shares: Vec<usize> = (0..ranks.size()).collect();
-    let mut cut = 0;
-    let mut translations = vec![String::new(); sample.len()];
-    let translated = share(ranks, &shares, |first| {
-        let own = sample.iter().skip(*first).step_by(ranks.size());
-        let requests = own.map(|s| Request::new(tokenizers.source().encode(&s.source))).collect::<Vec<_>>();
-        let found = decode(model, &requests, &greedy, 0, |_| ());
-        let texts = found.iter().map(|hypotheses| tokenizers.target().decode(&hypotheses[0].tokens));
-        (texts.collect::<Vec<String>>(), count_cut(&found))
-    });
-    for (first, (texts, n_cut)) in translated.into_iter().enumerate() {
-        translations.iter_mut().skip(first).step_by(ranks.size()).zip(texts).for_each(|(place, text)| *place = text);
-        cut += n_cut;
-    }
+    let requests: Vec<Request> =
+        sample.iter().map(|sentence| Request::new(tokenizers.source().encode(&sentence.source))).collect();
+    let found = decode_among(model, &requests, &greedy, 0, ranks, |_| ());
+    let translations: Vec<String> =
+        found.iter().map(|hypotheses| tokenizers.target().decode(&hypotheses[0].tokens)).collect();
+    let cut = count_cut(&found);
     // A model that writes lower case is measured on lower case.
     let lowercase = tokenizers.config().target().is_lowercase();
     let cased = |reference: &String| if lowercase { reference.to_lowercase() } else { reference.clone() };

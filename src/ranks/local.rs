@@ -10,6 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 enum Message {
     Bytes(Vec<u8>),
     Numbers(Vec<f32>),
+    /// The sender has given up.
+    End,
 }
 
 /// A rank that is a thread of this process.
@@ -53,16 +55,19 @@ impl Local {
         let _ = self.to[rank].send(message);
     }
 
-    /// What comes from a rank. Where that one has ended, this thread unwinds without a word.
+    /// What comes from a rank. Where that one has ended or given up, this thread unwinds without a word.
     fn receive(&self, rank: usize) -> Message {
-        let from = self.from[rank].lock().expect("nobody panics with the lock");
-        from.recv().unwrap_or_else(|_| std::panic::resume_unwind(Box::new(Ended)))
+        let received = self.from[rank].lock().expect("nobody panics with the lock").recv();
+        match received {
+            Ok(Message::End) | Err(_) => std::panic::resume_unwind(Box::new(Ended)),
+            Ok(message) => message,
+        }
     }
 
     fn receive_numbers(&self, rank: usize) -> Vec<f32> {
         match self.receive(rank) {
             Message::Numbers(numbers) => numbers,
-            Message::Bytes(_) => unreachable!("all ranks make the same calls in the same order"),
+            _ => unreachable!("all ranks make the same calls in the same order"),
         }
     }
 }
@@ -90,7 +95,7 @@ impl Ranks for Local {
         (0..self.size()).for_each(|rank| self.send(rank, Message::Bytes(own.to_vec())));
         let receive = |rank| match self.receive(rank) {
             Message::Bytes(bytes) => bytes,
-            Message::Numbers(_) => unreachable!("all ranks make the same calls in the same order"),
+            _ => unreachable!("all ranks make the same calls in the same order"),
         };
         (0..self.size()).map(receive).collect()
     }
@@ -103,5 +108,9 @@ impl Ranks for Local {
     fn gather(&self, own: &[f32], _lens: &[usize]) -> Vec<f32> {
         (0..self.size()).for_each(|rank| self.send(rank, Message::Numbers(own.to_vec())));
         (0..self.size()).flat_map(|rank| self.receive_numbers(rank)).collect()
+    }
+
+    fn give_up(&self) {
+        (0..self.size()).filter(|rank| *rank != self.rank).for_each(|rank| self.send(rank, Message::End));
     }
 }

@@ -10,9 +10,11 @@ mod launcher;
 mod local;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod program;
 
 pub use launcher::{local_rank, of_launcher};
 pub use local::{Ended, Local, within_process};
+pub use program::check_program;
 
 use burn::tensor::Device;
 use serde::Serialize;
@@ -42,7 +44,7 @@ pub trait Ranks: Debug + Send + Sync {
         None
     }
 
-    /// Ends all ranks, this one too, where they are processes.
+    /// Ends all ranks: processes at once, this one too; threads as soon as they wait for this one.
     fn give_up(&self) {}
 }
 

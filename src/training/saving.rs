@@ -4,11 +4,11 @@ use super::checkpoint::{self, TrainingState};
 use super::lessons::Trainable;
 use super::optimizer::Adam;
 use super::trainer::{MAX_BAD_UPDATES, Trainer};
-use super::{pointer, record};
+use super::{pointer, record, together};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights;
-use crate::ranks::meet;
+use crate::ranks::say;
 
 /// Rollbacks after which training gives up.
 const MAX_ROLLBACKS: u32 = 3;
@@ -60,15 +60,7 @@ impl<M: Trainable> Trainer<M> {
         if n < 2 || self.state.validated.len() < 2 {
             return Ok(());
         }
-        // Rank 0 may still be writing the last of them.
-        meet(&*self.ranks);
-        let mut sets = Vec::new();
-        for name in &self.state.validated {
-            match checkpoint::load(&self.folder.checkpoint(name)) {
-                Ok(checkpoint) => sets.push(checkpoint.model),
-                Err(error) => self.observer.warn(&format!("{error}; averaging without it")),
-            }
-        }
+        let sets = self.averaged_sets()?;
         if sets.len() < 2 {
             return Ok(());
         }
@@ -92,6 +84,26 @@ impl<M: Trainable> Trainer<M> {
             pointer::write(&self.folder.join("best"), &folder)?;
         }
         Ok(())
+    }
+
+    /// The parameters that are averaged: those of the validated checkpoints that rank 0 can read. All ranks take the same.
+    fn averaged_sets(&self) -> Result<Vec<weights::Weights>> {
+        let load = |name: &String| checkpoint::load(&self.folder.checkpoint(name)).map(|whole| whole.model);
+        let (mut names, mut sets) = (Vec::new(), Vec::new());
+        if self.ranks.rank() == 0 {
+            for name in &self.state.validated {
+                match load(name) {
+                    Ok(set) => {
+                        names.push(name.clone());
+                        sets.push(set);
+                    }
+                    Err(error) => self.observer.warn(&format!("{error}; averaging without it")),
+                }
+            }
+        }
+        // Rank 0 speaks once it has written the last of them.
+        let names = say(&*self.ranks, names).swap_remove(0);
+        if self.ranks.rank() == 0 { Ok(sets) } else { names.iter().map(load).collect() }
     }
 
     /// Goes back to the newest whole checkpoint with half the learning rate; to the one before it where that has been tried, since
@@ -140,6 +152,8 @@ impl<M: Trainable> Trainer<M> {
         self.state = TrainingState { skipped, rate_factor: 0.5 * rate_factor, rollbacks, ..checkpoint.state };
         self.went_back_to = Some(self.state.update);
         self.saved = self.went_back_to;
+        let model = self.model().valid();
+        together::check_same(&*self.ranks, &model, self.state.update, together::OTHER_FOLDER)?;
         record::cut(&self.folder, self.state.update)
     }
 }

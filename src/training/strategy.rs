@@ -8,6 +8,7 @@ use super::renderer::Dashboard;
 use super::setup::{Outcome, Stop};
 use super::trainer::Trainer;
 use crate::error::{Error, Result};
+use crate::ranks::Ended;
 use burn::optim::{AdamWConfig, ModuleOptimizer};
 use burn_train::logger::MetricLogger;
 use burn_train::metric::store::{EpochSummary, MetricsUpdate, Split};
@@ -16,6 +17,9 @@ use burn_train::{
     Interrupter, Learner, SupervisedLearningStrategy, SupervisedTraining, SupervisedTrainingEventProcessor,
     TrainLoader, TrainingComponents, TrainingStrategy, ValidLoader,
 };
+use std::any::Any;
+use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// The strategy that burn-train runs.
@@ -104,6 +108,16 @@ fn optimizer_of(config: &AdamConfig) -> ModuleOptimizer {
         .init()
 }
 
+/// What a panic under the dashboard comes to. A rank that another has left unwinds further: that one says why.
+fn killed(panic: Box<dyn Any + Send>, folder: &Path) -> Error {
+    if panic.is::<Ended>() {
+        resume_unwind(panic);
+    }
+    let message = "training was killed from the dashboard, or its dashboard failed: log.txt says which; the same command goes \
+                   on from the last checkpoint";
+    Error::file(folder, message)
+}
+
 /// Runs the loop under burn-train's dashboard. `adapt` may add to what burn-train shows and does: metrics, a progress logger.
 ///
 /// # Errors
@@ -147,15 +161,11 @@ pub fn fit<M: Trainable>(
     // A user who kills training from the dashboard makes its threads panic, and this one with them.
     let launch = std::panic::AssertUnwindSafe(|| supervised.launch(learner));
     let result = match shown.is_some() {
-        true => std::panic::catch_unwind(launch).ok(),
-        false => Some(launch()),
+        true => std::panic::catch_unwind(launch),
+        false => Ok(launch()),
     };
     drop(shown);
-    let Some(result) = result else {
-        let message = "training was killed from the dashboard, or its dashboard failed: log.txt says which; the same command goes \
-                       on from the last checkpoint";
-        return Err(Error::file(folder.path(), message));
-    };
+    let result = result.map_err(|panic| killed(panic, folder.path()))?;
     let outcome = strategy.outcome.lock().expect("the strategy is done").take();
     let stop = outcome.unwrap_or_else(|| Err(Error::message("training did not run")))?;
     if let Some(error) = result.error {
@@ -172,4 +182,17 @@ pub fn fit<M: Trainable>(
         tokens: trainer.tokens,
         cut: trainer.last_cut,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_that_was_left_under_the_dashboard_does_not_hide_why_the_other_ended() {
+        let folder = Path::new("run");
+        let unwound = std::panic::catch_unwind(|| killed(Box::new(Ended), folder));
+        assert!(unwound.expect_err("it unwinds further").is::<Ended>());
+        assert!(killed(Box::new("a panic of the dashboard"), folder).to_string().contains("killed from the dashboard"));
+    }
 }

@@ -8,7 +8,10 @@
 
 use super::gradient_set::{GradientSet, Layout};
 use super::loss::LossSums;
-use crate::ranks::{Ranks, say};
+use crate::error::{Error, Result};
+use crate::models::weights;
+use crate::ranks::{Ended, Ranks, say};
+use burn::module::Module;
 use burn::tensor::Device;
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, channel};
@@ -32,6 +35,28 @@ pub(super) struct Sum {
     pub(super) sums: LossSums,
     /// Seconds that this rank waited for it, having computed its own parts.
     pub(super) seconds: f64,
+}
+
+/// Why ranks that read the same checkpoint would have other parameters.
+pub(super) const OTHER_FOLDER: &str = "all ranks have to see the same run folder";
+/// Why ranks that added the same gradients would.
+pub(super) const OTHER_MACHINE: &str = "its processor or device computes other bits, or is faulty; give all ranks the same kind, \
+                                        and continue from the last checkpoint";
+
+/// Refuses ranks whose parameters are not the same, or not those after the same update; `why` says what to look for. All ranks
+/// refuse together.
+pub(super) fn check_same<M: Module>(ranks: &dyn Ranks, model: &M, update: u64, why: &str) -> Result<()> {
+    if ranks.size() == 1 {
+        return Ok(());
+    }
+    let said = say(ranks, (update, weights::checksum(&weights::collect(model))));
+    let Some(other) = said.iter().position(|own| *own != said[0]) else { return Ok(()) };
+    let ((update, _), (of_first, _)) = (&said[other], &said[0]);
+    let what = match update == of_first {
+        true => format!("rank {other} has other parameters than rank 0 after update {update}"),
+        false => format!("rank {other} is at update {update} and rank 0 at update {of_first}"),
+    };
+    Err(Error::message(format!("{what}: {why}")))
 }
 
 /// The parts of an update, of which there are `n`, that a rank works on.
@@ -104,6 +129,13 @@ fn in_order(ranks: &dyn Ranks, own: Vec<(usize, LossSums)>) -> LossSums {
     total
 }
 
+/// Ends all ranks, since this one has not computed all of its parts: the others would wait for them without end. Whoever was
+/// computing them says why.
+fn leave(ranks: &dyn Ranks) -> ! {
+    ranks.give_up();
+    std::panic::resume_unwind(Box::new(Ended))
+}
+
 /// The sum of `n` parts of `n_numbers` numbers each, of which this rank's come one after the other.
 fn add_up(ranks: &dyn Ranks, n_numbers: usize, n: usize, own: &Receiver<Vec<f32>>) -> Vec<f32> {
     let size = ranks.size();
@@ -113,7 +145,10 @@ fn add_up(ranks: &dyn Ranks, n_numbers: usize, n: usize, own: &Receiver<Vec<f32>
     let mut total: Vec<f32> = Vec::new();
     for round in 0..n.div_ceil(size) {
         let n_in_round = (n - round * size).min(size);
-        let numbers = if ranks.rank() < n_in_round { own.recv().unwrap_or_default() } else { Vec::new() };
+        let numbers = match ranks.rank() < n_in_round {
+            true => own.recv().unwrap_or_else(|_| leave(ranks)),
+            false => Vec::new(),
+        };
         for start in (0..longest).step_by(BUCKET) {
             let bucket = |stretch: &Range<usize>| {
                 let first = (stretch.start + start).min(stretch.end);
@@ -142,6 +177,8 @@ fn add_up(ranks: &dyn Ranks, n_numbers: usize, n: usize, own: &Receiver<Vec<f32>
 mod tests {
     use super::*;
     use crate::ranks::within_process;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     /// Numbers whose sum depends on the order in which they are added.
     fn part(number: usize, n_numbers: usize) -> Vec<f32> {
@@ -178,5 +215,51 @@ mod tests {
                 });
             }
         }
+    }
+
+    /// The first of two ranks, which counts what it is asked to do; of the other come zeros.
+    #[derive(Debug, Default)]
+    struct Counting {
+        n_scattered: AtomicUsize,
+        n_given_up: AtomicUsize,
+    }
+
+    impl Ranks for Counting {
+        fn rank(&self) -> usize {
+            0
+        }
+
+        fn size(&self) -> usize {
+            2
+        }
+
+        fn exchange(&self, own: &[u8]) -> Vec<Vec<u8>> {
+            vec![own.to_vec(); 2]
+        }
+
+        fn scatter(&self, _to: &[&[f32]], lens: &[usize]) -> Vec<Vec<f32>> {
+            self.n_scattered.fetch_add(1, Relaxed);
+            lens.iter().map(|len| vec![0.0; *len]).collect()
+        }
+
+        fn gather(&self, _own: &[f32], lens: &[usize]) -> Vec<f32> {
+            vec![0.0; lens.iter().sum()]
+        }
+
+        fn give_up(&self) {
+            self.n_given_up.fetch_add(1, Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_part_that_is_not_computed_ends_all_ranks_and_nothing_is_sent_in_its_place() {
+        let ranks = Counting::default();
+        let (sender, receiver) = channel();
+        // The first of two parts is computed; a panic in the second drops the sender.
+        sender.send(vec![1.0; 6]).expect("it is listened to");
+        drop(sender);
+        let unwound = catch_unwind(AssertUnwindSafe(|| add_up(&ranks, 6, 4, &receiver)));
+        assert!(unwound.expect_err("there is no sum").is::<Ended>());
+        assert_eq!((ranks.n_scattered.into_inner(), ranks.n_given_up.into_inner()), (1, 1));
     }
 }

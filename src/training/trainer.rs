@@ -36,20 +36,6 @@ use std::time::Instant;
 /// Updates in a row without a finite gradient after which the last good checkpoint is taken up again.
 pub(super) const MAX_BAD_UPDATES: u32 = 10;
 
-/// Refuses ranks that would not begin with the same parameters.
-fn check_start<M: Trainable>(ranks: &dyn Ranks, model: &M, update: u64) -> Result<()> {
-    if ranks.size() == 1 {
-        return Ok(());
-    }
-    let said = say(ranks, (update, weights::checksum(&weights::collect(model))));
-    let Some(other) = said.iter().position(|own| *own != said[0]) else { return Ok(()) };
-    Err(Error::message(format!(
-        "rank {other} begins behind update {} and rank 0 behind update {}, or with other parameters: all ranks have to see the same \
-         run folder",
-        said[other].0, said[0].0
-    )))
-}
-
 /// The parts of an epoch's plan that an update is made of.
 struct Stretch {
     start: usize,
@@ -136,7 +122,7 @@ impl<M: Trainable> Trainer<M> {
         if state.horizon.is_none() && training.schedule.has_end() {
             state.horizon = horizon;
         }
-        check_start(&*ranks, &model, state.update)?;
+        together::check_same(&*ranks, &model, state.update, together::OTHER_FOLDER)?;
         record::cut(&folder, state.update)?;
         let progress = Progress {
             update: state.update,

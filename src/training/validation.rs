@@ -5,6 +5,7 @@ use super::config::Criterion;
 use super::lessons::{Measured, Trainable};
 use super::metrics::Stats;
 use super::record::Record;
+use super::together;
 use super::trainer::Trainer;
 use crate::error::{Error, Result};
 use burn_train::{
@@ -26,6 +27,10 @@ impl<M: Trainable> Trainer<M> {
         let mut tell = |event| interrupter.fail_on_error(events.process_valid(event));
         tell(LearnerEvent::StartSplit { epoch_number: number, total_items: valid.num_items() });
         let model = self.model().valid();
+        // Where devices add up tensors among themselves, the order of the sum is theirs.
+        if self.ranks.devices().is_none() {
+            together::check_same(&*self.ranks, &model, self.state.update, together::OTHER_MACHINE)?;
+        }
         let mut held_out = valid.iter();
         while let Some(item) = held_out.next() {
             let item = item.map_err(|error| Error::message(format!("the held-out data cannot be read: {error}")))?;

@@ -7,10 +7,12 @@ mod page;
 mod server;
 
 use crate::cli::trained;
+use crate::reliability::{dead_pipe, full};
 use crate::training::{assert_says, fail, finish, succeed};
 use serde_json::{Value, json};
 use server::Server;
 use std::fs;
+use std::process::Stdio;
 use tempfile::TempDir;
 
 /// Lines of several lengths, a blank one and unknown symbols among them.
@@ -207,4 +209,21 @@ fn languages_choose_among_several_runs() {
     assert_says(&serve(&["--run", "run", "--host", "0.0.0.0"]), &["lets other machines in; give --token"]);
     assert_says(&serve(&["--run", "run", "--n-best", "1"]), &["--n-best is not for serve"]);
     assert_says(&serve(&["--run", "nothing"]), &["nothing: is no folder"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_that_nobody_listens_to_answers_its_callers() {
+    for (what, stderr) in [("full", full as fn() -> Stdio), ("gone", dead_pipe)] {
+        let mut server = Server::start_with(trained(), &["--run", "run", "--verbose"], stderr());
+        server.stop_reading();
+        for _ in 0..2 {
+            let (status, answer) = server.post("/translate", &json!({ "q": LINES }));
+            assert_eq!((status, &answer["translatedText"]), (200, &json!(alone(&LINES, &[]))), "{what}");
+        }
+        // What cannot be answered is said on standard error too.
+        assert_eq!(server.post("/translate", &json!({ "q": 7 })).0, 400, "{what}");
+        server.terminate();
+        assert_eq!(server.end().0, Some(0), "{what}");
+    }
 }

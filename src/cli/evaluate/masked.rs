@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::experiment::{Run, dataset};
 use crate::models::Autoregressive;
 use crate::notice;
+use crate::ranks::Alone;
 use crate::scoring::MaskedScores;
 use std::path::Path;
 
@@ -44,7 +45,8 @@ fn of_run(args: &EvaluateArgs, run: &Path) -> Result<MaskedScores> {
     }
     let bar = progress::bar(text.n_tokens() as u64, "reading");
     let sizes = (own.context, config.decoding.batch_tokens);
-    let scores = score_masked(&loaded.model, &text, &masking, sizes, config.seed, |n| bar.set_position(n as u64));
+    let scores =
+        score_masked(&loaded.model, &text, &masking, sizes, config.seed, &Alone, |n| bar.set_position(n as u64));
     bar.finish_and_clear();
     Ok(scores)
 }

@@ -10,6 +10,7 @@ use crate::experiment::series::{length_fault, scalings, series_of};
 use crate::experiment::{LoadedModel, Run, dataset};
 use crate::files;
 use crate::models::Autoregressive;
+use crate::ranks::Alone;
 use crate::scoring::{ErrorScores, SeriesScores, SeriesStatistics};
 use std::path::Path;
 
@@ -60,7 +61,7 @@ pub(in crate::cli) fn predictions(loaded: &LoadedModel, pairs: &[SeriesPair]) ->
     let (source, target) = scalings(&loaded.tokenizers);
     let bar = progress::bar(pairs.len() as u64, "predicting");
     let sources: Vec<&Series> = pairs.iter().map(|pair| &pair.source).collect();
-    let found = predict_series(&loaded.model, &sources, source, target, loaded.config.decoding.batch_tokens);
+    let found = predict_series(&loaded.model, &sources, source, target, loaded.config.decoding.batch_tokens, &Alone);
     bar.finish_and_clear();
     found
 }

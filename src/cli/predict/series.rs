@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
 use crate::experiment::series::{scalings, source_of};
 use crate::models::Autoregressive;
+use crate::ranks::Alone;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io::Write;
@@ -46,7 +47,7 @@ fn answer(
     };
     let series = lines.iter().enumerate().map(read).collect::<Result<Vec<Series>>>()?;
     let given: Vec<&Series> = series.iter().collect();
-    let found = predict_series(&loaded.model, &given, source, target, loaded.config.decoding.batch_tokens);
+    let found = predict_series(&loaded.model, &given, source, target, loaded.config.decoding.batch_tokens, &Alone);
     for (line, predicted) in lines.iter().zip(&found) {
         let predicted = target.rounded(predicted);
         let written = match args.json {
@@ -56,10 +57,10 @@ fn answer(
             }
             false => writeln!(output, "{predicted}"),
         };
-        written.map_err(Error::io(&args.output))?;
+        written.map_err(output::error(&args.output))?;
     }
     *n_lines += lines.len();
-    output.flush().map_err(Error::io(&args.output))
+    output.flush().map_err(output::error(&args.output))
 }
 
 /// A line of `lookback predict --json`, where answers are numbers.

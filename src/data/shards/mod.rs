@@ -47,13 +47,13 @@ impl Counts {
     /// Both together.
     pub fn with(self, other: Self) -> Self {
         Self {
-            units: self.units + other.units,
-            ids: self.ids + other.ids,
-            source_ids: self.source_ids + other.source_ids,
+            units: self.units.saturating_add(other.units),
+            ids: self.ids.saturating_add(other.ids),
+            source_ids: self.source_ids.saturating_add(other.source_ids),
             longest_source: self.longest_source.max(other.longest_source),
             longest_target: self.longest_target.max(other.longest_target),
-            unknown_source: self.unknown_source + other.unknown_source,
-            unknown_target: self.unknown_target + other.unknown_target,
+            unknown_source: self.unknown_source.saturating_add(other.unknown_source),
+            unknown_target: self.unknown_target.saturating_add(other.unknown_target),
         }
     }
 }

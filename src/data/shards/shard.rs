@@ -162,6 +162,7 @@ impl Shard {
             return Err(damaged(&path, "its checksum is not that of the manifest"));
         }
         shard.check(0..shard.header.ids_start().unwrap_or(0))?;
+        shard.check_lengths()?;
         Ok(shard)
     }
 
@@ -215,6 +216,45 @@ impl Shard {
             Width::Four => found.extend(bytes.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id))),
         }
         Ok(())
+    }
+
+    /// Refuses offsets that do not fit together, or not to what the header says: a checksum is that of whoever wrote the file, and
+    /// models make room for the longest.
+    fn check_lengths(&self) -> Result<()> {
+        let counts = self.header.counts;
+        if !self.has_pairs() {
+            return Ok(());
+        }
+        let mut place = self.offset(0) as u64;
+        let mut found = Counts { units: counts.units, ids: counts.ids, ..Counts::default() };
+        let mut is_right = place == 0;
+        for i in 1..self.header.n_offsets {
+            let next = self.offset(i) as u64;
+            is_right &= place <= next;
+            let len = next.saturating_sub(place);
+            if i % 2 == 1 {
+                found.source_ids += len;
+                found.longest_source = found.longest_source.max(len);
+            } else {
+                found.longest_target = found.longest_target.max(len);
+            }
+            place = next;
+        }
+        let of_header = Counts { unknown_source: 0, unknown_target: 0, ..counts };
+        if is_right && place == counts.ids && found == of_header {
+            return Ok(());
+        }
+        Err(damaged(&self.path, "its lengths are not those that it says"))
+    }
+
+    /// Refuses ids that are not in a vocabulary of this size.
+    pub(super) fn check_ids(&self, ids: &[u32], vocabulary: usize) -> Result<()> {
+        match ids.iter().max() {
+            Some(id) if *id as usize >= vocabulary => {
+                Err(damaged(&self.path, &format!("it has token {id}, and the vocabulary has {vocabulary}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks those blocks of a range that have not been.

@@ -44,19 +44,25 @@ impl Shards {
 
 /// Pairs as token ids.
 #[derive(Debug)]
-pub struct Examples(Shards);
+pub struct Examples {
+    shards: Shards,
+    /// The sizes of the vocabularies of sources and targets, below which all ids lie.
+    vocabularies: [usize; 2],
+}
 
 impl Examples {
-    /// Those of shards in files. Lengths are checked now, ids when they are first read.
+    /// Those of shards in files, with vocabularies of these sizes for sources and targets. Lengths are checked now, ids when they
+    /// are read.
     ///
     /// # Errors
     /// If a shard is not what the manifest says.
-    pub fn open(folder: &Path, entries: &[ShardEntry]) -> Result<Self> {
-        Shards::open(folder, entries).map(Self::new)
+    pub fn open(folder: &Path, entries: &[ShardEntry], vocabularies: [usize; 2]) -> Result<Self> {
+        Ok(Self::new(Shards::open(folder, entries)?, vocabularies))
     }
 
-    fn new(shards: Vec<Shard>) -> Self {
-        Self(Shards::new(shards, |shard| if shard.has_pairs() { shard.counts().units as usize } else { 0 }))
+    fn new(shards: Vec<Shard>, vocabularies: [usize; 2]) -> Self {
+        let n_pairs = |shard: &Shard| if shard.has_pairs() { shard.counts().units as usize } else { 0 };
+        Self { shards: Shards::new(shards, n_pairs), vocabularies }
     }
 
     /// Those that `chunks` gives, in memory; ids are below `vocabulary`.
@@ -75,22 +81,22 @@ impl Examples {
             }
         }
         shards.push(Shard::held(builder.take()));
-        Ok(Self::new(shards))
+        Ok(Self::new(shards, [vocabulary; 2]))
     }
 
     /// How many pairs there are.
     pub fn len(&self) -> usize {
-        self.0.n
+        self.shards.n
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.n == 0
+        self.shards.n == 0
     }
 
     fn bounds(&self, i: usize) -> (&Shard, [usize; 3]) {
-        let (shard, i) = self.0.find(i);
-        let shard = &self.0.shards[shard];
+        let (shard, i) = self.shards.find(i);
+        let shard = &self.shards.shards[shard];
         (shard, [2 * i, 2 * i + 1, 2 * i + 2].map(|i| shard.offset(i)))
     }
 
@@ -102,7 +108,7 @@ impl Examples {
 
     /// Those of all pairs.
     pub fn lengths(&self) -> impl Iterator<Item = (usize, usize)> + Clone {
-        self.0.shards.iter().flat_map(|shard| {
+        self.shards.shards.iter().flat_map(|shard| {
             let bounds =
                 (0..shard.counts().units as usize).map(|i| [2 * i, 2 * i + 1, 2 * i + 2].map(|i| shard.offset(i)));
             bounds.map(|[source, target, end]| (target.saturating_sub(source), end.saturating_sub(target)))
@@ -111,7 +117,7 @@ impl Examples {
 
     /// The longest source and the longest target.
     pub fn longest(&self) -> (usize, usize) {
-        let counts = self.0.shards.iter().map(Shard::counts);
+        let counts = self.shards.shards.iter().map(Shard::counts);
         let all = counts.fold(super::Counts::default(), super::Counts::with);
         (all.longest_source as usize, all.longest_target as usize)
     }
@@ -125,25 +131,32 @@ impl Examples {
         let mut ids = Vec::with_capacity(end.saturating_sub(source));
         shard.read(source..end, &mut ids)?;
         let target = ids.split_off(target.saturating_sub(source).min(ids.len()));
+        for (ids, vocabulary) in [&ids, &target].into_iter().zip(self.vocabularies) {
+            shard.check_ids(ids, vocabulary)?;
+        }
         Ok(Example { source: ids, target })
     }
 }
 
 /// A stream of text as token ids.
 #[derive(Debug)]
-pub struct Tokens(Shards);
+pub struct Tokens {
+    shards: Shards,
+    /// The size of the vocabulary, below which all ids lie.
+    vocabulary: usize,
+}
 
 impl Tokens {
-    /// That of shards in files. Ids are checked when they are first read.
+    /// That of shards in files, with a vocabulary of this size. Ids are checked when they are read.
     ///
     /// # Errors
     /// If a shard is not what the manifest says.
-    pub fn open(folder: &Path, entries: &[ShardEntry]) -> Result<Self> {
-        Shards::open(folder, entries).map(Self::new)
+    pub fn open(folder: &Path, entries: &[ShardEntry], vocabulary: usize) -> Result<Self> {
+        Ok(Self::new(Shards::open(folder, entries)?, vocabulary))
     }
 
-    fn new(shards: Vec<Shard>) -> Self {
-        Self(Shards::new(shards, |shard| shard.counts().ids as usize))
+    fn new(shards: Vec<Shard>, vocabulary: usize) -> Self {
+        Self { shards: Shards::new(shards, |shard| shard.counts().ids as usize), vocabulary }
     }
 
     /// `ids` in memory, all below `vocabulary`.
@@ -153,17 +166,17 @@ impl Tokens {
             builder.push_text(ids);
             Shard::held(builder.take())
         };
-        Self::new(ids.chunks(HELD_IDS).map(held).collect())
+        Self::new(ids.chunks(HELD_IDS).map(held).collect(), vocabulary)
     }
 
     /// How many ids there are.
     pub fn len(&self) -> usize {
-        self.0.n
+        self.shards.n
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.n == 0
+        self.shards.n == 0
     }
 
     /// Some of them.
@@ -172,10 +185,12 @@ impl Tokens {
     /// If what they stand in is damaged.
     pub fn read(&self, range: Range<usize>) -> Result<Vec<u32>> {
         let mut found = Vec::with_capacity(range.len());
-        let (mut shard, mut start) = self.0.find(range.start);
-        while found.len() < range.len() && shard < self.0.shards.len() {
-            let end = self.0.shards[shard].counts().ids as usize;
-            self.0.shards[shard].read(start..end.min(start + range.len() - found.len()), &mut found)?;
+        let (mut shard, mut start) = self.shards.find(range.start);
+        let shards = &self.shards.shards;
+        while found.len() < range.len() && shard < shards.len() {
+            let (end, n_before) = (shards[shard].counts().ids as usize, found.len());
+            shards[shard].read(start..end.min(start + range.len() - n_before), &mut found)?;
+            shards[shard].check_ids(&found[n_before..], self.vocabulary)?;
             (shard, start) = (shard + 1, 0);
         }
         Ok(found)

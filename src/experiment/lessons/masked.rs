@@ -118,9 +118,9 @@ impl Lessons<Model> for MaskedLessons {
         batch.n_target_tokens()
     }
 
-    fn measure(&self, model: &Model, _ranks: &dyn Ranks) -> Measured {
+    fn measure(&self, model: &Model, ranks: &dyn Ranks) -> Measured {
         let sizes = (self.context, self.config.training.batch_tokens);
-        let scores = score_masked(model, &self.valid, &self.masking, sizes, self.config.seed, |_| ());
+        let scores = score_masked(model, &self.valid, &self.masking, sizes, self.config.seed, ranks, |_| ());
         let stats = Stats {
             loss: scores.loss,
             smoothed_loss: Some(scores.loss),

@@ -77,11 +77,11 @@ impl Lessons<Model> for SeriesLessons {
         batch.n_target_tokens()
     }
 
-    fn measure(&self, model: &Model, _ranks: &dyn Ranks) -> Measured {
+    fn measure(&self, model: &Model, ranks: &dyn Ranks) -> Measured {
         let (source, target) = scalings(&self.tokenizers);
         let training = &self.config.training;
         let series: Vec<_> = self.valid.iter().map(|pair| &pair.source).collect();
-        let found = predict_series(model, &series, source, target, training.batch_tokens);
+        let found = predict_series(model, &series, source, target, training.batch_tokens, ranks);
         let (mut errors, mut scaled) = (ErrorSums::default(), ErrorSums::default());
         for (predicted, pair) in found.iter().zip(&self.valid) {
             let numbers = predicted.values().iter().zip(pair.target.values());

@@ -98,15 +98,14 @@ pub fn prepare(
     if old.is_none() {
         clear(folder, is_own)?;
     }
-    let is_trained = |there: &Tokenizers| {
-        let trained = old.as_ref().map(|old| &old.tokenizer);
-        trained.is_some_and(|trained| trained.is_empty() || *trained == there.fingerprint())
-    };
+    // Which vocabularies were trained is written down once they are saved. Others are not what the shards were made with.
+    let is_trained = |there: &Tokenizers| old.as_ref().is_some_and(|old| old.tokenizer == there.fingerprint());
     let there = Tokenizers::load(folder.join(super::TOKENIZER)).ok().filter(is_trained);
     if there.is_none() {
         clear(folder, |name| name == super::TOKENIZER)?;
     }
-    new.begin(folder)?;
+    let known = there.as_ref().map(Tokenizers::fingerprint).unwrap_or_default();
+    Manifest { tokenizer: known, ..new.clone() }.begin(folder)?;
     let mut passes = Passes { config, files: files_of(&config.data), report };
     let tokenizers = match given.or(there) {
         Some(tokenizers) => tokenizers,
@@ -114,7 +113,9 @@ pub fn prepare(
     };
     tokenizers.save(folder.join(super::TOKENIZER))?;
     let mut manifest = Manifest { tokenizer: tokenizers.fingerprint(), ..new };
+    manifest.begin(folder)?;
     passes.write_shards(folder, &tokenizers, kept, &mut manifest)?;
+    check_unchanged(folder, &manifest.files, &files_of(&config.data))?;
     let n_examples = if config.data.text.is_some() { manifest.lines } else { manifest.counts.units };
     let is_drawn = n_examples > LARGEST_SAMPLE as u64 && options.init_from.is_none();
     if config.data.task.is_none() && !is_drawn {
@@ -181,6 +182,21 @@ fn begin(
         found.push(FileRead { key, bytes, modified, sha256 });
     }
     Ok(Manifest::new(content, found, shard_tokens))
+}
+
+/// Refuses files that have changed since they were first read: nobody knows which of their lines are in the shards, which are
+/// removed.
+fn check_unchanged(folder: &Path, read: &[FileRead], files: &[(String, PathBuf)]) -> Result<()> {
+    let is_changed = |file: &FileRead, path: &Path| {
+        content::stamp(path).is_none_or(|now| now != (file.bytes, file.modified.clone()))
+    };
+    match read.iter().zip(files).find(|(file, (_, path))| is_changed(file, path)) {
+        None => Ok(()),
+        Some((_, (_, path))) => {
+            clear(folder, is_own)?;
+            Err(Error::file(path, "has changed while it was prepared; prepare it again once nobody writes to it"))
+        }
+    }
 }
 
 const NOT_A_FILE: &str = "is no file that can be read; training data have to be files to be prepared";

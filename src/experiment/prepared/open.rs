@@ -4,7 +4,7 @@ use super::content::{self, ANEW, GIVEN};
 use super::manifest::Manifest;
 use crate::data::batch::MAX_EXAMPLES;
 use crate::data::shards::{Examples, Tokens};
-use crate::data::{DataConfig, Split, Tokenizers};
+use crate::data::{DataConfig, Split, Tokenizer, Tokenizers};
 use crate::error::{Error, Result};
 use crate::experiment::Config;
 use serde::de::DeserializeOwned;
@@ -33,9 +33,13 @@ pub(in crate::experiment) struct OpenedText {
 /// The prepared pairs in `folder`, if they are those of `config` and of the tokenizers that are `known`.
 pub(in crate::experiment) fn pairs(config: &Config, folder: &Path, known: Option<&Tokenizers>) -> Result<OpenedPairs> {
     let (manifest, tokenizers) = open(config, folder, known)?;
-    let train = Examples::open(folder, &manifest.shards)?;
+    let vocabularies = [tokenizers.source(), tokenizers.target()].map(Tokenizer::vocab_size);
+    let train = Examples::open(folder, &manifest.shards, vocabularies)?;
     if train.len() as u64 != manifest.counts.units {
         return Err(Error::file(folder, format!("has not as many pairs as its manifest says; {ANEW}")));
+    }
+    if train.is_empty() {
+        return Err(Error::file(folder, format!("has no pairs; {ANEW}")));
     }
     if train.len() > MAX_EXAMPLES {
         let message = format!("has {} pairs, more than the {MAX_EXAMPLES} that can be counted", train.len());
@@ -47,9 +51,12 @@ pub(in crate::experiment) fn pairs(config: &Config, folder: &Path, known: Option
 /// The same of plain text.
 pub(in crate::experiment) fn text(config: &Config, folder: &Path, known: Option<&Tokenizers>) -> Result<OpenedText> {
     let (manifest, tokenizers) = open(config, folder, known)?;
-    let train = Tokens::open(folder, &manifest.shards)?;
+    let train = Tokens::open(folder, &manifest.shards, tokenizers.target().vocab_size())?;
     if train.len() as u64 != manifest.counts.ids {
         return Err(Error::file(folder, format!("has not as many tokens as its manifest says; {ANEW}")));
+    }
+    if train.is_empty() {
+        return Err(Error::file(folder, format!("has no text; {ANEW}")));
     }
     let Manifest { data_sha256: sha256, lines, characters, .. } = manifest;
     Ok(OpenedText { tokenizers, train, sha256, lines, characters })

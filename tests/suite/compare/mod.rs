@@ -16,6 +16,12 @@ use lookback::compare::test_set::TestSet;
 use lookback::data::Pair;
 use lookback::report::comparison::{Group, GroupKind};
 use lookback::scoring::LengthUnit;
+use std::path::Path;
+
+/// A folder with a finished comparison, which tests must not write into, and the command that made it.
+pub fn finished() -> (&'static Path, Vec<&'static str>) {
+    (command::COMPARED.path(), command::arguments(&["--out", "out"]))
+}
 
 /// Test data in one group.
 fn test_set(pairs: Vec<Pair>) -> TestSet {

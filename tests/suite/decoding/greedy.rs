@@ -3,8 +3,9 @@
 use super::mock::{Mock, VOCAB_SIZE};
 use super::{assert_same, config, decode_all, decode_one, requests};
 use crate::support::{flex, golden};
-use lookback::decoding::{DecodingConfig, Hypothesis, Request, SamplingConfig, decode};
+use lookback::decoding::{DecodingConfig, Hypothesis, Request, SamplingConfig, decode, decode_among};
 use lookback::models::Autoregressive;
+use lookback::ranks::{Ranks, within_process};
 
 #[test]
 fn greedy_search_takes_the_likeliest_word_at_every_step() {
@@ -171,4 +172,31 @@ fn progress_is_told_in_finished_sentences() {
     assert!(told.is_sorted() && told.len() >= 4, "{told:?}");
     assert_eq!(told.last(), Some(&9), "{told:?}");
     assert!(Mock::drawn(1).limits().target.is_none());
+}
+
+/// What a sentence becomes can depend on those in its batch. The number of ranks must not show.
+#[test]
+fn any_number_of_ranks_decodes_the_batches_of_one_process() {
+    let mock = Mock::drawn(7).knowing_its_batch();
+    let sources: Vec<Vec<u32>> = (0..23).map(|i| (0..i % 6).map(|j| 3 + (i * i + j) % 3).collect()).collect();
+    let requests: Vec<Request> = sources.into_iter().map(Request::new).collect();
+    for beam_size in [1, 2] {
+        let config = DecodingConfig { beam_size, batch_tokens: 12, ..config(6) };
+        let expected = decode_all(&mock, &requests, &config);
+        let alone: Vec<_> = requests.iter().map(|request| decode_one(&mock, request, &config)).collect();
+        assert_ne!(alone, expected, "batches are to matter");
+        for size in [1, 2, 3] {
+            std::thread::scope(|scope| {
+                for ranks in within_process(size) {
+                    let (mock, requests, config, expected) = (&mock, &requests, &config, &expected);
+                    scope.spawn(move || {
+                        let mut n_own = 0;
+                        let found = decode_among(mock, requests, config, 1, &ranks, |n| n_own = n);
+                        assert_eq!(&found, expected, "rank {} of {size}", ranks.rank());
+                        assert_eq!(n_own == requests.len(), size == 1, "each has a share");
+                    });
+                }
+            });
+        }
+    }
 }

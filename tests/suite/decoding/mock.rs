@@ -28,12 +28,14 @@ pub struct Mock {
     /// What drawn logits of words and of the end are multiplied with.
     sharpness: f64,
     max_len: Option<usize>,
+    /// Whether logits depend on how many sentences are decoded together, too.
+    knows_batch: bool,
 }
 
 impl Mock {
     /// Every logit drawn between -3 and 3.
     pub fn drawn(seed: u64) -> Self {
-        Self { seed, table: HashMap::new(), otherwise: None, sharpness: 1.0, max_len: None }
+        Self { seed, table: HashMap::new(), otherwise: None, sharpness: 1.0, max_len: None, knows_batch: false }
     }
 
     /// The probabilities of the end and of the words 3, 4 and 5 after each target so far, whatever the source.
@@ -55,6 +57,11 @@ impl Mock {
     /// The same model, which takes no more than `max_len` tokens.
     pub fn up_to(self, max_len: usize) -> Self {
         Self { max_len: Some(max_len), ..self }
+    }
+
+    /// The same model, whose logits depend on how many sentences are decoded together, as the last bits of real ones do.
+    pub fn knowing_its_batch(self) -> Self {
+        Self { knows_batch: true, ..self }
     }
 
     /// The logits after `prefix`, for a source without its end.
@@ -224,7 +231,10 @@ impl Seq2Seq for Mock {
             assert!(*len > 1, "an empty source has entered the model");
             row[..len - 1].to_vec()
         });
-        Lists(rows.collect())
+        let mut memory: Vec<Vec<u32>> = rows.collect();
+        let n_sentences = memory.len() as u32;
+        memory.iter_mut().for_each(|source| source.extend(self.knows_batch.then_some(n_sentences)));
+        Lists(memory)
     }
 
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {

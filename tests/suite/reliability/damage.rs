@@ -42,14 +42,14 @@ fn answer(run: &Path) -> Result<Answer, String> {
     Ok(Answer { config: loaded.config, checkpoint: loaded.checkpoint, hypotheses, text })
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     entries.into_iter().flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 /// All damages of one file: a text for messages, and the bytes.
-fn damages(bytes: &[u8], seed: u64) -> Vec<(String, Vec<u8>)> {
+pub(super) fn damages(bytes: &[u8], seed: u64) -> Vec<(String, Vec<u8>)> {
     let n_cuts = (N_CUTS * campaign()).min(100);
     let cuts = (0..n_cuts).map(|i| bytes.len() * i / n_cuts).map(|n| (format!("cut at {n}"), bytes[..n].to_vec()));
     let bits = Stream::new(seed, Purpose::Sampling, &[7]);

@@ -1,7 +1,8 @@
 //! Text that nobody expects, and numbers that no machine has room for.
 
 use crate::cli::trained;
-use crate::training::{BAHDANAU, TRANSFORMER, assert_says, fail, finish, sealed, succeed, write_tiny};
+use crate::support::page::PageView;
+use crate::training::{BAHDANAU, TRANSFORMER, assert_says, fail, finish, sealed, succeed, tiny_text, write_tiny};
 use std::fs;
 use tempfile::TempDir;
 
@@ -183,4 +184,33 @@ fn a_config_that_does_not_fit_its_parameters_is_refused_without_memory_for_it() 
         assert_says(&message, &["model.safetensors", "of shape", "where the model needs"]);
         assert!(start.elapsed().as_secs() < 30, "{name}: {:?}", start.elapsed());
     }
+}
+
+/// What models are called, what they read and what they write, on the page of a comparison.
+#[test]
+fn a_comparison_of_such_lines_shows_them_as_text() {
+    let dir = TempDir::new().unwrap();
+    let lines: Vec<String> = lines().into_iter().filter(|line| !line.trim().is_empty()).collect();
+    let pairs: String = lines.iter().map(|line| format!("{0}\t{0}\n", line.replace('\t', " "))).collect();
+    fs::write(dir.path().join("pairs.tsv"), pairs.repeat(4)).unwrap();
+    let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
+    let files = ["train", "valid", "test"].map(|split| format!("{split}.tsv = \"pairs.tsv\"")).join("\n");
+    let names = ["<img src=x onerror=document.title='hit'>.toml", "\"><svg onload=document.title='hit'>.toml"];
+    for (name, model) in names.iter().zip([BAHDANAU, TRANSFORMER]) {
+        let text = tiny_text(model);
+        assert!(text.contains(task));
+        fs::write(dir.path().join(name), text.replace(task, &files)).unwrap();
+    }
+    let sizes = ["--max-cost-length", "0", "--set", "training.max_updates=2"];
+    succeed(dir.path(), &[&["compare", names[0], names[1], "--out", "out"][..], &sizes].concat());
+    let page = fs::read_to_string(dir.path().join("out/report/index.html")).unwrap();
+    assert_says(&page, &["document.title"]);
+    for markup in ["<script>document.title", "<img src=x", "<svg onload"] {
+        assert!(!page.contains(markup), "{markup} stands in the page");
+    }
+    let Some(mut view) = PageView::open(&page) else { return };
+    assert!(view.faults.is_empty(), "{:?}", view.faults);
+    assert!(view.requests.is_empty(), "{:?}", view.requests);
+    assert_eq!(view.value("document.querySelectorAll('[onerror], [onload]').length"), 0);
+    assert_ne!(view.text("document.title"), "hit");
 }

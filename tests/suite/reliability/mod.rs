@@ -6,8 +6,11 @@
 mod damage;
 mod disk;
 mod hostile;
+mod prepared;
 mod shared;
 mod terminals;
+
+pub use terminals::{dead_pipe, full};
 
 /// How many times as long the campaigns are.
 pub fn campaign() -> usize {

@@ -1,9 +1,13 @@
 //! Standard error and standard output that are full or gone, and terminals that are closed.
 
 use crate::cli::trained;
-use crate::training::{BAHDANAU, Finished, assert_same_end, assert_says, finish, lookback, named, succeed, write_tiny};
+use crate::compare;
+use crate::training::{
+    BAHDANAU, Finished, assert_same_end, assert_says, copy_folder, finish, language_model, lookback, masked_model,
+    named, succeed, write_tiny,
+};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -12,14 +16,14 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A pipe that nobody reads any more.
-fn dead_pipe() -> Stdio {
+pub fn dead_pipe() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("the system has pipes");
     drop(reader);
     writer.into()
 }
 
 /// A device that is always full.
-fn full() -> Stdio {
+pub fn full() -> Stdio {
     File::options().write(true).open("/dev/full").expect("Linux has it").into()
 }
 
@@ -46,6 +50,65 @@ fn a_standard_error_that_is_full_or_gone_changes_no_command() {
             let mut command = lookback(trained(), arguments);
             let found = Finished::from(command.stderr(stderr()).output().unwrap());
             assert_eq!((found.code, found.stdout), (Some(0), expected.stdout.clone()), "{arguments:?}, {what}");
+        }
+    }
+}
+
+/// What stands for a name that no run of a command has used before.
+const NEW: &str = "NEW";
+
+/// The commands that need something else than the folder of the trained run, or write something; with where they run.
+fn other_commands(dir: &Path) -> Vec<(PathBuf, Vec<&'static str>)> {
+    write_tiny(dir, BAHDANAU);
+    let (compared, compare) = compare::finished();
+    copy_folder(compared, &dir.join("compared"));
+    std::fs::write(dir.join("masked.txt"), "a b <mask> b zebra\n").unwrap();
+    copy_folder(&masked_model().join("run"), &dir.join("masked"));
+    let run = trained().join("run");
+    copy_folder(&run, &dir.join("run"));
+    let here = dir.to_path_buf();
+    vec![
+        (dir.join("compared"), compare),
+        (language_model().to_path_buf(), vec!["generate", "--run", "run", "abc", "--lines", "1"]),
+        (here.clone(), vec!["predict", "--run", "masked", "--input", "masked.txt"]),
+        (here.clone(), vec!["attend", "--query", "10,5,10", "--keys", "0,1,1;5,0,1;1,1,0;0,5,1"]),
+        (here.clone(), vec!["export", "run", "--run", "run", "--out", NEW]),
+        (here.clone(), vec!["data", "list"]),
+        (here.clone(), vec!["data", "generate", "copy", "--pairs", "20", "--out", NEW]),
+        (here, vec!["data", "prepare", "tiny.toml", "--out", NEW]),
+    ]
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn outputs_that_are_full_or_gone_are_the_same_for_every_other_command() {
+    let dir = TempDir::new().unwrap();
+    let mut n_new = 0;
+    for (place, arguments) in other_commands(dir.path()) {
+        let mut run = |stdout: Option<Stdio>, stderr: Option<Stdio>| {
+            n_new += 1;
+            let name = format!("new-{n_new}");
+            let own: Vec<&str> = arguments.iter().map(|word| if *word == NEW { &name } else { *word }).collect();
+            let mut command = lookback(&place, &own);
+            command.stdout(stdout.unwrap_or_else(Stdio::piped)).stderr(stderr.unwrap_or_else(Stdio::piped));
+            let mut found = Finished::from(command.output().unwrap());
+            found.stdout = found.stdout.replace(&name, NEW);
+            found
+        };
+        let expected = run(None, None);
+        assert_eq!(expected.code, Some(0), "{arguments:?}: {}", expected.stderr);
+        for (what, stderr) in [("full", full as fn() -> Stdio), ("gone", dead_pipe)] {
+            let found = run(None, Some(stderr()));
+            assert_eq!((found.code, &found.stdout), (Some(0), &expected.stdout), "{arguments:?}, {what}");
+        }
+        let gone = run(Some(dead_pipe()), Some(dead_pipe()));
+        assert_eq!(gone.code, Some(0), "{arguments:?}: nobody reads the results");
+        let found = run(Some(full()), None);
+        if expected.stdout.is_empty() {
+            assert_eq!(found.code, Some(0), "{arguments:?}: {}", found.stderr);
+        } else {
+            assert_eq!(found.code, Some(1), "{arguments:?}");
+            assert_says(found.fault(), &["standard output: No space left on device"]);
         }
     }
 }

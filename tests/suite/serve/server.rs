@@ -17,14 +17,21 @@ pub struct Server {
 impl Server {
     /// Starts one in `dir` on a free port, and waits until it listens.
     pub fn start(dir: &Path, arguments: &[&str]) -> Self {
+        Self::start_with(dir, arguments, Stdio::piped())
+    }
+
+    /// The same, with another standard error.
+    pub fn start_with(dir: &Path, arguments: &[&str], stderr: Stdio) -> Self {
         let arguments = [&["serve", "--port", "0"][..], arguments].concat();
         let mut command = lookback(dir, &arguments);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let Some(address) = line.trim().strip_prefix("listening on http://") else {
             let mut fault = String::new();
-            child.stderr.take().unwrap().read_to_string(&mut fault).unwrap();
+            if let Some(mut stderr) = child.stderr.take() {
+                stderr.read_to_string(&mut fault).unwrap();
+            }
             panic!("{arguments:?}: {line:?} {fault}");
         };
         Self { address: address.to_string(), child }
@@ -105,10 +112,17 @@ impl Server {
         assert!(status.success());
     }
 
+    /// Closes the end of its standard output that a reader has.
+    pub fn stop_reading(&mut self) {
+        drop(self.child.stdout.take());
+    }
+
     /// The exit code, once the server has ended, and what it wrote to standard error.
     pub fn end(mut self) -> (Option<i32>, String) {
         let mut text = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            stderr.read_to_string(&mut text).unwrap();
+        }
         (self.child.wait().unwrap().code(), text)
     }
 }

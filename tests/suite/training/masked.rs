@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-const CONFIG: &str = r#"
+pub(super) const CONFIG: &str = r#"
 seed = 2
 backend = "flex"
 [data.text]
@@ -38,7 +38,7 @@ save_every = 130
 "#;
 
 /// Lines in which two words take turns, so that a hidden one is told by those around it.
-fn turns() -> String {
+pub(super) fn turns() -> String {
     let words = ["a", "b", "c", "d", "e", "f"];
     let pairs = words.iter().flat_map(|one| words.iter().map(move |other| (one, other)));
     pairs.filter(|(one, other)| one != other).map(|(one, other)| format!("{one} {other} ").repeat(4) + "\n").collect()
@@ -53,7 +53,7 @@ fn train(dir: &Path, run: &str, settings: &[&str]) -> String {
 }
 
 /// A model that has learnt; tests must not write into its run folder.
-static FILLER: LazyLock<TempDir> = LazyLock::new(|| {
+pub(super) static FILLER: LazyLock<TempDir> = LazyLock::new(|| {
     let dir = TempDir::new().unwrap();
     let shown = train(dir.path(), "run", &[]);
     assert_says(&shown, &["hidden words of the validation text", "asked   ", "<mask>", "lookback predict --run run"]);

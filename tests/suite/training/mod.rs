@@ -8,6 +8,7 @@ mod masked;
 mod mpi;
 mod old_run;
 mod own_model;
+mod own_ranks;
 mod prepared;
 mod ranks;
 mod resume;
@@ -30,6 +31,11 @@ use std::process::{Command, Output};
 /// A folder with the run `run`: a language model that knows its text well; tests must not write into it.
 pub fn language_model() -> &'static Path {
     text::TRAINED.path()
+}
+
+/// A folder with the run `run`: a model of masked words; tests must not write into that.
+pub fn masked_model() -> &'static Path {
+    masked::FILLER.path()
 }
 
 /// An experiment of a second: copying up to five symbols. An epoch has six or seven micro-batches, so that 12 updates of

@@ -1,15 +1,18 @@
 //! Ranks that are processes, started by `mpirun`.
 
 use super::*;
+use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long a test waits for all ranks to end.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
+/// The same where one was killed: ten times what the documentation says.
+const PATIENCE_AFTER_KILL: Duration = Duration::from_secs(20);
 
 /// Whether this build speaks MPI and `mpirun` is there. Else the reason is printed; in CI that is a failure.
-fn can_run() -> bool {
+pub fn can_run() -> bool {
     let is_there = Command::new("mpirun").arg("--version").output().is_ok_and(|output| output.status.success());
     if cfg!(feature = "mpi") && is_there {
         return true;
@@ -19,15 +22,34 @@ fn can_run() -> bool {
     false
 }
 
-/// `mpirun` with `n` ranks of `lookback train`, about to run in `dir`.
-fn mpirun(n: usize, dir: &Path, arguments: &[&str]) -> Command {
+/// `mpirun`, without what it is to start.
+pub fn launcher() -> Command {
     let mut command = Command::new("mpirun");
     // Two cores may have to do, and CI is root. Within one machine ranks speak by shared memory.
     command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
-    command.args(["--oversubscribe", "--bind-to", "none", "-n", &n.to_string(), env!("CARGO_BIN_EXE_lookback")]);
-    command.current_dir(dir).args(["train", "--dashboard", "none"]).args(arguments);
+    command.args(["--oversubscribe", "--bind-to", "none"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
+}
+
+const TRAIN: [&str; 3] = ["train", "--dashboard", "none"];
+
+/// `mpirun` with `n` ranks of `lookback train`, about to run in `dir`.
+fn mpirun(n: usize, dir: &Path, arguments: &[&str]) -> Command {
+    let mut command = launcher();
+    command.current_dir(dir).args(["-n", &n.to_string(), env!("CARGO_BIN_EXE_lookback")]);
+    command.args(TRAIN).args(arguments);
+    command
+}
+
+/// Two ranks of `lookback train`, each with a folder of its own to run in and a program of its own, to their end.
+fn finish_apart(ranks: [(&Path, &Path); 2], arguments: &[&str]) -> Finished {
+    let mut command = launcher();
+    for (rank, (dir, program)) in ranks.into_iter().enumerate() {
+        command.args((rank > 0).then_some(":")).args(["-n", "1", "-wdir"]).arg(dir).arg(program);
+        command.args(TRAIN).args(arguments);
+    }
+    command.output().expect("mpirun starts").into()
 }
 
 fn finish_mpi(n: usize, dir: &Path, arguments: &[&str]) -> Finished {
@@ -106,6 +128,89 @@ fn long(run: &str) -> Vec<&str> {
 }
 
 #[test]
+fn ranks_with_other_data_are_refused_by_name() {
+    if !can_run() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
+    let config = tiny_text(TRANSFORMER);
+    assert!(config.contains(task));
+    let config = config.replace(task, "train.tsv = \"train.tsv\"\nvalid.tsv = \"valid.tsv\"");
+    let folders = ["one", "other"].map(|name| dir.path().join(name));
+    for (folder, target) in folders.iter().zip(["b a", "b a b a b a b a b a b a b a"]) {
+        std::fs::create_dir(folder).unwrap();
+        std::fs::write(folder.join("files.toml"), &config).unwrap();
+        // The same words; but the length cap of translations, which is derived from the longest, is another.
+        std::fs::write(folder.join("train.tsv"), "a b\tb a\n".repeat(20) + &format!("a b\t{target}\n")).unwrap();
+        std::fs::write(folder.join("valid.tsv"), "a b\tb a\n").unwrap();
+    }
+    let run = dir.path().join("run");
+    let program = Path::new(env!("CARGO_BIN_EXE_lookback"));
+    let ranks = folders.each_ref().map(|folder| (folder.as_path(), program));
+    let finished = finish_apart(ranks, &["files.toml", "--run", run.to_str().unwrap()]);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let expected = "rank 1 cannot train with rank 0: there, data.train.tsv is other data (the SHA-256 differs)";
+    assert_says(&finished.stderr, &[expected]);
+}
+
+#[test]
+fn ranks_that_run_another_program_are_refused_before_anything_is_written() {
+    if !can_run() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), TRANSFORMER);
+    let program = Path::new(env!("CARGO_BIN_EXE_lookback"));
+    let other = dir.path().join("other-build");
+    std::fs::copy(program, &other).unwrap();
+    let end = std::fs::OpenOptions::new().append(true).open(&other).unwrap().write(b"\n");
+    assert_eq!(end.unwrap(), 1);
+    let finished = finish_apart([(dir.path(), program), (dir.path(), &other)], &["tiny.toml", "--run", "run"]);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    let expected = "rank 1 cannot train with rank 0: there, the program is another build of version ";
+    assert_says(&finished.stderr, &["lookback: rank 0: ", expected, "start the same program on all machines"]);
+    assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
+    assert!(!dir.path().join("run").exists());
+}
+
+#[test]
+fn a_launcher_that_counts_other_ranks_than_mpi_is_refused() {
+    if !can_run() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), TRANSFORMER);
+    let mut command = launcher();
+    command.current_dir(dir.path()).args(["-n", "2", "env", "OMPI_COMM_WORLD_SIZE=3"]);
+    command.arg(env!("CARGO_BIN_EXE_lookback")).args(TRAIN).args(["tiny.toml", "--run", "run"]);
+    let finished: Finished = command.output().unwrap().into();
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_says(
+        &finished.stderr,
+        &["was started as one of 3 processes, but MPI knows 2: the launcher belongs to another"],
+    );
+    assert!(!dir.path().join("run").exists());
+}
+
+#[test]
+#[cfg(unix)]
+fn a_reader_that_has_seen_enough_is_no_failure_of_any_rank() {
+    if !can_run() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), TRANSFORMER);
+    let mut command = launcher();
+    let script = format!("{} {} tiny.toml --run run | :", env!("CARGO_BIN_EXE_lookback"), TRAIN.join(" "));
+    command.current_dir(dir.path()).args(["-n", "2", "sh", "-c", &script]);
+    let finished: Finished = command.output().unwrap().into();
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_says(&finished.stderr, &["all updates made: 12 updates"]);
+    assert!(!finished.stderr.contains("MPI_ABORT") && !finished.stderr.contains("roken pipe"), "{}", finished.stderr);
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_rank_that_is_killed_ends_all_and_a_signal_saves_and_both_go_on_to_the_same_bytes() {
     if !can_run() {
@@ -118,7 +223,12 @@ fn a_rank_that_is_killed_ends_all_and_a_signal_saves_and_both_go_on_to_the_same_
     for (signal, of_launcher) in [("KILL", false), ("TERM", true)] {
         let run = dir.path().join(format!("run-{signal}"));
         let name = run.to_str().unwrap();
-        let mut launcher = mpirun(2, dir.path(), &long(name)).spawn().unwrap();
+        let mut command = mpirun(2, dir.path(), &long(name));
+        if of_launcher {
+            // On a busy machine, saving may take longer than the second that ranks have by default. Open MPI always waits this long.
+            command.env("OMPI_MCA_odls_base_sigkill_timeout", "3");
+        }
+        let mut launcher = command.spawn().unwrap();
         let start = Instant::now();
         while !run.join("metrics.jsonl").is_file() || read(run.join("metrics.jsonl")).lines().count() < 30 {
             assert!(start.elapsed() < PATIENCE, "training does not begin");
@@ -130,15 +240,22 @@ fn a_rank_that_is_killed_ends_all_and_a_signal_saves_and_both_go_on_to_the_same_
         let to = if of_launcher { launcher.id() } else { own[1] };
         assert!(Command::new("kill").args(["-s", signal, &to.to_string()]).status().unwrap().success());
         let start = Instant::now();
+        let patience = if of_launcher { PATIENCE } else { PATIENCE_AFTER_KILL };
         while launcher.try_wait().unwrap().is_none() {
-            assert!(start.elapsed() < PATIENCE, "the ranks do not end");
+            assert!(start.elapsed() < patience, "the ranks do not end");
             std::thread::sleep(Duration::from_millis(20));
         }
         assert_eq!(ranks_of(&run), [0u32; 0], "no rank is left behind");
-        let n_before = read(run.join("metrics.jsonl")).lines().count();
-        assert!(n_before < 600, "it was to be interrupted");
+        let last_update = *numbers(&run, "train", "update").last().expect("training had begun") as u64;
+        assert!(last_update < 600, "it was to be interrupted");
+        if of_launcher {
+            assert_eq!(named(&run, "last"), format!("{last_update:06}"), "the signal saves every update that was made");
+        }
         let finished = finish_mpi(2, dir.path(), &long(name));
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        if of_launcher {
+            assert_says(&finished.stderr, &[&format!("starting at update {}\n", last_update + 1)]);
+        }
         assert_same_end(&dir.path().join("one"), &run, &format!("after SIG{signal}"));
     }
 }
@@ -148,8 +265,10 @@ fn a_rank_that_is_killed_ends_all_and_a_signal_saves_and_both_go_on_to_the_same_
 fn a_launcher_that_this_build_cannot_speak_to_is_refused() {
     let dir = TempDir::new().unwrap();
     write_tiny(dir.path(), TRANSFORMER);
-    let mut command = lookback(dir.path(), &["train", "tiny.toml", "--run", "run"]);
-    let finished: Finished = command.env("OMPI_COMM_WORLD_SIZE", "2").output().unwrap().into();
-    assert_says(finished.fault(), &["was started as one of 2 processes, but built without MPI", "--features mpi"]);
-    assert!(!dir.path().join("run").exists());
+    for variable in ["OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"] {
+        let mut command = lookback(dir.path(), &["train", "tiny.toml", "--run", "run"]);
+        let finished: Finished = command.env(variable, "2").output().unwrap().into();
+        assert_says(finished.fault(), &["was started as one of 2 processes, but built without MPI", "--features mpi"]);
+        assert!(!dir.path().join("run").exists());
+    }
 }

@@ -19,13 +19,13 @@ use tempfile::TempDir;
 
 /// `y = a x + b`.
 #[derive(Module, Debug)]
-struct Line {
+pub(super) struct Line {
     a: Param<Tensor<1>>,
     b: Param<Tensor<1>>,
 }
 
 /// `x` and `y`.
-type Points = [Tensor<1>; 2];
+pub(super) type Points = [Tensor<1>; 2];
 
 impl Line {
     fn new(device: &Device) -> Self {
@@ -74,7 +74,7 @@ impl InferenceStep for Line {
 }
 
 /// Points of `y = 2 x - 1`, in batches of so many.
-struct OfALine;
+pub(super) struct OfALine;
 
 const N_BATCHES: usize = 6;
 
@@ -109,7 +109,7 @@ impl Lessons<Line> for OfALine {
     }
 }
 
-fn setup(folder: &Path, updates: u64) -> Setup<Line> {
+pub(super) fn setup(folder: &Path, updates: u64) -> Setup<Line> {
     let device = lookback::backend::Backend::Flex.open().unwrap().device;
     let training = TrainingConfig {
         max_updates: updates,

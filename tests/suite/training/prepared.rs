@@ -1,5 +1,7 @@
 //! Prepared data: the same bytes as without them, also after an interruption.
 
+mod changed;
+mod forged;
 mod refused;
 
 use super::*;

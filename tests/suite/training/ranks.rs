@@ -2,7 +2,12 @@
 //! of MPI in `mpi.rs`.
 
 use super::*;
-use lookback::experiment::train_on;
+use lookback::backend::Backend;
+use lookback::data::TokenStream;
+use lookback::data::masking::Masking;
+use lookback::decoding::score_masked;
+use lookback::experiment::{Run, train_on};
+use lookback::ranks::{Alone, Local, Ranks, within_process};
 use lookback::training::Stop;
 use tempfile::TempDir;
 
@@ -43,6 +48,55 @@ fn ranks_end_with_the_bytes_of_one_process_with_as_many_times_the_accumulation()
             assert_same_run(&one, &several, &format!("{of_what}, {n} ranks with {accumulation} parts"));
         }
     }
+}
+
+#[test]
+fn masked_words_and_series_are_measured_among_ranks_with_the_same_result() {
+    let dir = TempDir::new().unwrap();
+    std::fs::write(dir.path().join("text.txt"), masked::turns()).unwrap();
+    for (name, text) in [("masked", masked::CONFIG), ("series", series::FORECAST)] {
+        let [one, several] = ["one", "several"].map(|run| dir.path().join(format!("{name}-{run}")));
+        let config = |accumulation| {
+            let mut config: Config = toml::from_str(text).unwrap();
+            config.data.dir = Some(dir.path().to_path_buf());
+            // Several batches of validation data, for each rank another.
+            (config.training.batch_tokens, config.training.accumulation) = (80, accumulation);
+            (config.training.max_updates, config.training.validate_every, config.training.save_every) = (6, 3, 3);
+            config.data.n_train = config.data.n_train.min(200);
+            config
+        };
+        train_in(&one, &config(3)).unwrap();
+        train_with(3, &several, &config(1)).unwrap();
+        assert_same_end(&one, &several, name);
+        let sample = |run: &Path| read(run.join("samples/000003.txt"));
+        assert_eq!(sample(&one), sample(&several), "{name}");
+    }
+}
+
+/// Each rank reads its share, and all come to the scores of the whole.
+#[test]
+fn hidden_words_are_shared_out_among_ranks() {
+    let run = Run::open(&masked_model().join("run")).unwrap();
+    let loaded = run.load_model(&Backend::Flex.open().unwrap(), None, |fault: String| panic!("{fault}")).unwrap();
+    let masking = Masking::new(loaded.tokenizers.source(), 0.3).unwrap();
+    let text = TokenStream::new(&masked::turns().lines().collect::<Vec<_>>(), loaded.tokenizers.source());
+    let scores = |ranks: &dyn Ranks| {
+        let mut n_read = 0;
+        let scores = score_masked(&loaded.model, &text, &masking, (18, 40), 1, ranks, |n| n_read = n);
+        (n_read, scores)
+    };
+    let (n_whole, expected) = scores(&Alone);
+    let shares: Vec<usize> = std::thread::scope(|scope| {
+        let measure = |ranks: Local| {
+            let (n_read, found) = scores(&ranks);
+            assert_eq!((found.loss.to_bits(), found.masked), (expected.loss.to_bits(), expected.masked));
+            n_read
+        };
+        let threads: Vec<_> = within_process(2).into_iter().map(|rank| scope.spawn(move || measure(rank))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(shares.iter().sum::<usize>(), n_whole);
+    assert!(shares.iter().all(|share| *share * 3 > n_whole), "{shares:?} of {n_whole}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-const FORECAST: &str = r#"
+pub(super) const FORECAST: &str = r#"
 seed = 3
 backend = "flex"
 [data]

@@ -1,0 +1,54 @@
+//! Every file of prepared data, cut off at any place and with any bit turned: refused, or the same model is trained.
+
+use super::campaign;
+use super::damage::{damages, files};
+use crate::training::{BAHDANAU, assert_same_end, tiny_text, train_in};
+use lookback::experiment::{Config, PrepareOptions, prepare};
+use std::fs;
+use tempfile::TempDir;
+
+#[test]
+fn damaged_prepared_data_are_refused_or_train_the_same_model() {
+    let dir = TempDir::new().unwrap();
+    let pairs: String = (0..60).map(|i| format!("a w{} b\tb x{} a\n", i % 23, i % 17)).collect();
+    fs::write(dir.path().join("pairs.tsv"), pairs).unwrap();
+    let (pairs, folder) = (dir.path().join("pairs.tsv"), dir.path().join("prepared"));
+    let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
+    let keys = format!("train.tsv = {pairs:?}\nhold_out_per_mille = 200\nprepared = {folder:?}");
+    let text = tiny_text(BAHDANAU);
+    assert!(text.contains(task));
+    let mut config: Config = toml::from_str(&text.replace(task, &keys)).unwrap();
+    (config.training.max_updates, config.training.save_every) = (6, 100);
+    let options = PrepareOptions { shard_tokens: 120, ..PrepareOptions::default() };
+    assert!(prepare(&config, &options, &mut |_| Ok(())).unwrap().n_shards > 1);
+    let whole = dir.path().join("whole");
+    train_in(&whole, &config).unwrap();
+    let (mut n_refused, mut n_harmless) = (0, 0);
+    let run = dir.path().join("damaged");
+    for (i, path) in files(&folder).into_iter().enumerate() {
+        let bytes = fs::read(&path).unwrap();
+        if bytes.is_empty() {
+            continue;
+        }
+        let all = damages(&bytes, 200 + i as u64);
+        for (what, damaged) in all.into_iter().step_by(if campaign() > 1 { 1 } else { 2 }) {
+            fs::write(&path, damaged).unwrap();
+            match train_in(&run, &config) {
+                Err(error) => {
+                    assert!(!error.to_string().is_empty());
+                    n_refused += 1;
+                }
+                Ok(_) => {
+                    assert_same_end(&whole, &run, &format!("{}, {what}", path.display()));
+                    n_harmless += 1;
+                }
+            }
+            let _ = fs::remove_dir_all(&run);
+        }
+        fs::write(&path, bytes).unwrap();
+    }
+    println!("{} damages: {n_refused} refused, {n_harmless} harmless", n_refused + n_harmless);
+    assert!(n_refused > 20, "{n_refused}, {n_harmless}");
+    train_in(&run, &config).unwrap();
+    assert_same_end(&whole, &run, "all is put back");
+}
