@@ -31,14 +31,12 @@ function wall(isOn = !isWall()) {
 }
 document.addEventListener("fullscreenchange", () => { if (!document.fullscreenElement && isWall()) wall(false); });
 
-/** Keys to functions. Only fields for text keep their keys: a box, a list or a slider that was clicked takes none away. */
+/** Keys to functions, wherever the focus is, except in a field for text; `f` and `m` work on every page. */
 function shortcuts(handlers) {
   const all = { f: () => wall(), m: () => marks.turn(), ...handlers };
   addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    const { tagName, type } = event.target;
-    const isText = tagName === "TEXTAREA" || (tagName === "INPUT" && !/^(checkbox|radio|range|button)$/.test(type));
-    if (isText) { if (event.key === "Escape") event.target.blur(); return; }
+    if (isTextField(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
     hint(null);
     const handler = all[event.key];
     if (handler) { event.preventDefault(); handler(event); }

@@ -116,8 +116,19 @@ fn the_keyboard_reaches_everything() {
     browser.press("v");
     browser.wait("location.hash.includes('view=') && !location.hash.includes('layer')");
     browser.wait(READY);
+    // A list that has the focus takes no shortcut away.
+    browser.value("document.getElementById('model').focus()");
+    assert_eq!(browser.text("document.activeElement.tagName"), "SELECT");
+    browser.press("ArrowRight");
+    browser.wait("location.hash.includes('at=2')");
+    browser.press("l");
+    browser.wait("location.hash.includes('layer=1')");
     browser.press("/");
     assert_eq!(browser.text("document.activeElement.id"), "q");
+    // A field for text keeps its keys.
+    browser.press("End");
+    browser.press("l");
+    assert_eq!(browser.text("document.getElementById('q').value"), "a b c dl");
     assert_eq!(browser.faults, Vec::<String>::new());
 }
 

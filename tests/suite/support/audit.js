@@ -28,7 +28,9 @@
     const ratio = contrast(over([...ink.slice(0, 3), ink[3] * opacity], groundOf(element)), groundOf(element));
     if (ratio < (isLarge ? 3 : 4.5) && !element.closest(":disabled")) told.add(`contrast ${ratio.toFixed(2)} of ${name(element)} "${node.data.trim().slice(0, 20)}"`);
     const least = wall ? 21.9 : 11;
-    if (!(element instanceof SVGElement) && size < least && !element.closest("sub, sup")) told.add(`${size}px is small: ${name(element)} "${node.data.trim().slice(0, 20)}"`);
+    // Text of a drawing is as large as the drawing makes it.
+    const drawn = element instanceof SVGElement ? size * Math.abs(element.getScreenCTM().d) : size;
+    if (drawn < least && !element.closest("sub, sup")) told.add(`${drawn.toFixed(1)}px is small: ${name(element)} "${node.data.trim().slice(0, 20)}"`);
   }
   found.push(...told);
   const wide = document.documentElement.scrollWidth - innerWidth;
