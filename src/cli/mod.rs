@@ -172,7 +172,7 @@ impl Cli {
     }
 }
 
-/// The models of one or more run folders, on one backend: that which was asked for, or that of the first.
+/// The models of one or more run folders, on one backend: the requested one, or that of the first.
 ///
 /// # Errors
 /// Also if their vocabularies differ: they could not write together.
@@ -284,7 +284,7 @@ fn print(text: &str) -> Result<()> {
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(Error::io("standard output"))
 }
 
-/// Refuses sentences longer than the model can take; `fault` is told which one and what is wrong with it.
+/// Refuses sentences longer than the model can take; `fault` gets its index and the reason.
 fn check_lengths<'a>(
     limit: Option<LengthLimit>,
     sentences: impl IntoIterator<Item = &'a Vec<u32>>,

@@ -109,7 +109,7 @@ impl Session<'_> {
         output.flush().map_err(Error::io(&self.args.output))
     }
 
-    /// The answers that were asked for, each with the place of its token: all, or those to hidden words.
+    /// The requested answers, each with the position of its token: all, or those to hidden words.
     fn asked<'a>(&self, source: &[u32], words: &'a [Vec<Choice>]) -> Vec<(usize, &'a Vec<Choice>)> {
         let mask = self.loaded.tokenizers.source().mask().filter(|_| self.config.output == Answers::MaskedWords);
         let is_asked = |place: usize| mask.is_none_or(|mask| source.get(place) == Some(&mask));

@@ -207,7 +207,7 @@ fn default_run(config: Option<&Path>) -> PathBuf {
     Path::new("runs").join(name)
 }
 
-/// The command that goes on with this run: the same one, but a run that has begun has its parameters.
+/// The command that continues this run: the same one without the source of the first parameters.
 fn command_to_go_on() -> String {
     let mut words = Vec::new();
     let mut arguments = std::env::args().skip(1);

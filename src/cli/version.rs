@@ -18,7 +18,7 @@ const FEATURES: [(&str, bool); 11] = [
     ("fetch", cfg!(feature = "fetch")),
 ];
 
-/// Asks which instructions the loops of the layers are compiled for, on this machine.
+/// Determines which instructions the loops of the layers use on this machine.
 struct Instructions;
 
 impl WithSimd for Instructions {

@@ -1,4 +1,4 @@
-//! What `lookback inspect attention` is asked for, and the lines that it looks at.
+//! The arguments of `lookback inspect attention`, and its input lines.
 
 use crate::cli::place::PlaceArgs;
 use crate::data::{Split, read_lines};

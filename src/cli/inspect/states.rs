@@ -34,7 +34,7 @@ pub(in crate::cli) struct Word {
     word: String,
     tokens: usize,
     neighbours: Vec<Neighbour>,
-    /// The cosine with every word that was asked for.
+    /// The cosine with every requested word.
     similarity: Vec<f64>,
 }
 

@@ -9,7 +9,7 @@ use super::validate_lengths;
 use crate::data::{Pair, Rng};
 use crate::error::{Error, Result};
 
-/// The longest list that may be asked for.
+/// The longest allowed list.
 const LONGEST: usize = 10_000;
 /// Stands between the numbers of a list, in both languages.
 const SEPARATOR: &str = " , ";

@@ -13,7 +13,7 @@ use super::{BLANK, symbols, validate_lengths};
 use crate::data::{Pair, Rng};
 use crate::error::{Error, Result};
 
-/// The longest source that may be asked for, in symbols.
+/// The longest allowed source, in symbols.
 const LONGEST: usize = 100_000;
 
 /// Settings of selective copying.

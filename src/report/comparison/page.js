@@ -4,7 +4,7 @@ for (const title of document.querySelectorAll("figure svg title")) {
   title.remove();
 }
 
-// Pointing at a line, or at its model in the table, dims the others of every chart.
+// Hovering over a line, or over its model in the table, dims the others in every chart.
 function dim(series) {
   for (const line of document.querySelectorAll("g.series")) line.classList.toggle("dimmed", series != null && line.dataset.series !== series);
 }

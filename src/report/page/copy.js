@@ -75,7 +75,7 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** To the clipboard; where that is refused, to a file. */
+/** Writes to the clipboard; if that is refused, to a file. */
 async function give(blob, name, kind) {
   const told = document.getElementById("told");
   try {

@@ -1,4 +1,4 @@
-// What every page of a report does: shortcuts, the wall, the address, hints, marks, sorting, copying.
+// What all pages of reports share: shortcuts, the projector view, the address, hints, marks, sorting, copying.
 
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const percent = p => p >= 0.9995 ? "100 %" : p >= 0.0995 ? `${(100 * p).toFixed(0)} %` : p >= 0.001 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %";
@@ -61,11 +61,11 @@ for (const kind of ["pointermove", "pointerdown"]) {
     hint(found && (found.says ? found.says(event) : found.dataset.tip), event.clientX, event.clientY);
   });
 }
-// A hint stays with what it is about.
+// A hint does not stay when its element is scrolled away.
 addEventListener("scroll", () => hint(null), true);
 document.addEventListener("pointerleave", () => hint(null));
 
-/** Marks of tokens: hidden unless they are asked for. */
+/** Marks of tokens: hidden by default. */
 const marks = {
   areShown: address.read().marks === "1",
   change: () => {},
