@@ -98,8 +98,8 @@ fn a_sentence_is_translated_and_taken_apart() {
 
 #[test]
 fn the_keyboard_reaches_everything() {
-    let server = Server::start(trained(), &["--run", "run"]);
-    let Some(mut browser) = open(&server, "#q=a+b+c+d") else { return };
+    let server = Server::start(trained(), &["--run", "run", "--run", "run"]);
+    let Some(mut browser) = open(&server, "#q=a+b+c+d&model=run") else { return };
     browser.value("document.activeElement.blur()");
     for (key, expected) in
         [("ArrowRight", "at=1"), ("ArrowRight", "at=2"), ("ArrowLeft", "at=1"), ("l", "layer=1"), ("h", "head=1")]

@@ -28,8 +28,9 @@
     const ratio = contrast(over([...ink.slice(0, 3), ink[3] * opacity], groundOf(element)), groundOf(element));
     if (ratio < (isLarge ? 3 : 4.5) && !element.closest(":disabled")) told.add(`contrast ${ratio.toFixed(2)} of ${name(element)} "${node.data.trim().slice(0, 20)}"`);
     const least = wall ? 21.9 : 11;
-    // Text of a drawing is as large as the drawing makes it.
-    const drawn = element instanceof SVGElement ? size * Math.abs(element.getScreenCTM().d) : size;
+    // Text of a drawing is as large as the drawing makes it; the determinant is the same for rotated text.
+    const { a, b, c, d } = element instanceof SVGElement ? element.getScreenCTM() : { a: 1, b: 0, c: 0, d: 1 };
+    const drawn = size * Math.sqrt(Math.abs(a * d - b * c));
     if (drawn < least && !element.closest("sub, sup")) told.add(`${drawn.toFixed(1)}px is small: ${name(element)} "${node.data.trim().slice(0, 20)}"`);
   }
   found.push(...told);
