@@ -82,7 +82,7 @@ fn lines(text: &str) -> Vec<(String, String)> {
     found
 }
 
-fn sh(folder: &Path, line: &str) -> Output {
+pub(super) fn sh(folder: &Path, line: &str) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_lookback")).parent().unwrap();
     let there = std::env::var_os("PATH").unwrap();
     let paths = [program.to_path_buf()].into_iter().chain(std::env::split_paths(&there));
