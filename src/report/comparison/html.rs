@@ -188,7 +188,8 @@ fn themed(svg: &str, title: &str) -> String {
 fn least_width(svg: &str) -> f64 {
     /// Pixels.
     const LEAST_TEXT: f64 = 11.0;
-    let numbers = |name: &str| svg.split(name).skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
+    let numbers =
+        |name: &'static str| svg.split(name).skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
     let width = numbers(" width=\"").next().unwrap_or_default();
     width * LEAST_TEXT / numbers(" font-size=\"").fold(LEAST_TEXT, f64::min)
 }
