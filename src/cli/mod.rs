@@ -65,10 +65,10 @@ pub struct Cli {
     /// Take the GPU's driver as it is, unchecked.
     #[arg(long, global = true, display_order = 902, help_heading = "Every command", conflicts_with = "recheck")]
     no_check: bool,
-    /// Say nothing on standard error but warnings and errors, and show no progress.
+    /// Print only warnings and errors on standard error, and no progress.
     #[arg(short, long, global = true, display_order = 903, help_heading = "Every command", conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more on standard error: which model, which device, how long.
+    /// Print more on standard error: the model, the device, times.
     #[arg(short, long, global = true, display_order = 904, help_heading = "Every command")]
     verbose: bool,
     #[command(subcommand)]

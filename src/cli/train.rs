@@ -29,7 +29,7 @@ const N_SHOWN: usize = 5;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
-On a run folder that exists training goes on; the same command continues an interrupted run.
+An existing run folder is continued: repeat the same command after an interruption.
 
 Examples:
   lookback train config/reverse-bahdanau.toml --set training.max_updates=2000

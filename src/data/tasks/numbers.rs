@@ -23,7 +23,7 @@ pub struct NumbersConfig {
     pub max_value: u64,
     /// Fewest numbers in a source, at least 1. Every count up to `max_len` is equally likely.
     pub min_len: usize,
-    /// Most numbers in a source; they stand in a list separated by commas.
+    /// Most numbers in a source, a list separated by commas.
     pub max_len: usize,
     /// Which of the two French orthographies to write.
     pub spelling: Spelling,
