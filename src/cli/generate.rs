@@ -16,9 +16,9 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[command(after_help = "The prompt and the text are written token by token. Without --sample each token is the most likely
-one, which leads to repetition. The context of a long text is its last `data.text.context`
-tokens.
+#[command(after_help = "The prompt and the text are written token by token. Without --sample each token is the most
+likely one, which leads to repetition. The context of a long text is its last
+`data.text.context` tokens.
 
 Examples:
   lookback generate --run runs/captions-decoder-only 'A man in a' --sample

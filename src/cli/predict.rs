@@ -22,7 +22,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[command(after_help = "The output has one tag for each token, separated by spaces, or one class. In a text with hidden
+#[command(
+    after_help = "The output has one tag for each token, separated by spaces, or one class. In a text with hidden
 words, written <mask>, each of them is replaced by a word, predicted independently of the others.
 Series have steps separated by spaces, channels by commas, in input and output. A blank line stays
 blank.
@@ -31,7 +32,8 @@ Examples:
   echo 'c d a h' | lookback predict --run runs/rises-encoder-only
   echo 'a man in a <mask> hat' | lookback predict --run runs/captions-masked-words
   echo '0.5 1.2 0.9' | lookback predict --run runs/next-value-encoder-only
-  lookback predict --run runs/parity --input sequences.txt --json --n-best 2")]
+  lookback predict --run runs/parity --input sequences.txt --json --n-best 2"
+)]
 pub(super) struct PredictArgs {
     /// The run folder of an encoder-only model.
     #[arg(short, long)]
