@@ -126,7 +126,7 @@ function sortable(table) {
 function reachable() {
   for (const box of document.querySelectorAll(".scroll, .panel")) {
     const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
-    if (scrolls && !box.hasAttribute("tabindex")) { box.tabIndex = 0; box.dataset.reached = ""; if (!box.hasAttribute("role")) { box.setAttribute("role", "group"); if (!box.hasAttribute("aria-label")) box.setAttribute("aria-label", "more when scrolled"); } }
+    if (scrolls && !box.hasAttribute("tabindex")) { box.tabIndex = 0; box.dataset.reached = ""; if (!box.hasAttribute("role")) { if (box.tagName !== "FIGURE") box.setAttribute("role", "group"); if (!box.hasAttribute("aria-label")) box.setAttribute("aria-label", "more when scrolled"); } }
     if (!scrolls && "reached" in box.dataset) { box.removeAttribute("tabindex"); delete box.dataset.reached; }
   }
 }
