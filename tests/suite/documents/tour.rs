@@ -140,10 +140,12 @@ fn the_tour_runs_from_beginning_to_end() {
             n_run += 1;
             let printed = String::from_utf8_lossy(&output.stdout);
             if line.starts_with("lookback explain") {
-                let frames: Vec<String> = printed.lines().filter_map(|line| frame(line, &numbers)).collect();
+                // Where a line is wrapped depends on the numbers in it.
+                let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+                let frames = numbers[1].replace_all(&words, "0");
                 for expected in shown.lines().filter_map(|line| frame(line, &numbers)) {
                     assert!(
-                        frames.contains(&expected),
+                        frames.contains(&*expected),
                         "{}: {line}\nprints\n{printed}\nnot\n{expected}",
                         page.display()
                     );
