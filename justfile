@@ -1,6 +1,9 @@
-# What CI does, cheapest first. `just` without a name lists it.
+# What CI does: fast checks first, then the tests, then the steps that compile the dependencies once more. `just` without a name lists it.
 
-cargo_flags := "--release --locked"
+# CI has an MPI; where there is none, the feature is left out.
+mpicc := `command -v mpicc || true`
+features := if mpicc == "" { "" } else { "--features mpi" }
+cargo_flags := "--release --locked " + features
 
 default:
     @just --list --unsorted
@@ -21,13 +24,17 @@ deny:
 book:
     mdbook build docs
 
-# Lints
-clippy:
-    cargo clippy {{cargo_flags}} --all-targets -- -D warnings
-
 # The tests, or those with a name
 test *NAMES:
     cargo test {{cargo_flags}} -- {{NAMES}}
+
+# What every score, window, placement and position scheme can learn
+learn:
+    cargo test {{cargo_flags}} --test suite -- --ignored learns_what_it_can
+
+# Lints
+clippy:
+    cargo clippy {{cargo_flags}} --all-targets -- -D warnings
 
 # The library's documentation
 doc:
@@ -36,10 +43,6 @@ doc:
 # Every cargo feature
 features:
     .ci/features
-
-# What every score, window, placement and position scheme can learn
-learn:
-    cargo test {{cargo_flags}} --test suite -- --ignored learns_what_it_can
 
 # All of it, as CI
 all:

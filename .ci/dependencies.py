@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Lists what a built program consists of: licences with their texts, and a bill of materials (SBOM) in the format CycloneDX 1.5.
 
-    .ci/dependencies.py FOLDER [--no-default-features] [--features NAMES]
+    .ci/dependencies.py FOLDER [--target TRIPLE] [--no-default-features] [--features NAMES]
 
-Writes FOLDER/LICENSES-OF-DEPENDENCIES.txt and FOLDER/sbom.cdx.json, of the crates that end up in the program on this platform. Needs
-cargo and its registry, nothing else.
+Writes FOLDER/LICENSES-OF-DEPENDENCIES.txt and FOLDER/sbom.cdx.json, of the crates that end up in the program on this platform or on
+TRIPLE. Needs cargo and its registry, nothing else.
 """
 
 import json
@@ -19,12 +19,13 @@ def cargo(*arguments):
     return subprocess.check_output(["cargo", *arguments], text=True)
 
 
-def linked(features):
+def linked(options):
     """The package itself, those that it is linked with, and which of them needs which: not what only builds or tests it.
 
     `cargo metadata` describes packages, but names optional ones that no feature switches on; `cargo tree` knows which are in."""
-    data = json.loads(cargo("metadata", "--locked", "--format-version", "1", *features))
-    tree = cargo("tree", "--locked", "--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}", *features)
+    platform = ["--filter-platform" if option == "--target" else option for option in options]
+    data = json.loads(cargo("metadata", "--locked", "--format-version", "1", *platform))
+    tree = cargo("tree", "--locked", "--edges", "normal,no-proc-macro", "--prefix", "none", "--format", "{p}", *options)
     names = {tuple(line.split()[:2]) for line in tree.splitlines() if line.strip()}
     packages = {package["id"]: package for package in data["packages"] if (package["name"], "v" + package["version"]) in names}
     nodes = {node["id"]: node["deps"] for node in data["resolve"]["nodes"] if node["id"] in packages}

@@ -107,7 +107,7 @@ fn sync(folder: &Path) {
     }
 }
 
-/// Removes what a process that was killed left under temporary names in `folder`. Nobody else may be writing there.
+/// Removes what a process that was killed left under temporary names in `folder`. No other process may be writing there.
 pub fn remove_temporary(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -36,7 +36,7 @@
 //! | `batch` | sentences |
 //! | `rows` | hypotheses: `batch` times the beams of each sentence |
 //! | `source_len`, `target_len` | tokens, end symbol and padding included |
-//! | `query_len`, `key_len` | positions that ask, positions that are asked |
+//! | `query_len`, `key_len` | positions of queries, positions of keys |
 //! | `n_heads`, `d_head` | attention heads and the width of each; their product is `d_model` |
 //! | `d_model`, `d_embedding`, `d_hidden`, `d_attention` | widths of vectors |
 //! | `vocab_size` | entries of a vocabulary |

@@ -15,7 +15,7 @@ pub enum Level {
     Quiet,
     /// What a user waits for.
     Normal,
-    /// What a user may want to know.
+    /// Information for the user.
     Verbose,
 }
 
@@ -42,7 +42,7 @@ pub fn say(text: impl Display) {
     write(Level::Normal, text);
 }
 
-/// Writes a line for those who want to know more.
+/// Writes a line that is shown with `-v`.
 pub fn detail(text: impl Display) {
     write(Level::Verbose, text);
 }

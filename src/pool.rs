@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_ends_the_vigil() {
+    fn a_panic_lets_the_threads_sleep() {
         let panicked = std::panic::catch_unwind(|| in_pool(&Device::flex(), || panic!("on purpose")));
         assert!(panicked.is_err());
         if rayon::current_num_threads() > 1 {

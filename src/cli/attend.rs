@@ -20,7 +20,7 @@ Examples:
   lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1'            a decoder's look
   lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1' --score cosine
   lookback attend --query 10,5,10 --keys '0,1,1;5,0,1;1,1,0;0,5,1' --score scaled-dot
-  lookback attend --query 1,0 --keys '1,0;0,1' --values '3;7'                 values of their own
+  lookback attend --query 1,0 --keys '1,0;0,1' --values '3;7'                 separate values
   lookback attend --sequence '1,0;0,1;1,1'                                    X X^T
   lookback attend --sequence '1,0;0,1;1,1' --causal --score scaled-dot --query-matrix '0,1;1,0'")]
 pub(super) struct AttendArgs {

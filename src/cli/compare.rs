@@ -28,8 +28,8 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG and --run the built-in comparison runs: one fixed context, attention and a
-Transformer learn to copy letters, with three seeds each, in about four minutes on two cores.
-What is finished is kept: the same command goes on after an interruption.
+Transformer learn to copy letters, with three seeds each, in four to seven minutes on two cores.
+Finished work is kept: the same command continues after an interruption.
 
 Examples:
   lookback compare
@@ -44,7 +44,7 @@ pub(super) struct CompareArgs {
     /// Override a key of every config: --set training.max_updates=500
     #[arg(short, long = "set", value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
-    /// Make a contestant of every config for each of these values: --sweep model.d_hidden=128,256,512; several make a grid.
+    /// Add a contestant for every config and value: --sweep model.d_hidden=128,256,512; several make a grid.
     #[arg(long = "sweep", value_name = "KEY.PATH=VALUE,VALUE")]
     sweeps: Vec<Sweep>,
     /// A finished run to compare; may be repeated. Runs that differ in nothing but the seed count as one model.
@@ -63,7 +63,7 @@ pub(super) struct CompareArgs {
     /// Train every config with so many seeds and report the spread [default: 1, 3 in the built-in comparison].
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: Option<u64>,
-    /// What every model may spend: updates=N or minutes=M [default: as the configs say].
+    /// Training budget of every model: updates=N or minutes=M [default: as the configs say].
     #[arg(long)]
     budget: Option<Budget>,
     /// First try so many learning rates and dropouts, each config's own and then the same for every model, and take the
@@ -73,7 +73,7 @@ pub(super) struct CompareArgs {
     /// Change widths until every model has as many parameters as the first, within 5 %.
     #[arg(long)]
     match_parameters: bool,
-    /// Lengths at which generated tasks are tested besides, in the task's unit [default: 1, 1.5, 2 and 4 times the longest of
+    /// Additional test lengths of generated tasks, in the task's unit [default: 1, 1.5, 2 and 4 times the longest of
     /// training].
     #[arg(long, value_delimiter = ',', value_name = "N,N,...")]
     lengths: Vec<usize>,
@@ -219,7 +219,7 @@ fn cost_length(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Progress over everything: a bar on a terminal, else a line now and then.
+/// Overall progress: a bar on a terminal, otherwise a line at intervals.
 struct Bar {
     bar: Option<ProgressBar>,
     last: Mutex<(Option<Instant>, String)>,

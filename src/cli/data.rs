@@ -16,13 +16,13 @@ pub(super) enum DataCommand {
     #[command(after_help = "Example:
   lookback data generate numbers --out datasets/numbers --pairs 20000 --max-len 4 --seed 7")]
     Generate(GenerateArgs),
-    /// Tokenize the training data of a config once, on all cores, so that training reads what it needs of them: for data that are
-    /// larger than memory. Cut off, the same command goes on.
+    /// Tokenize the training data of a config once, on all cores; training then reads them from disk. For data
+    /// larger than memory. After an interruption the same command continues.
     #[command(after_help = "Example:
   lookback data prepare config/multi30k-de-en-transformer.toml --out prepared/multi30k
   lookback train config/multi30k-de-en-transformer.toml --set data.prepared=prepared/multi30k")]
     Prepare(PrepareArgs),
-    /// Fetch a public corpus; continues where it was cut off, and verifies checksums.
+    /// Fetch a public corpus; continues an interrupted download, and verifies checksums.
     #[command(after_help = "Example:\n  lookback data fetch multi30k --out datasets/multi30k")]
     Fetch(FetchArgs),
 }
@@ -46,7 +46,7 @@ pub(super) struct GenerateArgs {
     /// Seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Replace files that are there.
+    /// Replace existing files.
     #[arg(long)]
     force: bool,
 }
@@ -58,7 +58,7 @@ pub(super) struct FetchArgs {
     /// Folder to write into.
     #[arg(short, long)]
     out: PathBuf,
-    /// Fetch from here instead of the corpus's home: https://..., http://... or file:///folder
+    /// Fetch from here instead of the corpus's own address: https://..., http://... or file:///folder
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
 }
@@ -76,7 +76,7 @@ pub(super) struct PrepareArgs {
     /// Take the tokenizer of this run, for training with the same --init-from.
     #[arg(long, value_name = "RUN")]
     init_from: Option<PathBuf>,
-    /// Tokens after which a file is closed: what an interruption loses at most.
+    /// Tokens in a file: the most work that an interruption can lose.
     #[arg(long, value_name = "N", default_value_t = SHARD_TOKENS)]
     shard_tokens: usize,
 }
@@ -147,7 +147,7 @@ fn generate(args: GenerateArgs) -> Result<()> {
     print(&format!("{}: {pairs} training pairs, {n_held_out} each for validation and test\n", args.out.display()))
 }
 
-/// Files of a set that is of no use before it is whole: what is still listed at the end is removed.
+/// Files of a set that is useless while incomplete: files still listed at the end are removed.
 struct Written(Vec<PathBuf>);
 
 impl Written {

@@ -8,7 +8,7 @@ use crate::models::{Autoregressive, Ensemble, PreparedModel};
 use clap::Args;
 use std::path::Path;
 
-/// Decoding options; what is not given comes from the run's config.
+/// Decoding options; the defaults come from the run's config.
 #[derive(Args, Debug)]
 pub(super) struct DecodingArgs {
     /// Beam size; 1 is greedy search.
@@ -20,17 +20,17 @@ pub(super) struct DecodingArgs {
     /// Exponent of the length penalty.
     #[arg(long)]
     length_penalty: Option<f64>,
-    /// End a beam search as soon as there are as many translations as the beam has places: up to twice
+    /// Stop a beam search as soon as it has as many translations as the beam size: up to twice
     /// as fast, at the cost of some half a point of BLEU.
     #[arg(long, overrides_with = "no_early_stopping")]
     early_stopping: bool,
-    /// Search until nothing better can come, also where the run's config ends early.
+    /// Search until no better hypothesis is possible, even if the run's config stops early.
     #[arg(long, overrides_with = "early_stopping")]
     no_early_stopping: bool,
     /// Longest target, in tokens for each source token; `decoding.max_len_extra` is added.
     #[arg(long)]
     max_len_factor: Option<f64>,
-    /// Longest source that is taken, in tokens.
+    /// Longest accepted source, in tokens.
     #[arg(long, value_name = "N")]
     max_source_len: Option<usize>,
     /// Source tokens in a batch, padding included.
@@ -74,19 +74,19 @@ pub(super) fn check_keys(set: &[String], allowed: &[&str], message: &str) -> Res
     }
 }
 
-/// How words are drawn; what is not given comes from the run's config.
+/// Sampling options; the defaults come from the run's config.
 #[derive(Args, Debug)]
 pub(super) struct SamplingArgs {
-    /// Draw at random instead of taking the likeliest.
+    /// Sample words instead of taking the most likely.
     #[arg(long)]
     sample: bool,
     /// Temperature of sampling.
     #[arg(long, requires = "sample")]
     temperature: Option<f64>,
-    /// Sample from this many of the likeliest words.
+    /// Sample from this many of the most likely words.
     #[arg(long, requires = "sample")]
     top_k: Option<usize>,
-    /// Sample from the likeliest words that together have this probability.
+    /// Sample from the most likely words that together have this probability.
     #[arg(long, requires = "sample")]
     top_p: Option<f64>,
     /// Seed of sampling [default: the run's].
@@ -95,7 +95,7 @@ pub(super) struct SamplingArgs {
 }
 
 impl SamplingArgs {
-    /// The settings with what was given here, where drawing was asked for.
+    /// The settings with the given options, if sampling was requested.
     pub(super) fn drawn(&self, own: Option<&SamplingConfig>) -> Option<SamplingConfig> {
         let own = own.cloned().unwrap_or_default();
         self.sample.then(|| SamplingConfig {
@@ -124,7 +124,7 @@ impl DecodingArgs {
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name)
     }
 
-    /// Whether a list of hypotheses was asked for.
+    /// Whether a list of hypotheses was requested.
     pub(super) fn has_n_best(&self) -> bool {
         self.n_best.is_some()
     }

@@ -12,8 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 #[derive(Args, Debug)]
-#[command(after_help = "Each backend is checked in a process of its own, so that a driver that ends it is a row of the
-table.
+#[command(after_help = "Each backend is checked in its own process, so a crash of a driver becomes a row of the table.
 
 Examples:
   lookback devices

@@ -50,7 +50,7 @@ pub(super) struct EvaluateArgs {
     /// Sentences to score.
     #[arg(long, requires = "references", conflicts_with_all = ["backend", "device"])]
     hypotheses: Option<PathBuf>,
-    /// What they should be; may be given more than once, for several references.
+    /// Their references; may be given more than once, for several references of each sentence.
     #[arg(long, requires = "hypotheses")]
     references: Vec<PathBuf>,
     /// Their sources, for scores by length.
@@ -68,7 +68,7 @@ pub(super) struct EvaluateArgs {
     /// Show only this score; may be given more than once [default: all, the run's own first].
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<Metric>,
-    /// Draw the loss of language models by the number of tokens in sight here: .svg or .png.
+    /// Draw the loss of language models by the number of tokens in the context here: .svg or .png.
     #[arg(long, requires = "run", value_name = "FILE")]
     chart: Option<PathBuf>,
     /// One JSON object, always with all scores.
@@ -209,7 +209,7 @@ fn shown<S: Serialize>(measured: &[(String, S)], json: bool, table: impl Fn(&S) 
     measured.iter().map(of_one).collect()
 }
 
-/// Refuses overrides that would change nothing: the model is what it is.
+/// Refuses overrides without effect: keys of the model cannot change.
 fn check_overrides(set: &[String]) -> Result<()> {
     let message =
         "has no effect here: the model is trained; only data, decoding, backend, seed and training.score can be set";
@@ -284,7 +284,7 @@ pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
     Ok(Written { texts, cut: count_cut(&found), unknown })
 }
 
-/// The scores as a table: `asked`, or all, `own` first.
+/// The scores as a table: those in `asked`, or all, `own` first.
 fn table(scores: &Scores, asked: &[Metric], own: Metric) -> String {
     // PER is WER under another name: shown where it was chosen.
     let others = Metric::ALL

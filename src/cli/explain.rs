@@ -40,7 +40,7 @@ pub(super) struct ExplainArgs {
     run: PathBuf,
     /// The sentence; for a language model the beginning of a text.
     source: String,
-    /// Explain this translation, or how this text goes on, instead of what the model would write.
+    /// Explain this translation, or this continuation of a text, instead of the model's own.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["beam", "max_tokens"])]
     target: Option<String>,
     /// Tokens that a language model writes at most; it stops at the end of a line [default: 20].

@@ -38,12 +38,12 @@ Examples:
     /// Write a Transformer or a language model as Hugging Face's transformers reads it.
     #[command(
         name = "huggingface",
-        after_help = "A Transformer with encoder and decoder becomes a MarianMTModel if its norms stand behind the
-sublayers, and a PegasusForConditionalGeneration if they stand before them; its positions are
-sinusoidal. A language model becomes a GPT2LMHeadModel (learned, sinusoidal or no positions), a
+        after_help = "A Transformer with encoder and decoder becomes a MarianMTModel with norms after the
+sublayers (post), and a PegasusForConditionalGeneration with norms before them (pre); its positions
+are sinusoidal. A language model becomes a GPT2LMHeadModel (learned, sinusoidal or no positions), a
 GPTNeoXForCausalLM (rotary positions), or a LlamaForCausalLM (rotary positions, norm = \"rms\",
-activation = \"swiglu\"). All layers mix by attention. What has no place there is refused with
-the reason.
+activation = \"swiglu\"). All mixers are attention. Unsupported models are refused with the
+reason.
 
 The folder holds config.json, generation_config.json, model.safetensors, the tokenizers and a
 model card (README.md) with the lines of Python that use it.

@@ -17,9 +17,9 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[command(after_help = "The text is written as it comes, the prompt before it. Without --sample the likeliest token is
-taken each time, which soon repeats itself. Of a long text the model has its last
-`data.text.context` tokens in sight.
+#[command(after_help = "The prompt and the text are written token by token. Without --sample each token is the most
+likely one, which leads to repetition. The context of a long text is its last
+`data.text.context` tokens.
 
 Examples:
   lookback generate --run runs/captions-decoder-only 'A man in a' --sample
@@ -29,7 +29,7 @@ pub(super) struct GenerateArgs {
     /// The run folder of a language model.
     #[arg(short, long)]
     run: PathBuf,
-    /// The beginning of the text, `-` for standard input; without it, the text begins with a new line.
+    /// The text to continue, `-` for standard input; without it, the text begins with a new line.
     #[arg(default_value = "", hide_default_value = true)]
     prompt: String,
     /// Tokens to write at most.

@@ -70,10 +70,10 @@ pub struct Cli {
     /// Take the GPU's driver as it is, unchecked.
     #[arg(long, global = true, display_order = 902, help_heading = "Every command", conflicts_with = "recheck")]
     no_check: bool,
-    /// Say nothing on standard error but warnings and errors, and show no progress.
+    /// Print only warnings and errors on standard error, and no progress.
     #[arg(short, long, global = true, display_order = 903, help_heading = "Every command", conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more on standard error: which model, which device, how long.
+    /// Print more on standard error: the model, the device, times.
     #[arg(short, long, global = true, display_order = 904, help_heading = "Every command")]
     verbose: bool,
     #[command(subcommand)]
@@ -211,7 +211,7 @@ impl Cli {
     }
 }
 
-/// The models of one or more run folders, on one backend: that which was asked for, or that of the first.
+/// The models of one or more run folders, on one backend: the requested one, or that of the first.
 ///
 /// # Errors
 /// Also if their vocabularies differ: they could not write together.
@@ -323,7 +323,7 @@ fn print(text: &str) -> Result<()> {
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(Error::io("standard output"))
 }
 
-/// Refuses sentences longer than the model can take; `fault` is told which one and what is wrong with it.
+/// Refuses sentences longer than the model can take; `fault` gets its index and the reason.
 fn check_lengths<'a>(
     limit: Option<LengthLimit>,
     sentences: impl IntoIterator<Item = &'a Vec<u32>>,

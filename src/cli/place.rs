@@ -27,7 +27,7 @@ pub(super) struct PlaceArgs {
 }
 
 impl PlaceArgs {
-    /// What was asked for, or the backend `own`.
+    /// The requested backend, or the backend `own`.
     pub(super) fn or(&self, own: Backend) -> Self {
         Self { backend: Some(self.backend.unwrap_or(own)), ..*self }
     }

@@ -22,16 +22,18 @@ use std::io::Write;
 use std::path::PathBuf;
 
 #[derive(Args, Debug)]
-#[command(after_help = "Tags are written one for each token, separated by spaces; of a class the class alone; a text
-with hidden words, written <mask>, comes back with words in their places, each told without the
-others. Numbers are read as steps separated by spaces, channels by commas, and written in the
-same way. A blank line stays blank.
+#[command(
+    after_help = "The output has one tag for each token, separated by spaces, or one class. In a text with hidden
+words, written <mask>, each of them is replaced by a word, predicted independently of the others.
+Series have steps separated by spaces, channels by commas, in input and output. A blank line stays
+blank.
 
 Examples:
   echo 'c d a h' | lookback predict --run runs/rises-encoder-only
   echo 'a man in a <mask> hat' | lookback predict --run runs/captions-masked-words
   echo '0.5 1.2 0.9' | lookback predict --run runs/next-value-encoder-only
-  lookback predict --run runs/parity --input sequences.txt --json --n-best 2")]
+  lookback predict --run runs/parity --input sequences.txt --json --n-best 2"
+)]
 pub(super) struct PredictArgs {
     /// The run folder of an encoder-only model.
     #[arg(short, long)]
@@ -39,10 +41,10 @@ pub(super) struct PredictArgs {
     /// Text, one sentence or series of numbers a line; `-` is standard input.
     #[arg(short, long, default_value = "-")]
     input: PathBuf,
-    /// Where answers are written; `-` is standard output.
+    /// The file of the answers; `-` is standard output.
     #[arg(short, long, default_value = "-")]
     output: PathBuf,
-    /// Choices in the JSON for each answer, likeliest first.
+    /// Choices in the JSON for each answer, most likely first.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), requires = "json")]
     n_best: u16,
     #[command(flatten)]
@@ -109,7 +111,7 @@ impl Session<'_> {
         output.flush().map_err(output::error(&self.args.output))
     }
 
-    /// The answers that were asked for, each with the place of its token: all, or those to hidden words.
+    /// The requested answers, each with the position of its token: all, or those to hidden words.
     fn asked<'a>(&self, source: &[u32], words: &'a [Vec<Choice>]) -> Vec<(usize, &'a Vec<Choice>)> {
         let mask = self.loaded.tokenizers.source().mask().filter(|_| self.config.output == Answers::MaskedWords);
         let is_asked = |place: usize| mask.is_none_or(|mask| source.get(place) == Some(&mask));

@@ -29,7 +29,7 @@ const N_SHOWN: usize = 5;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
-On a run folder that exists training goes on; the same command continues an interrupted run.
+An existing run folder is continued: repeat the same command after an interruption.
 
 Examples:
   lookback train config/reverse-bahdanau.toml --set training.max_updates=2000
@@ -209,7 +209,7 @@ fn default_run(config: Option<&Path>) -> PathBuf {
     Path::new("runs").join(name)
 }
 
-/// The command that goes on with this run: the same one, but a run that has begun has its parameters.
+/// The command that continues this run: the same one without the source of the first parameters.
 fn command_to_go_on() -> String {
     let mut words = Vec::new();
     let mut arguments = std::env::args().skip(1);

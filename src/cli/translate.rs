@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 #[command(after_help = "One sentence a line, UTF-8, plain, .gz or .zst; a blank line in is a blank line out.
-Lines from standard input are answered as they come, so another program can ask line by line.
+Lines from standard input are translated at once, so another program can send line by line.
 
 Examples:
   lookback translate --run runs/first --input test.de --output test.en --beam 5
@@ -37,7 +37,7 @@ pub(super) struct TranslateArgs {
     /// Sentences to translate; - is standard input.
     #[arg(short, long, default_value = "-")]
     input: PathBuf,
-    /// Where translations go; - is standard output.
+    /// The file of the translations; - is standard output.
     #[arg(short, long, default_value = "-")]
     output: PathBuf,
     #[command(flatten)]

@@ -139,7 +139,7 @@ impl Batch {
         Self::shifted(Padded::new(&vec![Vec::new(); pieces.len()], 0, device), &input, &output, device)
     }
 
-    /// Texts with hidden tokens: what is learnt is the tokens that are asked for.
+    /// Texts with hidden tokens: the targets are the hidden tokens.
     pub fn of_masked(texts: &[Masked], device: &Device) -> Self {
         let source = Padded::sources(texts.iter().map(|text| &text.read), device);
         let input: Vec<Vec<u32>> = texts.iter().map(|text| vec![BOS; text.read.len() + 1]).collect();

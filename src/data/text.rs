@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 const STAGE_OFFSET: u64 = 2;
 const STAGE_ORDER: u64 = 3;
 
-/// `[data.text]`: files of plain text, which a decoder-only model without a source learns to go on with, and an encoder-only one
+/// `[data.text]`: files of plain text, which a decoder-only model without a source learns to continue, and an encoder-only one
 /// with `output = "masked-words"` to fill in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

@@ -85,7 +85,7 @@ struct Task {
 }
 
 /// What `model` makes of the words that the targets of a batch begin with, which are as many in each: a row for each sentence.
-/// `append` is told of the sentence, the place, the word and its log-probability.
+/// `append` gets the sentence, the position, the word and its log-probability.
 fn read_prefixes<M: Seq2Seq>(
     model: &M,
     memory: &M::Memory,

@@ -174,7 +174,7 @@ impl Config {
     }
 
     /// The most tokens that a language model has in sight as it writes: those that it was trained with; nothing where it has a
-    /// state of fixed size, which goes on for ever.
+    /// state of fixed size, which has no limit.
     pub fn context_of_writing(&self) -> Option<usize> {
         let context = self.data.text.as_ref().map(|text| text.context);
         context.filter(|_| !matches!(&self.model, ModelConfig::DecoderOnly(model) if !model.has_attention()))

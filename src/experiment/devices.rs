@@ -41,7 +41,7 @@ pub fn train_on(config: &Config, adapters: &[Adapter], options: &TrainOptions) -
         let ended = first.map(run).into_iter();
         ended.chain(others.into_iter().map(|other| other.join().unwrap_or_else(Err))).collect::<Vec<_>>()
     });
-    // Whoever ended without being left by another knows why.
+    // The rank that ended first has the reason.
     let mut outcome = Err(Error::message("there is no device to train on"));
     for result in ended.into_iter().rev() {
         match result {

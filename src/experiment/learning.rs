@@ -1,4 +1,4 @@
-//! How the models of this crate learn: what training asks of a model, for all of them.
+//! How the models of this crate learn: the interface of training, for all of them.
 
 use crate::data::batch::Batch;
 use crate::layers::Pass;

@@ -1,11 +1,11 @@
-//! What `train` is asked for.
+//! The options of training.
 
 use crate::ranks::{Alone, Ranks};
 use crate::training::{Dashboard, Observer, Silent};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What `train` is asked for besides the config.
+/// The options of `train` besides the config.
 #[derive(Clone, Debug)]
 pub struct TrainOptions {
     /// The run folder.
@@ -16,7 +16,7 @@ pub struct TrainOptions {
     pub init_from: Option<PathBuf>,
     /// The command line, to be written down.
     pub command: String,
-    /// Who hears of it, and may stop it.
+    /// The observer, which may stop it.
     pub observer: Arc<dyn Observer>,
     /// The processes or threads that train together; each calls [`train`](super::train) with its own.
     pub ranks: Arc<dyn Ranks>,

@@ -93,7 +93,7 @@ impl Run {
         RunFolder::create(path).map(|folder| Self { folder })
     }
 
-    /// The run, into which somebody else writes.
+    /// A run that another process writes into.
     #[must_use]
     pub fn read_only(self) -> Self {
         Self { folder: self.folder.read_only() }

@@ -15,10 +15,10 @@ pub(super) fn folder_is_ready(ranks: &dyn Ranks, is_new: Option<bool>) -> bool {
 }
 
 /// The parts of an update, of which a config names those of one rank: with `began_with` ranks a run has as many times that, and
-/// keeps them when it goes on with others.
+/// keeps them when it continues with others.
 pub(super) fn parts_of_update(config: &Config, begun: Option<&Config>, began_with: usize) -> usize {
     let own = config.training.accumulation;
-    // Whoever writes all of them into the config means the same.
+    // A config with all of them means the same.
     if begun.is_some_and(|begun| begun.training.accumulation == own) { own } else { own.saturating_mul(began_with) }
 }
 

@@ -16,7 +16,7 @@ use burn::module::Module;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Trains, or goes on training, in the run folder `options.run`.
+/// Trains, or continues training, in the run folder `options.run`.
 ///
 /// # Errors
 /// If the data, the config or the run folder cannot be used, or training diverges.

@@ -4,7 +4,7 @@
 //! threads. [`Alone`] is a process by itself.
 //!
 //! All ranks make the same calls in the same order. A call returns when every rank has made it. None of them returns an error: when
-//! a rank ends before the others, whoever started them ends those too, and training goes on from the last checkpoint.
+//! a rank ends before the others, the launcher ends those too, and training continues from the last checkpoint.
 
 mod launcher;
 mod local;

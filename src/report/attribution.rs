@@ -100,13 +100,13 @@ impl Given<'_> {
         self.before.iter().chain(self.target).copied().take(self.before.len() + place).collect()
     }
 
-    /// How many tokens are asked for their influence on the target place `place` and those before it.
+    /// The number of tokens whose influence on the target position `place` and those before it is computed.
     fn n_watched(&self, place: usize) -> usize {
         if self.source.is_empty() { self.before.len() + place } else { self.source.len() }
     }
 }
 
-/// Gradient times input of the log-odds of the words at the places `asked`.
+/// Gradient times input of the log-odds of the words at the positions `asked`.
 fn log_odds<M: Module + Seq2Seq>(
     model: &M,
     given: Given,
@@ -165,7 +165,7 @@ fn attribute<M: Seq2Seq>(
     let mut watch = Watch::default();
     let logits = model.forward(&padded(given.source), &padded(&input), &mut Pass::watched(&mut watch).fused(true));
     let width = logits.dims()[2];
-    // Row r is asked for its own target word only.
+    // Row r has a gradient for its own target word only.
     let n_before = given.before.len();
     let rows = indices(part.iter().enumerate().map(|(row, t)| row * len + n_before - 1 + t), &device);
     let logits = logits.reshape([part.len() * len, width]).select(0, rows);

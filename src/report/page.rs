@@ -27,17 +27,17 @@ pub const VIEW_STYLE: &str = include_str!("page/view.css");
 pub struct Page {
     /// The title, as plain text.
     pub title: String,
-    /// What stands above the page, as plain text; the title if it is empty.
+    /// The heading, as plain text; the title if it is empty.
     pub heading: String,
-    /// What stands in `<main>`, as HTML; text in it has been through [`escape`].
+    /// The content of `<main>`, as HTML; text in it is escaped with [`escape`].
     pub body: String,
     /// CSS after the shell's own.
     pub style: String,
-    /// JavaScript that runs when the page is there.
+    /// JavaScript that runs when the page is loaded.
     pub script: String,
     /// What the script finds in `data`, as JSON ([`json`]); nothing if empty.
     pub data: String,
-    /// Whether the page asks the server that it comes from. Others need no network.
+    /// Whether the page sends requests to its server. Others need no network.
     pub is_connected: bool,
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// Words that might have come at each step.
 const N_CANDIDATES: usize = 5;
 
-/// Tokens that a language model writes where nothing else is asked for.
+/// Tokens that a language model writes by default.
 const MAX_TOKENS: usize = 50;
 
 /// A sentence, or the beginning of a text, and what is to be different.
@@ -125,7 +125,7 @@ impl Asked {
         let written = self.written(entry, &target);
         let mut reading = read(&model, &entry.tokenizers, &written);
         let label = |id: &u32| entry.tokenizers.target().label(*id);
-        // Of a text, what is asked about begins behind the tokens that were given.
+        // For a text, the answer begins after the given tokens.
         let first = if entry.is_text { self.source.len() - 1 } else { 0 };
         let n_given = if self.target.is_some() { target.len() } else { self.prefix.len() };
         let steps = reading.maps.target.len() - first;
@@ -222,7 +222,7 @@ fn source_ids(entry: &Entry, text: &str) -> Vec<u32> {
     }
 }
 
-/// The tokens of a given target, or of how a text goes on.
+/// The tokens of a given target, or of the continuation of a text.
 fn target_ids(entry: &Entry, text: &str, target: &str) -> Vec<u32> {
     let tokenizer = entry.tokenizers.target();
     match entry.is_text {

@@ -105,7 +105,7 @@ impl Use {
     }
 }
 
-/// Which run a request asks for: its name, or languages.
+/// The run that a request selects: its name, or languages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wish<'a> {
     pub(super) model: Option<&'a str>,

@@ -1,4 +1,4 @@
-//! What a caller is told when a request cannot be answered.
+//! The responses to requests that cannot be answered.
 
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};

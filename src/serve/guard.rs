@@ -1,4 +1,4 @@
-//! Who may ask.
+//! Access control.
 
 use super::fault::Fault;
 use super::fields::Fields;

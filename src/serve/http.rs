@@ -1,4 +1,4 @@
-//! Connections: accepted until the server is asked to stop, and answered before it leaves.
+//! Connections: accepted until the server is to stop, and answered before it exits.
 
 use axum::Router;
 use hyper::server::conn::http1;
@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// How often it is asked whether the server is to stop.
+/// The interval between two checks whether the server is to stop.
 const POLL: Duration = Duration::from_millis(50);
 
 /// How long a connection may take for the head of a request, and be idle before it.
@@ -39,7 +39,7 @@ pub(super) async fn serve(listener: TcpListener, router: Router, patience: Durat
                 let service = TowerToHyperService::new(router.clone());
                 let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
                 tokio::spawn(async move {
-                    // A caller that breaks off is no fault of the server.
+                    // A client that disconnects is not an error of the server.
                     let _ = connection.await;
                     drop(place);
                 });

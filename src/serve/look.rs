@@ -87,7 +87,7 @@ pub(super) struct Asked {
     pub(super) is_page: bool,
 }
 
-/// Tokens that a language model writes where nothing else is asked for: as many steps as can still be read.
+/// Tokens that a language model writes by default: as many steps as are still readable.
 const MAX_TOKENS: usize = 20;
 
 impl Asked {

@@ -49,7 +49,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use worker::Worker;
 
-/// The stack of the thread that has the models: as large as that of a main thread.
+/// The stack size of the models' thread: that of a main thread.
 const STACK_BYTES: usize = 8 << 20;
 
 /// A run that is served.

@@ -1,8 +1,8 @@
-//! The page at `/`: a sentence, what a model writes for it, and what would become of it if something were different.
+//! The page at `/`: a sentence, its translation, and the translation after an intervention.
 
 use crate::report::page::Page;
 
-/// One script of several files, each of which uses what stands above it.
+/// One script of several files, each of which uses only those above it.
 const SCRIPT: &str = concat!(
     include_str!("page/api.js"),
     include_str!("page/state.js"),
@@ -16,7 +16,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/keyboard.js"),
 );
 
-/// The page. Everything that it shows it asks the server for.
+/// The page. It requests all of its content from the server.
 pub(super) fn page() -> String {
     Page {
         title: "Lookback".to_owned(),

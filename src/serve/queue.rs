@@ -1,4 +1,4 @@
-//! Requests on their way from the connections to the one thread that has the models.
+//! The queue of requests between the connections and the thread of the models.
 
 use super::fault::Fault;
 use super::models::Models;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-/// The sentences of one request, on their way to being translated.
+/// The sentences of one request that are to be translated.
 pub(super) struct Translation {
     /// The run and the number of hypotheses: what these are the same for is decoded together.
     pub(super) key: (usize, usize),
@@ -19,19 +19,19 @@ pub(super) struct Translation {
     place: Place,
 }
 
-/// A text that a language model goes on with, on its way to being written.
+/// A text that a language model is to continue.
 pub(super) struct WritingJob {
     pub(super) run: usize,
     /// Which of the request's texts this is.
     pub(super) index: usize,
     pub(super) prompt: Vec<u32>,
     pub(super) max_tokens: usize,
-    /// How tokens are drawn; without it the likeliest is taken.
+    /// How tokens are sampled; without it the most likely is taken.
     pub(super) sampling: Option<SamplingConfig>,
     pub(super) seed: u64,
-    /// Likeliest tokens that are told beside each.
+    /// The number of most likely tokens returned with each.
     pub(super) n_likeliest: usize,
-    /// Whether the tokens of the prompt but the first are told before those that follow.
+    /// Whether the tokens of the prompt, except the first, are returned before those that follow.
     pub(super) scores_prompt: bool,
     /// Where each token goes when it is there.
     pub(super) reply: mpsc::UnboundedSender<(usize, Result<NextToken, Fault>)>,
@@ -43,7 +43,7 @@ pub(super) struct WritingJob {
 }
 
 impl WritingJob {
-    /// Whether nobody reads what would come.
+    /// Whether the client no longer reads the output.
     pub(super) fn is_abandoned(&self) -> bool {
         self.reply.is_closed() || self.is_stopped.load(Ordering::Relaxed)
     }
@@ -72,17 +72,17 @@ pub(super) enum Job {
 }
 
 impl Translation {
-    /// Answers. The place is free before the caller knows, who may come again at once.
+    /// Answers. The place is free before the client has the answer, because it may send the next request at once.
     pub(super) fn finish(self, failed: Option<Fault>) {
         let Self { place, reply, found, .. } = self;
         drop(place);
-        // A caller that has gone needs no answer.
+        // A disconnected client needs no answer.
         let _ = reply.send(failed.map_or(Ok(found), Err));
     }
 }
 
 impl Job {
-    /// Whether the caller has gone.
+    /// Whether the client has disconnected.
     pub(super) fn is_abandoned(&self) -> bool {
         match self {
             Self::Translation(translation) => translation.reply.is_closed(),

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::time::timeout_at;
 
-/// The one path that needs no token, so that whoever watches over servers can ask it.
+/// The path that needs no token, for monitoring.
 const HEALTH: &str = "/health";
 
 /// All paths with their methods, in the order in which `/openapi.json` has them.
@@ -42,7 +42,7 @@ pub(super) const PATHS: [(&str, &str); 15] = [
     ("/", "GET"),
 ];
 
-/// Paths that say the same to everybody, and need no token.
+/// Paths with public content, which need no token.
 const PUBLIC: [&str; 4] = [HEALTH, "/openapi.json", "/docs", "/"];
 
 /// What paths begin with whose faults are written for OpenAI's clients.
@@ -115,7 +115,7 @@ fn is_path(path: &str, known: &str) -> bool {
     }
 }
 
-/// Reads the body and checks who asks.
+/// Reads the body and checks the token.
 async fn check(shared: &Shared, request: Request) -> Result<Request, Fault> {
     let (mut parts, body) = request.into_parts();
     shared.guard.check_host(&parts.headers)?;
@@ -174,7 +174,7 @@ fn html(body: String) -> Response {
 }
 
 impl Shared {
-    /// The run that a request chooses by name or by languages.
+    /// The run that a request selects by name or by languages.
     fn choose(&self, fields: &Fields, need: Use) -> Result<usize, Fault> {
         let wish =
             Wish { model: fields.text("model")?, source: fields.text("source")?, target: fields.text("target")? };

@@ -7,7 +7,7 @@ use crate::decoding::{Continuation, score_tokens};
 use crate::models::PreparedModel;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Tokens that are written before it is another's turn.
+/// Tokens written in one turn.
 const TURN: usize = 8;
 
 /// A text with what the model has read of it.
@@ -30,7 +30,7 @@ impl<'m> Text<'m> {
         let before = self.n_written;
         let done = catch_unwind(AssertUnwindSafe(|| self.turn()));
         if done.is_err() {
-            // A caller that has gone needs no answer.
+            // A disconnected client needs no answer.
             let _ = self.job.reply.send((self.job.index, Err(Fault::internal())));
         }
         (done.unwrap_or(true), self.n_written - before)

@@ -77,7 +77,7 @@ impl<'m> Worker<'m> {
         self.waiting.remove(place)
     }
 
-    /// Goes on a little with each text that is being written.
+    /// Writes one turn of each open text.
     fn write(&mut self) {
         let mut n_tokens = 0;
         self.texts.retain_mut(|text| {
@@ -88,7 +88,7 @@ impl<'m> Worker<'m> {
         self.metrics.written(n_tokens);
     }
 
-    /// Takes in the requests that are there and waits for one if there is none. Returns false once no more can come.
+    /// Accepts the waiting requests, or waits for one if there is none. Returns false once the queue is closed.
     fn receive(&mut self) -> bool {
         if self.waiting.is_empty() && self.texts.is_empty() {
             let Ok(job) = self.incoming.recv() else { return false };
@@ -163,7 +163,7 @@ impl<'m> Worker<'m> {
 }
 
 /// The next sentences of some requests, at most `n_sentences`, that fit into so many tokens, at least one: the place of the
-/// request, and that of the sentence in it. One of each request in turn, so that a long request does not keep a short one waiting.
+/// request, and that of the sentence in it. One of each request in turn, so that a long request does not delay a short one.
 fn choose(group: &[Translation], batch_tokens: usize, n_sentences: usize) -> Vec<(usize, usize)> {
     let mut room = Room::new(batch_tokens);
     let mut chosen = Vec::new();

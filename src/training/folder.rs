@@ -23,13 +23,13 @@ impl RunFolder {
         Self { path: path.to_path_buf(), is_read_only: false }
     }
 
-    /// The folder, into which somebody else writes: nothing is written there, and nothing removed.
+    /// The folder, which another process writes into: nothing is written or removed here.
     #[must_use]
     pub fn read_only(self) -> Self {
         Self { is_read_only: true, ..self }
     }
 
-    /// Whether somebody else writes there.
+    /// Whether another process writes there.
     pub(super) fn is_read_only(&self) -> bool {
         self.is_read_only
     }
@@ -116,7 +116,7 @@ impl RunFolder {
             let parameters = checkpoint::load_parameters(&self.checkpoint(&name), |text| warning = Some(text))?;
             Ok((name, parameters, warning))
         };
-        // Where somebody trains, the best of just now may have been replaced and removed in the meantime.
+        // During training, the best checkpoint may have been replaced and removed in the meantime.
         let marks = || ["best", "last"].map(|name| fs::read(self.join(name)).ok());
         for _ in 0..MAX_ATTEMPTS {
             let before = marks();
@@ -198,7 +198,7 @@ impl RunFolder {
     }
 }
 
-/// A folder that nobody else writes into.
+/// A folder that no other process writes into.
 #[derive(Debug)]
 pub struct Lock(File);
 
@@ -206,12 +206,12 @@ impl Lock {
     /// Keeps others from locking `folder` until the returned value is dropped; `fault` is what they are told.
     ///
     /// # Errors
-    /// If somebody else has locked it.
+    /// If another process has locked it.
     pub fn of(folder: &Path, fault: &str) -> Result<Self> {
         Self::try_of(&folder.join("lock"))?.ok_or_else(|| Error::file(folder, fault))
     }
 
-    /// The lock in the file `path`; nothing if somebody else has it.
+    /// The lock in the file `path`; nothing if another process has it.
     ///
     /// # Errors
     /// If the disk refuses.

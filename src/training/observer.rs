@@ -1,4 +1,4 @@
-//! Who hears of training, and may stop it.
+//! Observers of training, which may stop it.
 
 use super::renderer::Progress;
 use std::fmt::Debug;

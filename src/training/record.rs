@@ -33,7 +33,7 @@ pub(crate) struct MetricsLine {
     memory_mib: Option<u64>,
 }
 
-/// The open `metrics.jsonl` of a run, and the files of events beside it; nothing where somebody else writes them.
+/// The open `metrics.jsonl` of a run, and the files of events beside it; nothing where another rank writes them.
 pub(super) struct Record(Option<Files>);
 
 struct Files {

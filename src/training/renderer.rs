@@ -147,7 +147,7 @@ fn keep_ctrl_c(progress: &Arc<Mutex<Progress>>) {
     let progress = Arc::downgrade(progress);
     std::thread::spawn(move || {
         let stdin = std::io::stdin();
-        // As long as somebody trains.
+        // During training.
         while progress.strong_count() > 0 {
             if let Ok(mut modes) = tcgetattr(&stdin)
                 && !modes.local_modes.contains(LocalModes::ICANON)

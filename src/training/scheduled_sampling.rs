@@ -1,4 +1,4 @@
-//! How the decoder is weaned from the true words.
+//! Scheduled sampling: the probability with which the decoder gets the true previous word.
 
 use crate::error::{Error, Result};
 use schemars::JsonSchema;

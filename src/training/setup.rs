@@ -56,7 +56,7 @@ pub struct Setup<M: Trainable> {
     pub folder: RunFolder,
     /// The end of the learning rate's schedule for a run that has none written down.
     pub horizon: Option<u64>,
-    /// Who hears of it.
+    /// The observer.
     pub observer: Arc<dyn Observer>,
     /// Who trains besides: [`Alone`](crate::ranks::Alone), unless parts of updates are shared out. Rank 0 alone writes into the
     /// folder; the others read checkpoints there.

@@ -4,6 +4,7 @@ mod commands;
 mod contributing;
 mod links;
 mod mechanisms;
+mod own_data;
 mod results;
 mod tour;
 

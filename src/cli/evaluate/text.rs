@@ -31,7 +31,7 @@ pub(super) fn check_options(args: &EvaluateArgs) -> Result<()> {
     }
 }
 
-/// What comes of the language models of all runs: a table, or one JSON object a line; and a chart, if it is asked for.
+/// What comes of the language models of all runs: a table, or one JSON object a line; and a chart, if requested.
 pub(super) fn evaluate(args: &EvaluateArgs) -> Result<String> {
     check_options(args)?;
     check_overrides(&args.set)?;

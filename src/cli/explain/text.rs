@@ -1,4 +1,4 @@
-//! `lookback explain` of language models: how a text goes on.
+//! `lookback explain` of language models: the continuation of a text.
 
 use super::{Bars, ExplainArgs, detail};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::experiment::LoadedModel;
 use crate::models::Autoregressive;
 use crate::report::explanation::{Explanation, TextQuestion, explain_text, note_of_unknown, unknown_words};
 
-/// Tokens that are written where nothing else is asked for: as many boards as can still be read.
+/// Tokens written by default: as many steps as are still readable.
 const MAX_TOKENS: usize = 20;
 
 /// The explanation of a beginning and what follows it.

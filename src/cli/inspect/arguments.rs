@@ -1,4 +1,4 @@
-//! What `lookback inspect attention` is asked for, and the lines that it looks at.
+//! The arguments of `lookback inspect attention`, and its input lines.
 
 use crate::cli::place::PlaceArgs;
 use crate::data::{Split, read_lines};
@@ -28,7 +28,7 @@ pub(in crate::cli) struct InspectAttentionArgs {
     /// The run folder.
     #[arg(short, long)]
     pub(super) run: PathBuf,
-    /// Sentences, or texts, to look at, one a line; - is standard input [default: the first of the run's test data].
+    /// Sentences or texts, one a line; - is standard input [default: the first of the run's test data].
     #[arg(short, long, value_name = "FILE")]
     pub(super) input: Option<PathBuf>,
     /// Their targets, a line for each; without, the model's own translations.

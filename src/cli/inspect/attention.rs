@@ -47,7 +47,7 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
         .map(|written| collect::collect(&loaded.model, &loaded.tokenizers, written))
         .collect();
     bar.finish_and_clear();
-    // A model without attention has no maps, but what its source words do can still be told.
+    // A model without attention has no maps, but the effect of its source words can be measured.
     let sentences = match maps {
         Err(_) if args.faithfulness && args.out.is_none() => Vec::new(),
         maps => maps?,

@@ -34,7 +34,7 @@ pub(in crate::cli) struct Word {
     word: String,
     tokens: usize,
     neighbours: Vec<Neighbour>,
-    /// The cosine with every word that was asked for.
+    /// The cosine with every requested word.
     similarity: Vec<f64>,
 }
 
@@ -58,7 +58,7 @@ from.
 
 Examples:
   lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --out states.html
-  lookback inspect states --run runs/first --input lines.txt --tokens --out tokens.svg
+  lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --tokens --out tokens.svg
   lookback inspect states --run runs/meaning-rnn --word dog --word cat")]
 pub(in crate::cli) struct InspectStatesArgs {
     /// The run folder.

@@ -43,7 +43,7 @@ pub(in crate::cli) struct Report {
     /// What recurrences keep.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) memories: Vec<MemorySummary>,
-    /// What erasing source words does, if it was asked for.
+    /// The effect of erasing source words, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) faithfulness: Option<Verdict>,
 }

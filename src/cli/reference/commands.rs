@@ -85,7 +85,7 @@ fn spelling(arg: &Arg) -> String {
     }
 }
 
-/// What an argument may be, and what it is if nobody says.
+/// The allowed values of an argument, and its default.
 fn values(arg: &Arg) -> String {
     let possible: Vec<String> = match arg.get_action().takes_values() {
         true => arg.get_possible_values().iter().filter(|value| !value.is_hide_set()).map(quoted).collect(),

@@ -141,7 +141,7 @@ pub fn sha256_of_file(path: impl AsRef<Path>) -> Result<String> {
     sha256_of_file_with(path, |_| Ok(()))
 }
 
-/// The same; `report` is told how many bytes have been read, and can stop.
+/// The same; `report` gets the number of bytes read, and can stop.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 //! Reading text: sentence pairs from parallel files or a TSV, and plain lines.
 //!
-//! Files are UTF-8, plain or packed by gzip or zstd (told by content, not by name), one sentence a line. Whitespace around a sentence,
+//! Files are UTF-8, plain or compressed with gzip or zstd (detected by content, not by name), one sentence a line. Whitespace around a sentence,
 //! carriage returns included, and a byte order mark are dropped. Whatever else is wrong is an error with file and line.
 
 mod filter;

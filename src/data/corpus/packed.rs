@@ -1,4 +1,4 @@
-//! Files that are packed by gzip or zstd, told by what they begin with.
+//! Files compressed with gzip or zstd, detected by their first bytes.
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};

@@ -10,7 +10,7 @@ use super::validate_lengths;
 use crate::data::{Pair, Rng};
 use crate::error::{Error, Result};
 
-/// The longest source that may be asked for, in brackets.
+/// The longest allowed source, in brackets.
 const LONGEST: usize = 100_000;
 
 /// Settings of bracket depth.

@@ -48,7 +48,7 @@ const HELD_OUT_PER_MILLE: u64 = 100;
 /// as too small. With a tenth of all sources in a split, even the last missing one of about 100 is found before that.
 const MAX_REFUSED: usize = 20_000;
 
-/// A generated task and its settings, told apart by `kind`.
+/// A generated task and its settings, selected by `kind`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum TaskConfig {

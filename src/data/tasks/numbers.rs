@@ -9,7 +9,7 @@ use super::validate_lengths;
 use crate::data::{Pair, Rng};
 use crate::error::{Error, Result};
 
-/// The longest list that may be asked for.
+/// The longest allowed list.
 const LONGEST: usize = 10_000;
 /// Stands between the numbers of a list, in both languages.
 const SEPARATOR: &str = " , ";
@@ -23,7 +23,7 @@ pub struct NumbersConfig {
     pub max_value: u64,
     /// Fewest numbers in a source, at least 1. Every count up to `max_len` is equally likely.
     pub min_len: usize,
-    /// Most numbers in a source; they stand in a list separated by commas.
+    /// Most numbers in a source, a list separated by commas.
     pub max_len: usize,
     /// Which of the two French orthographies to write.
     pub spelling: Spelling,

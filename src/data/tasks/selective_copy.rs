@@ -13,7 +13,7 @@ use super::{BLANK, symbols, validate_lengths};
 use crate::data::{Pair, Rng};
 use crate::error::{Error, Result};
 
-/// The longest source that may be asked for, in symbols.
+/// The longest allowed source, in symbols.
 const LONGEST: usize = 100_000;
 
 /// Settings of selective copying.
@@ -22,7 +22,7 @@ const LONGEST: usize = 100_000;
 pub struct SelectiveCopyConfig {
     /// Size of the alphabet, at least 2. Up to 26 the symbols are `a`, `b`, ...; beyond that the numbers `0`, `1`, ...
     pub n_symbols: usize,
-    /// How many symbols stand in a source, at least 1 and at most `min_len`; all other places are `.`.
+    /// The number of symbols in a source, at least 1 and at most `min_len`; all other positions are `.`.
     pub n_copied: usize,
     /// Shortest source, in symbols and blanks. Every length up to `max_len` is equally likely.
     pub min_len: usize,

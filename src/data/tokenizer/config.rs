@@ -108,7 +108,7 @@ impl TokenizersConfig {
     }
 }
 
-/// A tokenizer and its settings, told apart by `kind`.
+/// A tokenizer and its settings, selected by `kind`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum TokenizerConfig {

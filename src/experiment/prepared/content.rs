@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The key of what a tokenizer for hidden words is asked by.
+/// The key under which a tokenizer of hidden words is recorded.
 const MASKED: &str = "model.output = \"masked-words\"";
 /// The key of the vocabularies that a run brings along.
 pub(super) const GIVEN: &str = "--init-from";

@@ -16,12 +16,12 @@ use crate::training::Lock;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Ids after which a shard is closed, unless something else is asked for: what a kill loses at most.
+/// The default number of ids in a shard: the most work that an interruption can lose.
 pub const SHARD_TOKENS: usize = 1 << 24;
 /// As many as offsets of 32 bits can count, with room for the last line.
 const MAX_SHARD_TOKENS: usize = 1 << 30;
 
-/// What `prepare` is asked for besides the config.
+/// The options of `prepare` besides the config.
 #[derive(Clone, Debug)]
 pub struct PrepareOptions {
     /// The folder; without it, `data.prepared` of the config.
@@ -57,7 +57,7 @@ pub struct Prepared {
     pub n_kept: usize,
 }
 
-/// Tokenizes the training data of `config` into a folder, or goes on where it was cut off; `report` hears of it, and can stop it.
+/// Tokenizes the training data of `config` into a folder, or continues after an interruption; `report` gets the progress, and can stop it.
 ///
 /// # Errors
 /// If the data cannot be read or the folder not be written; also what `report` returns.

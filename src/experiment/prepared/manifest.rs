@@ -136,7 +136,7 @@ impl Manifest {
         [NAME, BEGUN].iter().any(|name| folder.join(name).is_file())
     }
 
-    /// Writes down what is going to be made. Until it is finished nobody trains with it.
+    /// Records what is to be made. It is not used for training until it is finished.
     pub(super) fn begin(&self, folder: &Path) -> Result<()> {
         self.write(&folder.join(BEGUN))?;
         let done = folder.join(NAME);

@@ -21,7 +21,7 @@ pub(super) struct Passes<'a> {
     pub(super) report: &'a mut dyn FnMut(Preparing) -> Result<()>,
 }
 
-/// How often progress is told, in pairs or lines.
+/// The interval of progress reports, in pairs or lines.
 const OFTEN: usize = 1 << 12;
 
 impl Passes<'_> {

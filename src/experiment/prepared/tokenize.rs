@@ -40,7 +40,7 @@ pub(super) fn in_pieces<U: Send>(
             Ok(())
         });
         if read.is_ok() {
-            // Nobody listens only where work has failed, which says why.
+            // The receiver is gone only after a failure, which has its own error.
             let _ = sender.send(waiting);
         }
         drop(sender);

@@ -60,7 +60,7 @@ function weightRows() {
   return [["", ...columns], ...rows.map((name, i) => [name, ...columns.map((_, j) => Number(current.weights[i * current.columns + j].toFixed(5)))])];
 }
 
-/** The numbers of the picture for those who see none, once they are asked for. */
+/** The numbers of the picture as a table, made when it is opened. */
 function weightsTable() {
   if (!byId("weights-details").open || !current) return;
   const [head, ...rows] = weightRows();

@@ -52,7 +52,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// The chosen maps of a sentence, averaged where that is asked for.
+    /// The chosen maps of a sentence, averaged if requested.
     ///
     /// # Errors
     /// If the model has no such part, layer or head.

@@ -9,7 +9,7 @@ use super::data::{Comparison, GroupKind};
 use super::marker::COLOURS;
 use super::tables::{Cell, Table, tables};
 use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, escape};
-use crate::report::svg::{INK, LINE, MUTED};
+use crate::report::svg::{INK, LINE, MUTED, number};
 use std::fmt::Write;
 
 pub use alignments::map_svg;
@@ -167,8 +167,8 @@ pub(in crate::report) fn figure(chart: &Chart, prefix: &str) -> String {
     } else {
         format!("<figcaption>{}</figcaption>", escape(&chart.caption))
     };
-    let id = escape(&chart.id);
-    format!("<figure id=\"{prefix}{id}\">{}{caption}</figure>\n", themed(&chart.svg(), &chart.title))
+    let (id, drawing) = (escape(&chart.id), themed(&chart.svg(), &chart.title));
+    format!("<figure class=\"scroll\" id=\"{prefix}{id}\">{drawing}{caption}</figure>\n")
 }
 
 /// The colours of a picture on paper become those of the page.
@@ -179,7 +179,19 @@ fn themed(svg: &str, title: &str) -> String {
     // The first rectangle is the white ground.
     let rest = rest.find("/>").map_or(rest, |end| &rest[end + 2..]);
     let attributes = &svg[start..open];
-    in_theme(&format!("<svg role=\"img\" aria-label=\"{}\" {attributes}>{rest}", escape(title)))
+    let least = number(least_width(svg));
+    let label = escape(title);
+    in_theme(&format!("<svg role=\"img\" aria-label=\"{label}\" style=\"min-width:{least}px\" {attributes}>{rest}"))
+}
+
+/// The width of a drawing below which its smallest text could not be read; narrower windows scroll.
+fn least_width(svg: &str) -> f64 {
+    /// Pixels.
+    const LEAST_TEXT: f64 = 11.0;
+    let numbers =
+        |name: &'static str| svg.split(name).skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
+    let width = numbers(" width=\"").next().unwrap_or_default();
+    width * LEAST_TEXT / numbers(" font-size=\"").fold(LEAST_TEXT, f64::min)
 }
 
 /// The colours of drawings become those of the page.

@@ -87,7 +87,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Whether it speaks of the runs at hand and of no others: a single seed shows nothing of the spread over seeds.
+    /// Whether it is about these runs only: a single seed shows no spread over seeds.
     pub fn is_of_runs(&self) -> bool {
         self.n_seeds.iter().any(|n| *n < 2)
     }

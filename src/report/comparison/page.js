@@ -4,7 +4,7 @@ for (const title of document.querySelectorAll("figure svg title")) {
   title.remove();
 }
 
-// Pointing at a line, or at its model in the table, dims the others of every chart.
+// Hovering over a line, or over its model in the table, dims the others in every chart.
 function dim(series) {
   for (const line of document.querySelectorAll("g.series")) line.classList.toggle("dimmed", series != null && line.dataset.series !== series);
 }
@@ -26,9 +26,10 @@ for (const link of document.querySelectorAll("nav.contents a")) link.addEventLis
 document.addEventListener("toggle", reachable, true);
 unfold();
 
-/** The section that is to be seen, with its tables: what is open under the top of the window, else the first screen. */
-const overviewRows = () => [...document.querySelectorAll("#overview, details[open] table.sortable")].flatMap((table, i) => [...(i ? [[]] : []), ...tableRows(table)]);
-copying("comparison", overviewRows, () => document.getElementById("first"));
+/** What is shown: the first screen, and every section that is open, with its charts and tables. */
+const isFolded = () => !document.querySelector("details.section[open]");
+const shownRows = () => [...document.querySelectorAll("#overview, details[open] table.sortable")].flatMap((table, i) => [...(i ? [[]] : []), ...tableRows(table)]);
+copying("comparison", shownRows, () => isFolded() ? document.getElementById("first") : document.querySelector("main"));
 const charts = [...document.querySelectorAll("nav.contents a")];
 shortcuts({
   n: () => step(1), p: () => step(-1), Escape: () => dim(null),

@@ -257,7 +257,7 @@ pub(super) struct Words {
     pub first: u32,
     /// The target after that token.
     pub written: Vec<String>,
-    /// Whether the target goes on with the source as one text.
+    /// Whether the target continues the source as one text.
     pub is_text: bool,
 }
 

@@ -54,7 +54,7 @@ impl Matrix {
 /// What an attention is to be computed of.
 #[derive(Clone, Debug)]
 pub struct ByHand {
-    /// What is asked.
+    /// The queries.
     pub queries: Matrix,
     /// What is compared with the queries.
     pub keys: Matrix,

@@ -63,7 +63,7 @@ pub struct Mechanism {
     pub has_attention: bool,
     /// What the decoder sees of the one context vector, where there is no attention.
     pub context_use: String,
-    /// Whether there is no source: a language model, which goes on with a text.
+    /// Whether there is no source: a language model, which continues a text.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_text: bool,
     /// What is answered, where steps are answers that do not see each other.

@@ -1,4 +1,4 @@
-//! Which part of an explanation is asked for.
+//! The selected part of an explanation.
 
 use super::Explanation;
 use crate::error::{Error, Result};
@@ -15,22 +15,22 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether a layer or a head is asked for.
+    /// Whether a layer or a head is selected.
     pub fn is_of_heads(&self) -> bool {
         self.layer.is_some() || self.head.is_some()
     }
 
-    /// Whether `step` is asked for.
+    /// Whether `step` is selected.
     pub fn has_step(&self, step: usize) -> bool {
         self.step.is_none_or(|chosen| chosen == step)
     }
 
-    /// Whether the head `head` of layer `layer` is asked for.
+    /// Whether the head `head` of layer `layer` is selected.
     pub fn has_head(&self, layer: usize, head: usize) -> bool {
         self.layer.is_none_or(|chosen| chosen == layer) && self.head.is_none_or(|chosen| chosen == head)
     }
 
-    /// Checks that what is asked for is there.
+    /// Checks that the selected parts exist.
     ///
     /// # Errors
     /// If it is not; the message says what is.
@@ -66,7 +66,7 @@ fn range(what: &str, n: usize) -> String {
 }
 
 impl Explanation {
-    /// This explanation with nothing but what is asked for in its steps and rows.
+    /// This explanation with only the selected steps and rows.
     pub fn select(mut self, selection: &Selection) -> Self {
         self.steps.retain(|step| selection.has_step(step.step));
         let keep = |row: &super::AttentionRow| selection.has_head(row.layer, row.head);

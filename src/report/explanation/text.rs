@@ -1,4 +1,4 @@
-//! How a language model goes on with a text, as an [`Explanation`].
+//! The continuation of a text by a language model, as an [`Explanation`].
 
 use super::build::{N_NEIGHBOURS, Walk, Words, influences, labels, table, trace_of_reading, walk};
 use super::encoder::{encoder, sequence};
@@ -18,7 +18,7 @@ use burn::module::Module;
 pub struct TextQuestion<'a> {
     /// The beginning of the text.
     pub beginning: &'a str,
-    /// How it goes on, if that is given; else the model writes it.
+    /// The continuation, if it is given; otherwise the model writes it.
     pub continuation: Option<&'a str>,
     /// Tokens that the model writes at most; it stops at the end of a line.
     pub max_tokens: usize,
@@ -40,7 +40,7 @@ impl TextQuestion<'_> {
     }
 }
 
-/// Goes on with a text (or takes the given continuation) and follows it step by step with traced passes. The beginning stands in
+/// Continues a text (or takes the given continuation) and traces it step by step. The given text is in
 /// the explanation as the source, what follows as the target, which has an end symbol only where a line ends; each layer has one
 /// attention over both. `progress` is told as in [`explain`](super::explain).
 ///

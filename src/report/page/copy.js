@@ -23,7 +23,9 @@ function pictureOf(root) {
   };
   const walk = element => {
     const style = getComputedStyle(element), box = element.getBoundingClientRect();
-    if (style.display === "none" || style.visibility === "hidden" || element.classList.contains("visually-hidden")) return;
+    if (style.display === "none" || style.visibility === "hidden" || element.matches(".visually-hidden, .controls")) return;
+    // Of what is folded only its title is on the screen.
+    if (element.parentElement instanceof HTMLDetailsElement && !element.parentElement.open && element.tagName !== "SUMMARY") return;
     if (element instanceof SVGSVGElement) { parts.push(drawing(element, box)); return; }
     if (box.width && !isClear(style.backgroundColor)) parts.push(`<rect ${place(box)} width="${box.width.toFixed(1)}" height="${box.height.toFixed(1)}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" fill="${style.backgroundColor}"/>`);
     if (parseFloat(style.borderLeftWidth) && parseFloat(style.borderTopWidth)) parts.push(`<rect ${place(box)} width="${box.width.toFixed(1)}" height="${box.height.toFixed(1)}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" fill="none" stroke="${style.borderLeftColor}"/>`);
@@ -53,12 +55,16 @@ function pictureOf(root) {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}"><rect width="${w}" height="${h}" fill="${theme("--ground")}"/>${parts.join("")}</svg>`;
 }
 
-/** An SVG as the bytes of a PNG, at twice its size. */
+/** More pixels than these on a side of a canvas are refused by some browsers. */
+const MOST_PIXELS = 16000;
+
+/** An SVG as the bytes of a PNG, at twice its size if a canvas can be so large. */
 async function pngOf(svg) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
-  const canvas = el("canvas", { width: 2 * image.width, height: 2 * image.height });
+  const scale = Math.min(2, MOST_PIXELS / Math.max(image.width, image.height));
+  const canvas = el("canvas", { width: Math.floor(scale * image.width), height: Math.floor(scale * image.height) });
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   return new Promise(done => canvas.toBlob(done, "image/png"));
 }
@@ -69,7 +75,7 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-/** To the clipboard; where that is refused, to a file. */
+/** Writes to the clipboard; if that is refused, to a file. */
 async function give(blob, name, kind) {
   const told = document.getElementById("told");
   try {

@@ -36,11 +36,15 @@ function redraw(draw) {
   return soon;
 }
 
-/** Keys to functions; keys typed into a field are left alone. */
+/** Whether an element is a field for text, which keeps its keys. A box, a list or a slider leaves them to the page. */
+function isTextField({ tagName, type }) {
+  return tagName === "TEXTAREA" || (tagName === "INPUT" && !/^(checkbox|radio|range|button)$/.test(type));
+}
+
+/** Keys to functions, wherever the focus is, except in a field for text. */
 function keys(handlers) {
   addEventListener("keydown", event => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTextField(event.target)) return;
     const handler = handlers[event.key];
     if (handler) { event.preventDefault(); handler(event); }
   });

@@ -1,4 +1,4 @@
-// What every page of a report does: shortcuts, the wall, the address, hints, marks, sorting, copying.
+// What all pages of reports share: shortcuts, the projector view, the address, hints, marks, sorting, copying.
 
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
 const percent = p => p >= 0.9995 ? "100 %" : p >= 0.0995 ? `${(100 * p).toFixed(0)} %` : p >= 0.001 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %";
@@ -31,14 +31,12 @@ function wall(isOn = !isWall()) {
 }
 document.addEventListener("fullscreenchange", () => { if (!document.fullscreenElement && isWall()) wall(false); });
 
-/** Keys to functions. Only fields for text keep their keys: a box, a list or a slider that was clicked takes none away. */
+/** Keys to functions, wherever the focus is, except in a field for text; `f` and `m` work on every page. */
 function shortcuts(handlers) {
   const all = { f: () => wall(), m: () => marks.turn(), ...handlers };
   addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    const { tagName, type } = event.target;
-    const isText = tagName === "TEXTAREA" || (tagName === "INPUT" && !/^(checkbox|radio|range|button)$/.test(type));
-    if (isText) { if (event.key === "Escape") event.target.blur(); return; }
+    if (isTextField(event.target)) { if (event.key === "Escape") event.target.blur(); return; }
     hint(null);
     const handler = all[event.key];
     if (handler) { event.preventDefault(); handler(event); }
@@ -63,11 +61,11 @@ for (const kind of ["pointermove", "pointerdown"]) {
     hint(found && (found.says ? found.says(event) : found.dataset.tip), event.clientX, event.clientY);
   });
 }
-// A hint stays with what it is about.
+// A hint does not stay when its element is scrolled away.
 addEventListener("scroll", () => hint(null), true);
 document.addEventListener("pointerleave", () => hint(null));
 
-/** Marks of tokens: hidden unless they are asked for. */
+/** Marks of tokens: hidden by default. */
 const marks = {
   areShown: address.read().marks === "1",
   change: () => {},
@@ -128,7 +126,7 @@ function sortable(table) {
 function reachable() {
   for (const box of document.querySelectorAll(".scroll, .panel")) {
     const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
-    if (scrolls && !box.hasAttribute("tabindex")) { box.tabIndex = 0; box.dataset.reached = ""; if (!box.hasAttribute("role")) { box.setAttribute("role", "group"); if (!box.hasAttribute("aria-label")) box.setAttribute("aria-label", "more when scrolled"); } }
+    if (scrolls && !box.hasAttribute("tabindex")) { box.tabIndex = 0; box.dataset.reached = ""; if (!box.hasAttribute("role")) { if (box.tagName !== "FIGURE") box.setAttribute("role", "group"); if (!box.hasAttribute("aria-label")) box.setAttribute("aria-label", "more when scrolled"); } }
     if (!scrolls && "reached" in box.dataset) { box.removeAttribute("tabindex"); delete box.dataset.reached; }
   }
 }

@@ -18,7 +18,7 @@ pub(super) struct Choice {
     stops: Vec<String>,
     max_tokens: usize,
     text: GrowingText,
-    /// Tokens that came with probabilities: those of the prompt, if they are told, and those that were written.
+    /// Tokens that came with probabilities: those of the prompt, if returned, and those that were written.
     n_seen: usize,
     n_written: usize,
     /// Text that may be the beginning of one that ends the completion.
@@ -95,11 +95,11 @@ impl Choice {
         (!text.is_empty() || self.is_over()).then(|| Piece { text, logprobs: Value::Null, finish: self.finish })
     }
 
-    /// Adds the next token; `has_logprobs` says whether probabilities are told.
+    /// Adds the next token; `has_logprobs` says whether probabilities are returned.
     pub(super) fn push(&mut self, next: &NextToken, tokenizer: &Tokenizer, has_logprobs: bool) -> Piece {
         let mut likeliest = Map::new();
         for (id, log_probability) in &next.likeliest {
-            // Two tokens of one text are told once, with the likelier.
+            // Two tokens of one text are returned once, with the higher probability.
             likeliest.entry(self.text.with(*id, tokenizer)).or_insert(json!(log_probability));
         }
         let text = self.text.push(next.id, tokenizer);

@@ -53,7 +53,7 @@ pub(super) async fn complete(State(shared): State<Arc<Shared>>, Extension(Body(f
             choices.push(Choice::new(prompt, &asked, is_stopped));
         }
     }
-    // What was asked for keeps its place in the queue until the last choice is written.
+    // The request keeps its place in the queue until the last choice is written.
     drop((sender, place));
     let head = head(&shared.catalogue.0[run].name);
     let completion = Completion::new(shared.clone(), run, asked, choices, receiver, head);

@@ -34,7 +34,7 @@ pub(super) struct Asked {
     /// How tokens are drawn; without it the likeliest is taken.
     pub(super) sampling: Option<SamplingConfig>,
     pub(super) seed: u64,
-    /// Likeliest tokens that are told beside each; without it no probabilities are told.
+    /// The number of most likely tokens returned with each; without it no probabilities are returned.
     pub(super) n_likeliest: Option<usize>,
     /// Whether the prompt comes before what is written.
     pub(super) echo: bool,

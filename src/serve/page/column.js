@@ -1,4 +1,4 @@
-/** One model's part of the page: what it is asked, what it answers, and which token is pointed at. */
+/** One model's part of the page: its request, its answer, and the token under the pointer. */
 class Column {
   constructor(index, page) {
     Object.assign(this, { index, page, answer: null, untouched: null, fault: null, isPending: false, isGrowing: false, shown: 0,
@@ -22,7 +22,7 @@ class Column {
     return look;
   }
 
-  /** Asks the model, and as well what it writes untouched; an answer to an older question is dropped. */
+  /** Requests the model's output, with and without the interventions; answers to older requests are dropped. */
   async ask() {
     this.aborter?.abort();
     this.stop();
@@ -132,7 +132,7 @@ class Column {
     this.page.mark();
   }
 
-  /** The model goes on from the tokens before step `at` and those chosen. */
+  /** The model continues from the tokens before step `at` and the chosen ones. */
   choose(at, ids) {
     Object.assign(this.asked, { prefix: [...this.answer.target.slice(0, at - 1).map(token => token.id), ...ids], at: Math.max(1, at - 1 + ids.length) });
     Object.assign(this, { open: null, refocus: `t${this.asked.at - 1}` });

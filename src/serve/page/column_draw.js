@@ -38,7 +38,7 @@ function makeColumn(column) {
     if (!place) return;
     if (place[0] === "t") { column.asked.at = Number(place.slice(1)) + 1; column.pointed = null; }
     else if (isOfSource(column.look().view ?? "")) column.asked.word = Number(place.slice(1)) + 1;
-    // A click has blanked the token: its own lines are not what was asked for.
+    // A click has blanked the token, so its own lines are not shown.
     else column.pointed = event.target.matches(":focus-visible") ? place : null;
     column.show();
     column.page.mark();

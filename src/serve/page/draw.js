@@ -18,7 +18,7 @@ function drawTokens(host, side, labels, before, units) {
   }));
 }
 
-/** The start symbol, which nobody wrote and nobody can change. */
+/** The start symbol, which cannot be changed. */
 function drawStart(units) {
   const unit = el("span", { class: "unit start" }, el("span", { class: "token special", title: "<s>" }, "<s>"),
     el("small", { class: "share", "aria-hidden": true }));

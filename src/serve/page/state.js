@@ -1,4 +1,4 @@
-/** What one model is asked, and what of its answer is looked at. Positions, layers and heads count from 1. */
+/** The request to one model, and the selected part of its answer. Positions, layers and heads count from 1. */
 const fresh = (model = "") => ({ model, prefix: [], blank: [], off: [], at: null, word: null, view: null, layer: null, head: null });
 
 /** Everything that the address keeps. The second model is empty if there is none. */

@@ -110,3 +110,49 @@ fn links_open_sections_tables_sort_and_the_wall_is_large() {
     view.key("f");
     view.audit_copies("compare", "#first", "sequence accuracy");
 }
+
+#[test]
+fn what_is_unfolded_is_copied_with_its_charts() {
+    let Some(mut view) = PageView::open(&html::page(&example()).render()) else { return };
+    let copied = |view: &mut PageView| {
+        view.value(
+            "window.copied = null; navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }; \
+             document.getElementById('told').textContent = ''",
+        );
+        view.click("[data-copy=SVG]");
+        view.wait("window.copied !== null");
+        view.text("window.copied")
+    };
+    let count = |svg: &str| svg.matches("<svg").count();
+    let folded = copied(&mut view);
+    view.value("document.getElementById('cost').closest('details').open = true");
+    view.settle();
+    let n_charts = view.value("document.querySelectorAll('details:has(#cost) figure svg').length").as_u64().unwrap();
+    assert!(n_charts > 0);
+    let unfolded = copied(&mut view);
+    assert!(count(&unfolded) >= count(&folded) + n_charts as usize, "{} and {}", count(&folded), count(&unfolded));
+    // What is folded and what steers the page are not in the picture.
+    assert!(!unfolded.contains(">TSV<") && !unfolded.contains("SHA-256"));
+    view.value("document.querySelectorAll('details').forEach(d => d.open = true)");
+    view.settle();
+    view.audit_copies("compare, unfolded", "main", "SHA-256");
+}
+
+#[test]
+fn a_sentence_of_sixty_words_and_its_map_fit() {
+    let mut comparison = with_maps();
+    let words: Vec<String> = (0..60).map(|i| format!("word{i}")).collect();
+    let sentence = &mut comparison.alignments[0];
+    (sentence.source, sentence.reference) = (words.join(" "), words.join(" "));
+    let map = &mut sentence.maps[0];
+    map.weights = (0..3600).map(|i| if i % 61 == 0 { 1.0 } else { 0.0 }).collect();
+    (map.text, map.columns, map.rows) = (words.join(" "), words.clone(), words);
+    let Some(mut view) = PageView::open(&html::page(&comparison).render()) else { return };
+    view.go("alignments");
+    for (width, scheme) in [(1440, "light"), (768, "dark"), (390, "light")] {
+        view.prefer(&[("prefers-color-scheme", scheme)]);
+        view.resize(width, 900);
+        assert!(view.holds("document.getElementById('alignments').closest('details').open"));
+        view.audit(&format!("compare, sixty words, {scheme}, {width}"));
+    }
+}

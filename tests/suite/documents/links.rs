@@ -60,6 +60,21 @@ fn every_link_and_every_anchor_is_there() {
     assert!(n_found > 150, "only {n_found} links were found");
 }
 
+/// A crate without a public repository has no other place for them.
+#[test]
+fn the_package_has_every_file_that_the_readme_links_to() {
+    let manifest: toml::Table = fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    let included: Vec<&str> =
+        manifest["package"]["include"].as_array().unwrap().iter().filter_map(toml::Value::as_str).collect();
+    let targets = targets(&fs::read_to_string(root().join("README.md")).unwrap());
+    assert!(targets.len() > 10, "{targets:?}");
+    for target in targets {
+        let path = format!("/{}", target.split('#').next().unwrap());
+        let is_packed = included.iter().any(|pattern| path == *pattern || path.starts_with(&format!("{pattern}/")));
+        assert!(is_packed, "README.md links to {path}, which is not in the package");
+    }
+}
+
 /// A page of the book is also read on its own, where nothing of the repository is beside it.
 #[test]
 fn no_link_of_the_book_leads_out_of_it() {

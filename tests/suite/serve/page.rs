@@ -98,9 +98,11 @@ fn a_sentence_is_translated_and_taken_apart() {
 
 #[test]
 fn the_keyboard_reaches_everything() {
-    let server = Server::start(trained(), &["--run", "run"]);
-    let Some(mut browser) = open(&server, "#q=a+b+c+d") else { return };
-    browser.value("document.activeElement.blur()");
+    let server = Server::start(trained(), &["--run", "run", "--run", "run"]);
+    let Some(mut browser) = open(&server, "#q=a+b+c+d&model=run") else { return };
+    // A list that has the focus takes no shortcut away.
+    browser.value("document.getElementById('model').focus()");
+    assert_eq!(browser.text("document.activeElement.tagName"), "SELECT");
     for (key, expected) in
         [("ArrowRight", "at=1"), ("ArrowRight", "at=2"), ("ArrowLeft", "at=1"), ("l", "layer=1"), ("h", "head=1")]
     {
@@ -118,6 +120,10 @@ fn the_keyboard_reaches_everything() {
     browser.wait(READY);
     browser.press("/");
     assert_eq!(browser.text("document.activeElement.id"), "q");
+    // A field for text keeps its keys.
+    browser.press("End");
+    browser.press("l");
+    assert_eq!(browser.text("document.getElementById('q').value"), "a b c dl");
     assert_eq!(browser.faults, Vec::<String>::new());
 }
 

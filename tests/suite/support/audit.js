@@ -28,7 +28,10 @@
     const ratio = contrast(over([...ink.slice(0, 3), ink[3] * opacity], groundOf(element)), groundOf(element));
     if (ratio < (isLarge ? 3 : 4.5) && !element.closest(":disabled")) told.add(`contrast ${ratio.toFixed(2)} of ${name(element)} "${node.data.trim().slice(0, 20)}"`);
     const least = wall ? 21.9 : 11;
-    if (!(element instanceof SVGElement) && size < least && !element.closest("sub, sup")) told.add(`${size}px is small: ${name(element)} "${node.data.trim().slice(0, 20)}"`);
+    // Text of a drawing is as large as the drawing makes it; the determinant is the same for rotated text.
+    const { a, b, c, d } = element instanceof SVGElement ? element.getScreenCTM() : { a: 1, b: 0, c: 0, d: 1 };
+    const drawn = Math.round(10 * size * Math.sqrt(Math.abs(a * d - b * c))) / 10;
+    if (drawn < least && !element.closest("sub, sup")) told.add(`${drawn}px is small: ${name(element)} "${node.data.trim().slice(0, 20)}"`);
   }
   found.push(...told);
   const wide = document.documentElement.scrollWidth - innerWidth;

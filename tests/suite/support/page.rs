@@ -110,8 +110,10 @@ impl PageView {
                 "Emulation.setDeviceMetricsOverride",
                 json!({ "width": 640, "height": 360, "deviceScaleFactor": 2, "mobile": false }),
             );
-            self.go(states[0]);
-            self.audit(&format!("{what}, {scheme}, at 200 %"));
+            for state in states {
+                self.go(state);
+                self.audit(&format!("{what}#{state}, {scheme}, at 200 %"));
+            }
             self.resize(1280, 720);
             for (_, state) in states.iter().enumerate().filter(|(k, _)| campaign() > 1 || (i + k).is_multiple_of(2)) {
                 self.go(&format!("{state}&wall=1"));

@@ -21,7 +21,8 @@ pub(super) fn alignments(comparison: &Comparison) -> String {
         );
         for map in &sentence.maps {
             let verdict = verdict(map, sentence);
-            let _ = writeln!(text, "<figure>{}<figcaption>{}</figcaption></figure>", on_page(map), escape(&verdict));
+            let (drawing, verdict) = (on_page(map), escape(&verdict));
+            let _ = writeln!(text, "<figure class=\"scroll\">{drawing}<figcaption>{verdict}</figcaption></figure>");
         }
         text += "</div>\n";
     }

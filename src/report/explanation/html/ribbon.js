@@ -1,4 +1,4 @@
-// One ribbon: query, scores, softmax, weighted sum, next words. The stage that is looked at is large.
+// The row of stages: query, scores, softmax, weighted sum, next words. The selected stage is large.
 
 /** The strongest of what is looked at, in their order, each with a bar. */
 function smallBars(names, numbers, scale, most = 6) {

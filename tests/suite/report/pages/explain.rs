@@ -89,6 +89,13 @@ fn long_and_hostile_sentences_are_shown_whole() {
     assert_eq!(view.value("document.querySelectorAll('#source .unit').length"), 60);
     assert!(view.holds("[...document.querySelectorAll('#target .unit')].every(e => e.checkVisibility())"));
     assert!(view.holds("document.querySelectorAll('main script').length === 0"));
+    // Legible at a third of the size of a projector's picture.
+    for width in [1280, 390] {
+        view.resize(width, 720);
+        view.go("view=steps");
+        let least = "Math.min(...[...document.querySelectorAll('#scene .unit')].map(e => parseFloat(getComputedStyle(e).fontSize)))";
+        assert!(view.value(least).as_f64() >= Some(24.0), "tokens of {} pixels", view.value(least));
+    }
     assert!(view.text("document.getElementById('source').innerText").contains("<script>alert(1)</script>"));
 }
 

@@ -48,6 +48,17 @@ fn nothing_stands_in_a_readers_way() {
 }
 
 #[test]
+fn sentences_of_sixty_words_fit() {
+    let mut long = states();
+    let text = (0..60).map(|i| format!("Donaudampfschiff{i}")).collect::<Vec<_>>().join(" ");
+    for states in &mut long {
+        states.sentence = Labelled::parse(1, &format!("a label of several words\t{text}"));
+    }
+    let Some(mut view) = PageView::open(&page(&long)) else { return };
+    view.audit_everywhere("states, sixty words", &["point=1", "map=tokens&point=2"]);
+}
+
+#[test]
 fn the_nearest_are_those_of_all_dimensions() {
     let vectors: [&[f32]; 4] = [&[1.0, 0.0, 9.0], &[2.0, 0.1, 9.0], &[-1.0, 0.0, 9.0], &[-1.0, -0.2, 9.0]];
     let found = nearest(&vectors, 2);
