@@ -18,7 +18,9 @@ ROWS = [
     [("experiment", "a run: config, data, model, training"), ("interop", "other programs' models")],
     [("decoding", "greedy, beam, sampling"), ("training", "loop, loss, Adam, checkpoints")],
     [("models", "two traits; RNN, Transformer, decoder-only, encoder-only")],
-    [("layers", "attention, recurrence, mixers, positions, masks, norms")],
+    [("layers", "attention, recurrence, mixers, positions, norms: burn modules")],
+    [("ops", "operations with two bodies")],
+    [("kernels", "arithmetic on slices")],
     [("backend", "devices"), ("random", "counters"), ("ranks", "processes"), ("files", "atomic"), ("error", "one type")],
 ]
 BESIDE = [("data", ["corpora, tasks,", "tokenizers, batches"]), ("scoring", ["BLEU, chrF,", "accuracies,", "significance"])]
