@@ -5,7 +5,7 @@
 
 use burn::module::Module;
 use burn::tensor::{Device, Distribution, Tensor};
-use lookback::backend::{Adapter, Backend};
+use lookback::backend::{Adapter, Backend, is_host};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, EarlyStopping, Request, decode};
 use lookback::experiment::run::Run;
@@ -143,10 +143,12 @@ impl Side {
             in_pool(&self.device.clone(), || {
                 let model = self.learning.take().expect("one update at a time");
                 let (grads, _) = gradients(&model, &part);
-                let grads = GradientSet::new(&model, grads, true);
+                let grads = GradientSet::new(&model, grads, is_host(&self.device));
                 let scale = 1.0 / grads.norm().max(1.0);
                 self.learning = Some(self.adam.step(model, grads, scale, 1e-4));
             });
+            // On a GPU, Adam may still be computed.
+            self.device.sync().expect("the device answers");
             start.elapsed().as_secs_f64()
         });
         json!(seconds.collect::<Vec<_>>())

@@ -127,7 +127,7 @@ class Ours:
 
     def weights(self):
         self.parameters = self.ask("weights")
-        return load_file(self.path / "weights.safetensors")
+        return load_file(self.path / "weights.safetensors", device=str(torch.get_default_device()))
 
     def close(self):
         self.process.stdin.close()
@@ -149,6 +149,8 @@ def updates(model, adam, loss, n):
         loss().backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         adam.step()
+        if torch.get_default_device().type == "cuda":
+            torch.cuda.synchronize()
         seconds.append(time.perf_counter() - start)
     return seconds
 
@@ -173,7 +175,7 @@ class Theirs:
 
     def training_loss(self):
         is_half = self.mode == "bf16"
-        with torch.autocast("cpu", torch.bfloat16) if is_half else contextlib.nullcontext():
+        with torch.autocast(torch.get_default_device().type, torch.bfloat16) if is_half else contextlib.nullcontext():
             return self.loss_of(self.run(self.batch))
 
     def updates(self, n):
@@ -199,6 +201,7 @@ def update_case(name, config, batch, options):
     longest = max(map(len, target)) + 1
     print(f"{name}: {ours[0].parameters} parameters, {len(source)} pairs, {n_tokens} target tokens, longest {longest}")
     print("  loss:", ", ".join(f"{label} {loss:.5f}" for label, loss in losses.items()))
+    # A GPU sums in another order than a CPU, and some multiply with fewer bits unless told not to.
     if max(losses.values()) - min(losses.values()) > 2e-4:
         sys.exit("the sides do not compute the same")
     turns = {label: (lambda n, side=side: side.ask(f"update {n}")) for label, side in sides.items()}
@@ -258,8 +261,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=4, help="updates of a side before it is the next one's turn")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--torch-device", default="cpu", help="PyTorch's device: cpu or cuda")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    torch.set_default_device(options.torch_device)
     torch.manual_seed(1)
     known = cases(options.data)
     wanted = options.cases or [*known, "e"]

@@ -31,23 +31,23 @@ impl Backend {
             Self::Flex => Facts {
                 feature: "flex",
                 builds_with: "nothing",
-                runs_with: "nothing; AVX2 or AVX-512 is used where it is there",
+                runs_with: "nothing; uses AVX2 or AVX-512 if available",
                 half: "no",
-                last_run: "2026-11-22, Intel Xeon with AVX-512, Debian 12",
+                last_run: "2026-11-24, AMD EPYC with AVX-512, Debian 12",
             },
             Self::Ndarray => Facts {
                 feature: "ndarray",
                 builds_with: "nothing",
                 runs_with: "nothing",
                 half: "no",
-                last_run: "2026-11-22, Intel Xeon with AVX-512, Debian 12",
+                last_run: "2026-11-24, AMD EPYC with AVX-512, Debian 12",
             },
             Self::Wgpu => Facts {
                 feature: "wgpu",
                 builds_with: "nothing",
                 runs_with: "a driver for Vulkan (with the loader libvulkan1), Metal or DirectX 12",
                 half: "no",
-                last_run: "2026-11-22, software Vulkan of Mesa 22.3.6 (llvmpipe) and SwiftShader, Debian 12; on no real GPU yet",
+                last_run: "2026-11-24, software Vulkan of Mesa 22.3.6 (llvmpipe) and SwiftShader, Debian 12; on no real GPU yet",
             },
             Self::Vulkan => Facts {
                 feature: "vulkan",

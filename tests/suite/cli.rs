@@ -219,8 +219,11 @@ fn the_number_of_threads_is_as_asked_and_changes_nothing_that_is_learnt() {
         assert_same_end(&dir.path().join("one"), &dir.path().join("three"), "one thread and three");
     }
     let dir = TempDir::new().unwrap();
-    assert_says(&succeed(dir.path(), &["devices", "--threads", "1"]), &["flex      0  CPU, 1 thread\n"]);
-    assert_says(&succeed(dir.path(), &["--threads", "3", "devices"]), &["flex      0  CPU, 3 threads\n"]);
+    assert_says(&succeed(dir.path(), &["devices", "--threads", "1"]), &["flex      0  CPU, 1 thread, "]);
+    assert_says(&succeed(dir.path(), &["--threads", "3", "devices"]), &["flex      0  CPU, 3 threads, "]);
+    assert_says(&succeed(dir.path(), &["devices", "--simd", "scalar"]), &["no vector instructions"]);
+    let refused = finish(dir.path(), &["devices", "--simd", "v5"]);
+    assert_eq!(refused.code, Some(2));
     let refused = finish(dir.path(), &["devices", "--threads", "0"]);
     assert_eq!(refused.code, Some(2));
     assert_says(&refused.stderr, &["invalid value '0' for '--threads <N>'"]);

@@ -58,7 +58,7 @@ from.
 
 Examples:
   lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --out states.html
-  lookback inspect states --run runs/meaning-rnn --input datasets/meaning/en.tsv --tokens --out tokens.svg
+  lookback inspect states --run runs/meaning-rnn --input lines.txt --tokens --out tokens.svg
   lookback inspect states --run runs/meaning-rnn --word dog --word cat")]
 pub(in crate::cli) struct InspectStatesArgs {
     /// The run folder.
