@@ -44,6 +44,8 @@ pub struct RowLosses {
 }
 
 /// What each row contributes.
+// One exists at a time.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 pub enum Rows {
     /// Row by row, nothing for those without a target.

@@ -267,7 +267,7 @@ impl Operation for Layer {
             states: Array { shape: [batch, len, d], values: states },
             contexts,
             last: Array { shape: [batch, d], values: last },
-            last_memory: (!last_memory.is_empty()).then(|| Array { shape: [batch, d], values: last_memory }),
+            last_memory: (!last_memory.is_empty()).then_some(Array { shape: [batch, d], values: last_memory }),
         };
         (outputs, kept)
     }

@@ -43,11 +43,15 @@ pub struct Loss {
 }
 
 /// The sums of a batch, which on a device are read only when they are needed: reading waits until everything before is computed.
+// One exists at a time.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum Unread {
     Known(LossSums),
     /// Sums that a function makes of the numbers of a tensor.
-    OnDevice(Tensor<1>, Box<dyn FnOnce(&[f32]) -> LossSums + Send>),
+    OnDevice(Tensor<1>, SumsOf),
 }
+
+type SumsOf = Box<dyn FnOnce(&[f32]) -> LossSums + Send>;
 
 impl Unread {
     /// The sums of several batches, and the numbers of `besides`, which lies on the same device: all of them read at once.

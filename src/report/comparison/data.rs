@@ -225,7 +225,7 @@ impl Comparison {
     /// reaches.
     pub fn by_length(&self) -> Vec<&Group> {
         let mut groups: Vec<&Group> = self.groups.iter().filter(|group| group.kind != GroupKind::All).collect();
-        groups.sort_by(|a, b| (a.kind == GroupKind::Length, a.from).cmp(&(b.kind == GroupKind::Length, b.from)));
+        groups.sort_by_key(|group| (group.kind == GroupKind::Length, group.from));
         let mut longest = 0;
         groups.retain(|group| {
             let is_beyond = group.from > longest;

@@ -120,11 +120,11 @@ fn ranks_average_what_rank_0_averages_or_end() {
     // Where one of them is damaged, all leave it out.
     let one = dir.path().join("same");
     let training = TrainingConfig { average_checkpoints: 3, ..training };
-    assert_eq!(train_apart([&one, &one], of_a_line, &training), [String::new(); 0]);
+    assert_eq!(train_apart([&one, &one], of_a_line, &training), Vec::<String>::new());
     let model = one.join("checkpoints/000014/model.safetensors");
     std::fs::write(&model, "damaged").unwrap();
     let training = TrainingConfig { max_updates: 28, average_checkpoints: 3, ..training };
-    assert_eq!(train_apart([&one, &one], of_a_line, &training), [String::new(); 0]);
+    assert_eq!(train_apart([&one, &one], of_a_line, &training), Vec::<String>::new());
     assert_says(&read(one.join("log.txt")), &["mean of 3 checkpoints", "mean of 2 checkpoints"]);
 }
 
