@@ -15,14 +15,13 @@ const DATA: &str = "docs/results/data";
 const INDEX: &str = "index.toml";
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Writes what stands between <!-- results: NAME; ... --> and <!-- end --> in README.md and below docs/results, from
-docs/results/data/NAME.json. The machine, the date and the names of models stand in docs/results/data/index.toml.
+#[command(after_help = "Writes what stands between <!-- results: NAME; ... --> and <!-- end --> in README.md and below
+docs/results, from docs/results/data/NAME.json. The machine, the date and the names of models stand
+in docs/results/data/index.toml.
 
 Examples:
   lookback results
-  lookback results --add tour=runs/tour-three"
-)]
+  lookback results --add tour=runs/tour-three")]
 pub(super) struct ResultsArgs {
     /// The folder with README.md and docs.
     #[arg(long, value_name = "FOLDER", default_value = ".")]

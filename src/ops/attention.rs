@@ -33,7 +33,7 @@ pub enum Projected {
 }
 
 named! {
-    /// What [`Attention`] takes.
+    /// What `Attention` takes.
     AttentionInputs {
         /// Queries, or queries, keys and values.
         query: one 3,

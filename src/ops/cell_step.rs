@@ -11,7 +11,7 @@ use burn::tensor::{Tensor, activation};
 use rayon::prelude::*;
 
 named! {
-    /// What [`CellStep`] takes.
+    /// What `CellStep` takes.
     CellStepInputs {
         /// The product with the input: `[rows, n_gates d_hidden]`.
         projected: one 2,
@@ -27,7 +27,7 @@ named! {
 }
 
 named! {
-    /// What [`CellStep`] gives.
+    /// What `CellStep` gives.
     CellStepOutputs {
         /// The state after: `[rows, d_hidden]`.
         hidden: one 2,

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 named! {
-    /// What [`Contexts`] takes.
+    /// What `Contexts` takes.
     ContextsInputs {
         /// `[batch, query_len, d_key]`.
         query: one 3,

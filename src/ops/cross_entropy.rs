@@ -166,7 +166,7 @@ fn scaled(mut gradient: Vec<f32>, of_loss: View<1>) -> Vec<f32> {
 }
 
 named! {
-    /// What [`CrossEntropy`] takes.
+    /// What `CrossEntropy` takes.
     CrossEntropyInputs {
         /// `[batch, len, vocab_size]`.
         logits: one 3,
@@ -218,7 +218,7 @@ impl Operation for CrossEntropy {
 }
 
 named! {
-    /// What [`ProjectedCrossEntropy`] takes.
+    /// What `ProjectedCrossEntropy` takes.
     ProjectedInputs {
         /// `[batch, len, d_input]`.
         input: one 3,

@@ -14,7 +14,7 @@ use burn::tensor::Tensor;
 use std::ops::Range;
 
 named! {
-    /// What [`DeepOutput`] takes.
+    /// What `DeepOutput` takes.
     DeepOutputInputs {
         /// The decoder's states: `[batch, len, d_state]`.
         state: one 3,

@@ -8,7 +8,7 @@ use crate::kernels::vectors::update;
 use burn::tensor::{Int, Tensor, module};
 
 named! {
-    /// What [`Embedding`] takes.
+    /// What `Embedding` takes.
     EmbeddingInputs {
         /// `[n_words, d_embedding]`.
         table: one 2,

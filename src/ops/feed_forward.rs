@@ -15,7 +15,7 @@ use crate::kernels::product::new_product;
 use burn::tensor::Tensor;
 
 named! {
-    /// What [`FeedForward`] takes.
+    /// What `FeedForward` takes.
     FeedForwardInputs {
         /// `[batch, len, d_model]`.
         input: one 3,

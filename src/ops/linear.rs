@@ -10,7 +10,7 @@ use crate::kernels::product::new_product;
 use burn::tensor::{Tensor, module};
 
 named! {
-    /// What [`Linear`] takes.
+    /// What `Linear` takes.
     LinearInputs[D] {
         /// `[.., d_input]`.
         input: one D,

@@ -12,7 +12,7 @@ use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 named! {
-    /// What [`Recurrence`] takes.
+    /// What `Recurrence` takes.
     LinearRecurrenceInputs {
         /// `[batch, len, n_gates d_state]`.
         gates: one 3,

@@ -154,7 +154,7 @@ impl Kind for Gradients {
     }
 }
 
-/// A struct of tensors by name, made by [`named!`].
+/// A struct of tensors by name, made by `named!`.
 pub trait Named {
     /// The same names with something else of each.
     type Of<K: Kind>;

@@ -64,7 +64,7 @@ pub struct StepAttention {
 }
 
 named! {
-    /// What [`Layer`] takes.
+    /// What `Layer` takes.
     LayerInputs {
         /// The input's part of the gates: `[batch, len, n_gates d_hidden]`.
         gates: one 3,
@@ -94,7 +94,7 @@ named! {
 }
 
 named! {
-    /// What [`Layer`] gives.
+    /// What `Layer` gives.
     LayerOutputs {
         /// The states, or the attentional vectors, at every step: `[batch, len, d_hidden]`, zero on padding.
         states: one 3,

@@ -8,7 +8,7 @@ use crate::kernels::vectors::sum;
 use burn::tensor::{Tensor, TensorData, module};
 
 named! {
-    /// What [`Drop`] takes.
+    /// What `Drop` takes.
     DropInputs[D] {
         /// Any tensor.
         input: one D,
@@ -69,7 +69,7 @@ impl<const D: usize> Operation for Drop<D> {
 }
 
 named! {
-    /// What [`AddDropped`] takes.
+    /// What `AddDropped` takes.
     AddDroppedInputs[D] {
         /// What goes by the layer.
         around: one D,
@@ -138,7 +138,7 @@ impl<const D: usize> Operation for AddDropped<D> {
 }
 
 named! {
-    /// What [`LayerNorm`] takes.
+    /// What `LayerNorm` takes.
     LayerNormInputs[D] {
         /// `[.., width]`.
         input: one D,

@@ -6,7 +6,7 @@ use crate::kernels::memory::mapped;
 use burn::tensor::Tensor;
 
 named! {
-    /// What [`Rotate`] takes.
+    /// What `Rotate` takes.
     RotateInputs {
         /// `[batch, len, .. d_head]`: heads side by side.
         packed: one 3,

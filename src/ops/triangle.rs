@@ -7,7 +7,7 @@ use crate::kernels::vectors::{sum, update};
 use burn::tensor::Tensor;
 
 named! {
-    /// What [`Inverse`] takes.
+    /// What `Inverse` takes.
     InverseInputs {
         /// `[n, size, size]`.
         matrices: one 3,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! First stands the name of the results, then what is written of them, in this order. Nothing is judged here: sentences are those of
-//! [`words`](super::words).
+//! [`words`].
 
 use super::data::{Comparison, Group, GroupKind};
 use super::measured::ClaimKind;

@@ -2,9 +2,9 @@
 //!
 //! | test | expected on held-out pairs | on two cores |
 //! | --- | --- | --- |
-//! | Transformer, copy and reverse, up to 8 symbols | 100 % of sequences | 2 x 12 s |
+//! | Transformer, copy, up to 8 symbols | 100 % of sequences | 12 s |
 //! | Bahdanau RNN, reverse, up to 8 symbols | 100 % | 10 s |
-//! | its attention, each letter linked to the one it looks at most | alignment error rate 0 % | 10 s |
+//! | its attention, each letter linked to the one it looks at most | alignment error rate 0 % | the same model |
 //! | the same for a Transformer of one layer with Shaw's positions, reverse, 20 letters | 0.6 % | 40 s |
 //! | Bahdanau RNN, copy, up to 16 symbols, tested on 12 to 16 | 100 % | 25 s |
 //! | the same without attention | 2 % | 10 s |
@@ -123,15 +123,11 @@ fn a_small_transformer_learns_to_copy() {
 }
 
 #[test]
-fn a_small_transformer_learns_to_reverse() {
-    let right = accuracy(TRANSFORMER, "reverse", 1, 8, 700);
+fn a_small_bahdanau_rnn_learns_to_reverse_along_the_anti_diagonal() {
+    let learnt = learn(config(BAHDANAU), task("reverse", 1, 8), 300);
+    let right = accuracy_on(&learnt, &task("reverse", 1, 8));
     assert!(right > LEARNT, "{right} of the sequences are right");
-}
-
-#[test]
-fn a_small_bahdanau_rnn_learns_to_reverse() {
-    let right = accuracy(BAHDANAU, "reverse", 1, 8, 300);
-    assert!(right > LEARNT, "{right} of the sequences are right");
+    check_aligned(&learnt, &task("reverse", 4, 8));
 }
 
 #[test]
@@ -146,12 +142,7 @@ fn a_bahdanau_rnn_copies_long_sequences_and_a_fixed_context_does_not() {
 }
 
 #[test]
-fn attention_that_has_learnt_to_reverse_is_anti_diagonal() {
-    check_aligned(&learn(config(BAHDANAU), task("reverse", 1, 8), 300), &task("reverse", 4, 8));
-}
-
-#[test]
-fn cross_attention_that_has_learnt_to_reverse_is_anti_diagonal() {
+fn a_small_transformer_learns_to_reverse_along_the_anti_diagonal() {
     // One layer on each side: of several, only the last reads what it writes. More letters than elsewhere, so that a letter's
     // neighbours do not tell which it is.
     let changes = [("n_heads = 4", "n_heads = 2"), ("n_decoder_layers = 2", "n_decoder_layers = 1")];
@@ -164,7 +155,10 @@ fn cross_attention_that_has_learnt_to_reverse_is_anti_diagonal() {
         let text = format!("kind = \"reverse\"\nn_symbols = 20\nmin_len = {min_len}\nmax_len = 8\n");
         toml::from_str(&text).expect("the keys are right")
     };
-    check_aligned(&learn(config, twenty(1), 1500), &twenty(4));
+    let learnt = learn(config, twenty(1), 1500);
+    let right = accuracy_on(&learnt, &twenty(1));
+    assert!(right > 0.9, "{right} of the sequences are right");
+    check_aligned(&learnt, &twenty(4));
 }
 
 /// Fails unless the letter that each target letter looks at most is the one that it repeats.
