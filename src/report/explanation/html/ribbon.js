@@ -1,8 +1,8 @@
 // The row of stages: query, scores, softmax, weighted sum, next words. The selected stage is large.
 
-/** The strongest of what is looked at, in their order, each with a bar. */
-function smallBars(names, numbers, scale, most = 6) {
-  const order = numbers.map((_, i) => i).sort((a, b) => Math.abs(numbers[b]) - Math.abs(numbers[a])).slice(0, most).sort((a, b) => a - b);
+/** The strongest of what is looked at, by `rank`, in their order, each with a bar. */
+function smallBars(names, numbers, scale, rank = Math.abs) {
+  const order = numbers.map((_, i) => i).sort((a, b) => rank(numbers[b]) - rank(numbers[a])).slice(0, 6).sort((a, b) => a - b);
   return el("div", { class: "small-bars" }, ...order.flatMap(i => [el("span", { class: "name" }, shownToken(names[i])), el("span", {}, bar(Math.abs(numbers[i]) / scale, numbers[i] < 0))]));
 }
 
@@ -12,13 +12,13 @@ function glimpse(stage, step) {
   const small = { isBare: true, rows: 4, height: 16 };
   switch (stage.id) {
     case "query": return one ? vectorBlock(`q_${at.step + 1}`, one.query, small) : el("p", { class: "muted" }, "one for each head");
-    case "scores": return one ? smallBars(names, one.scores, greatest(one.scores) || 1) : el("p", { class: "muted" }, "one row for each head");
+    case "scores": return one ? smallBars(names, one.scores, greatest(one.scores) || 1, score => score) : el("p", { class: "muted" }, "one row for each head");
     case "weights": return smallBars(names, linkWeights(step), 1);
     case "sum": return one ? vectorBlock(`z_${at.step + 1}`, one.context, small) : el("p", { class: "muted" }, "one for each head");
     case "word": return el("p", {}, token(step.previous));
     case "context": return data.context ? vectorBlock("c", data.context, small) : smallBars(names, step.influence, influenceScale);
     case "state": return vectorBlock("s", step.layers[(at.layer || step.layers.length) - 1] ?? step.state, small);
-    default: return smallBars(step.top.slice(0, 4).map(choice => choice.token), step.top.slice(0, 4).map(choice => choice.p), 1, 4);
+    default: return smallBars(step.top.slice(0, 4).map(choice => choice.token), step.top.slice(0, 4).map(choice => choice.p), 1);
   }
 }
 
