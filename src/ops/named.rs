@@ -2,6 +2,7 @@
 
 use burn::backend::DispatchTensor;
 use burn::tensor::Tensor;
+use std::marker::PhantomData;
 
 /// What there is for each tensor of an operation: the tensor itself, a view of its elements, whether its gradient is needed.
 pub trait Kind {
@@ -104,21 +105,24 @@ impl Kind for Arrays {
     }
 }
 
-/// Yes or no for each tensor.
-pub enum Flags {}
+/// One value of a type for each tensor, whatever its rank.
+pub struct Each<T>(PhantomData<T>);
 
-impl Kind for Flags {
-    type Of<const D: usize> = bool;
-    type Any = bool;
+impl<T> Kind for Each<T> {
+    type Of<const D: usize> = T;
+    type Any = T;
 
-    fn any<const D: usize>(of: bool) -> bool {
+    fn any<const D: usize>(of: T) -> T {
         of
     }
 
-    fn of<const D: usize>(any: bool) -> bool {
+    fn of<const D: usize>(any: T) -> T {
         any
     }
 }
+
+/// Yes or no for each tensor.
+pub type Flags = Each<bool>;
 
 /// The gradient of the loss with respect to one input.
 #[derive(Debug)]
@@ -139,20 +143,7 @@ impl Gradient {
 }
 
 /// A gradient for each tensor.
-pub enum Gradients {}
-
-impl Kind for Gradients {
-    type Of<const D: usize> = Gradient;
-    type Any = Gradient;
-
-    fn any<const D: usize>(of: Gradient) -> Gradient {
-        of
-    }
-
-    fn of<const D: usize>(any: Gradient) -> Gradient {
-        any
-    }
-}
+pub type Gradients = Each<Gradient>;
 
 /// A struct of tensors by name, made by `named!`.
 pub trait Named {
