@@ -120,6 +120,7 @@ pub mod notice;
 pub mod ops;
 mod panics;
 pub mod pool;
+mod program;
 pub mod random;
 pub mod ranks;
 #[cfg(feature = "report")]

@@ -2,10 +2,7 @@
 
 use super::Ranks;
 use crate::error::{Error, Result};
-use sha2::{Digest, Sha256};
-use std::fs::File;
-use std::io::Read;
-use std::sync::LazyLock;
+use crate::program;
 
 /// The version and the SHA-256 of the program of this process; the latter is empty where its file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +13,8 @@ struct Program {
 
 impl Program {
     fn own() -> Self {
-        static SHA256: LazyLock<String> = LazyLock::new(|| own_sha256().unwrap_or_default());
-        Self { version: env!("CARGO_PKG_VERSION").into(), sha256: SHA256.clone() }
+        let sha256 = program::sha256().unwrap_or_default();
+        Self { version: env!("CARGO_PKG_VERSION").into(), sha256: sha256.into() }
     }
 
     /// As bytes whose form no version may change: it is what versions recognize each other by.
@@ -38,18 +35,6 @@ impl Program {
         }
         let is_same = self.sha256 == other.sha256 || self.sha256.is_empty() || other.sha256.is_empty();
         (!is_same).then(|| format!("the program is another build of version {} (the SHA-256 differs)", self.version))
-    }
-}
-
-fn own_sha256() -> Option<String> {
-    let mut file = File::open(std::env::current_exe().ok()?).ok()?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        match file.read(&mut buffer).ok()? {
-            0 => return Some(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
-            n => hasher.update(&buffer[..n]),
-        }
     }
 }
 

@@ -6,13 +6,13 @@ use crate::backend::Backend;
 use crate::compare::plan::Entrant;
 use crate::compare::progress::{Progress, check_stop};
 use crate::compare::store::Store;
-use crate::data::sha256_of_file;
 use crate::error::{Error, Result};
 use crate::experiment::Config;
 use crate::files;
 use crate::kernels::machine::InstructionSet;
 use crate::memory::of_status;
 use crate::models::{ModelConfig, Vocabularies};
+use crate::program;
 use crate::report::comparison::{Cost, CostKind};
 use crate::scoring::{Part, interval, variance};
 use crate::training::Observer;
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The part of the free memory that a cell may take.
@@ -182,7 +182,7 @@ impl Bench<'_> {
         let config_text = self.config(entrant)?.to_toml();
         // Another build of the program, other instructions or another device take another time.
         let set = InstructionSet::in_use();
-        let place = format!("{} {} {} {}", build()?, self.backend, self.device.1, set.name());
+        let place = format!("{} {} {} {}", program::sha256()?, self.backend, self.device.1, set.name());
         let key = format!("{config_text} {v:?} {} {length} {} {threads} {place}", kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}.{visit}", entrant.name, kind.name());
         self.store.get(&name, &key, || {
@@ -248,17 +248,6 @@ impl Bench<'_> {
             _ => Outcome::Unfinished(format!("ended with {ended}")),
         })
     }
-}
-
-/// What tells this build of the program from others: the SHA-256 of its file, read once.
-fn build() -> Result<&'static str> {
-    static BUILD: OnceLock<String> = OnceLock::new();
-    if let Some(build) = BUILD.get() {
-        return Ok(build);
-    }
-    let program = std::env::current_exe().map_err(Error::io("the running program"))?;
-    let sum = sha256_of_file(program)?;
-    Ok(BUILD.get_or_init(|| sum))
 }
 
 /// What a cell came to.
