@@ -153,8 +153,10 @@ fn a_rank_that_panics_while_it_computes_ends_all_ranks() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     let finished: Finished = launcher.wait_with_output().unwrap().into();
-    assert!(finished.code != Some(0), "{}", finished.stderr);
-    assert_says(&finished.stderr, &["panicked at", "MPI_ABORT was invoked on rank 1"]);
+    // The launcher's code is that of `MPI_Abort`, where a test that merely fails has 101. Open MPI's own words are not asked for: they do
+    // not always arrive whole.
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_says(&finished.stderr, &["panicked at"]);
     let (_, checkpoint) = RunFolder::at(dir.path()).newest_checkpoint(u64::MAX, |fault| panic!("{fault}")).unwrap();
     assert_eq!(checkpoint.state.update, 7, "training goes on from there");
 }
@@ -166,10 +168,6 @@ fn be_a_rank(folder: &Path) {
         1 => Arc::new(Upto { epoch: 4, fault: Fault::Panic }),
         _ => Arc::new(OfALine),
     };
-    let setup = Setup { ranks: ranks.clone(), lessons, ..setup(folder, 100) };
-    // As the program does.
-    let result = catch_unwind(AssertUnwindSafe(|| fit(Trainer::new(setup).unwrap(), Dashboard::None, |own| own)));
-    if result.is_err() {
-        ranks.give_up();
-    }
+    let setup = Setup { ranks, lessons, ..setup(folder, 100) };
+    let _ = fit(Trainer::new(setup).unwrap(), Dashboard::None, |own| own);
 }
