@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backend {
-    /// A real GPU if there is one, else `flex`.
+    /// A real GPU if there is one and this model is faster there, else `flex`.
     #[default]
     Auto,
     /// burn's fast CPU backend.

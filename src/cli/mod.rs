@@ -227,7 +227,7 @@ fn load_all(runs: &[PathBuf], place: &PlaceArgs, checkpoint: Option<&str>) -> Re
         }
         refuse_numbers(&run)?;
         if adapter.is_none() {
-            adapter = Some(place.open(run.config()?.backend)?);
+            adapter = Some(place.open_for(&run, checkpoint)?);
         }
         let adapter = adapter.as_ref().expect("it was opened for the first");
         let model = load(&run, adapter, checkpoint)?;
@@ -262,7 +262,7 @@ fn load_any(path: &Path, place: &PlaceArgs, checkpoint: Option<&str>) -> Result<
 }
 
 fn load_run(run: &Run, place: &PlaceArgs, checkpoint: Option<&str>) -> Result<LoadedModel> {
-    load(run, &place.open(run.config()?.backend)?, checkpoint)
+    load(run, &place.open_for(run, checkpoint)?, checkpoint)
 }
 
 /// The model of a run on a device that has been opened.

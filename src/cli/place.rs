@@ -3,6 +3,7 @@
 use super::terminal::Terminal;
 use crate::backend::{Adapter, Backend};
 use crate::error::Result;
+use crate::experiment::{Run, race};
 use crate::trust::{self, Check};
 use clap::Args;
 use std::sync::OnceLock;
@@ -38,5 +39,15 @@ impl PlaceArgs {
     /// If there is none.
     pub(super) fn open(&self, own: Backend) -> Result<Adapter> {
         trust::open(self.backend.unwrap_or(own), self.device, check(), &Terminal)
+    }
+
+    /// The device on which the model of `run` translates the fastest, of those that can be trusted.
+    ///
+    /// # Errors
+    /// If there is none, or the model cannot be loaded.
+    pub(super) fn open_for(&self, run: &Run, checkpoint: Option<&str>) -> Result<Adapter> {
+        let backend = self.backend.unwrap_or(run.config()?.backend);
+        let adapters = trust::open_rivals(backend, self.device, check(), &Terminal)?;
+        race::of_sentences(run, adapters, checkpoint, &Terminal)
     }
 }

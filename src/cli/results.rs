@@ -3,9 +3,8 @@
 use super::print;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::report::comparison::Comparison;
-use crate::report::comparison::documents::{About, Published, filled, has_blocks, shrunk};
-use crate::report::comparison::files::json;
+use crate::report::documents::{About, Published, Results, filled, has_blocks, shrunk};
+use crate::report::{comparison, suite};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +25,7 @@ pub(super) struct ResultsArgs {
     /// The folder with README.md and docs.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     root: PathBuf,
-    /// First take in the results of a finished comparison under a name; may be repeated.
+    /// First take in the results of a finished comparison or suite under a name; may be repeated.
     #[arg(long, value_name = "NAME=FOLDER", value_parser = addition)]
     add: Vec<(String, PathBuf)>,
 }
@@ -42,8 +41,11 @@ fn addition(text: &str) -> Result<(String, PathBuf), String> {
 pub(super) fn run(args: ResultsArgs) -> Result<()> {
     let data = args.root.join(DATA);
     for (name, folder) in &args.add {
-        let comparison = read(&folder.join("results.json"))?;
-        files::replace(&data.join(format!("{name}.json")), json(&shrunk(&comparison)).as_bytes())?;
+        let text = match read(&folder.join("results.json"))? {
+            Results::Suite(own) => suite::files::json(&own),
+            Results::Comparison(own) => comparison::files::json(&shrunk(&own)),
+        };
+        files::replace(&data.join(format!("{name}.json")), text.as_bytes())?;
     }
     let published = published(&data)?;
     let mut n_written = 0;
@@ -58,9 +60,9 @@ pub(super) fn run(args: ResultsArgs) -> Result<()> {
     print(&format!("{}: {n_written} documents from {} results\n", args.root.display(), published.len()))
 }
 
-fn read(path: &Path) -> Result<Comparison> {
+fn read(path: &Path) -> Result<Results> {
     let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-    serde_json::from_str(&text).map_err(|error| Error::file(path, error.to_string()))
+    Results::parse(&text).map_err(|error| Error::file(path, error.to_string()))
 }
 
 /// All results that the index names.
@@ -69,8 +71,8 @@ fn published(data: &Path) -> Result<BTreeMap<String, Published>> {
     let text = std::fs::read_to_string(&path).map_err(Error::io(&path))?;
     let index: BTreeMap<String, About> = toml::from_str(&text).map_err(|error| Error::file(&path, error.message()))?;
     let of = |(name, about): (String, About)| {
-        let comparison = read(&data.join(format!("{name}.json")))?;
-        Ok((name, Published::new(about, comparison)))
+        let results = read(&data.join(format!("{name}.json")))?;
+        Ok((name, Published::new(about, results)))
     };
     index.into_iter().map(of).collect()
 }

@@ -2,19 +2,20 @@
 
 mod series;
 
-use super::place::PlaceArgs;
+use super::place::{PlaceArgs, check};
 use super::terminal::Terminal;
 use super::{evaluate, print};
 use crate::backend::{Adapter, Backend};
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::experiment::{
-    Config, LoadedModel, QUICK_START, Run, TrainOptions, dataset, sample_of_masked, sample_of_text, train_on,
+    Config, LoadedModel, QUICK_START, Run, TrainOptions, dataset, race, sample_of_masked, sample_of_text, train_on,
 };
 use crate::notice::{self, Level};
 use crate::ranks::{self, Ranks};
 use crate::signal;
 use crate::training::{Dashboard, Outcome, Stop, duration};
+use crate::trust;
 use clap::Args;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -92,14 +93,16 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let mut config = Config::load(args.config.as_deref(), &args.set)?;
     config.backend = args.backend.unwrap_or(config.backend);
     let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
-    let adapters = open(&config, &args.device, &*ranks)?;
-    let adapter = &adapters[0];
+    let mut adapters = open(&config, &args.device, &*ranks)?;
+    // Devices that are named share the work; those behind `auto` compete for it.
+    let rivals = if args.device.is_empty() { adapters.split_off(1) } else { Vec::new() };
     let options = TrainOptions {
         run: run.clone(),
         dashboard: args.dashboard.unwrap_or_else(default_dashboard),
         init_from: args.init_from,
         command: command_line(std::env::args().skip(1)),
         observer: Arc::new(Terminal),
+        rivals,
         ranks,
     };
     if args.config.is_none() && is_first {
@@ -127,7 +130,8 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
             outcome.cut
         ));
     }
-    let loaded = Run::open(&run)?.load_model(adapter, None, notice::warn)?;
+    let trained = Run::open(&run)?;
+    let loaded = trained.load_model(&race::of_run(&trained, &adapters[0], &options.rivals), None, notice::warn)?;
     if config.data.text.is_some() {
         return show_text(&run, &loaded);
     }
@@ -175,7 +179,7 @@ fn open(config: &Config, asked: &[usize], ranks: &dyn Ranks) -> Result<Vec<Adapt
     }
     // Processes on one machine take its devices in turn. Those of the CPU are one.
     let own = ranks::local_rank().filter(|_| ranks.size() > 1 && backend != Backend::Auto && !backend.is_host());
-    Ok(vec![open(own.map(|rank| rank % backend.adapters().len().max(1)))?])
+    trust::open_rivals(backend, own.map(|rank| rank % backend.adapters().len().max(1)), check(), &Terminal)
 }
 
 fn default_dashboard() -> Dashboard {

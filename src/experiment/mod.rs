@@ -13,6 +13,7 @@ mod learning;
 mod lessons;
 mod options;
 mod prepared;
+pub mod race;
 mod resume;
 pub mod run;
 pub mod series;

@@ -1,5 +1,6 @@
 //! The options of training.
 
+use crate::backend::Adapter;
 use crate::ranks::{Alone, Ranks};
 use crate::training::{Dashboard, Observer, Silent};
 use std::path::PathBuf;
@@ -18,6 +19,8 @@ pub struct TrainOptions {
     pub command: String,
     /// The observer, which may stop it.
     pub observer: Arc<dyn Observer>,
+    /// Devices that are tried beside the one that is handed in: this very model is trained where an update is fastest.
+    pub rivals: Vec<Adapter>,
     /// The processes or threads that train together; each calls [`train`](super::train) with its own.
     pub ranks: Arc<dyn Ranks>,
 }
@@ -31,6 +34,7 @@ impl TrainOptions {
             init_from: None,
             command: String::new(),
             observer: Arc::new(Silent),
+            rivals: Vec::new(),
             ranks: Arc::new(Alone),
         }
     }

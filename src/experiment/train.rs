@@ -4,14 +4,14 @@ use super::lessons::{MaskedLessons, PairLessons, Prepared, SeriesLessons, TextLe
 use super::options::TrainOptions;
 use super::run::{self, Run};
 use super::together::{self, Facts, Follower};
-use super::{Config, differences, resume};
+use super::{Config, differences, race, resume};
 use crate::backend::Adapter;
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::{Autoregressive, LengthLimit, LengthLimits, Model, Vocabularies, weights};
 use crate::ranks;
-use crate::training::{Dashboard, Observer, Outcome, Setup, Trainer, checkpoint, fit};
+use crate::training::{Dashboard, Lessons, Observer, Outcome, Setup, Trainer, checkpoint, fit};
 use burn::module::Module;
 use std::path::Path;
 use std::sync::Arc;
@@ -62,6 +62,7 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     let vocabularies = run::vocabularies(&tokenizers);
     say(said_of(config, vocabularies));
     check_memory(config, vocabularies, adapter)?;
+    let adapter = &faster(&run, config, vocabularies, lessons.clone(), adapter, options, &*observer)?;
     let mut model = config.model.init(vocabularies, config.seed, &adapter.device)?;
     if let Some(from) = &options.init_from {
         model = weights_from(model, from, config, &tokenizers, &*observer)?;
@@ -122,6 +123,25 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     let outcome = fit(trainer, dashboard, |supervised| supervised);
     drop(lock);
     outcome
+}
+
+/// The device, or the one of its rivals on which this model learns faster. Several ranks do not choose: they would have to agree.
+fn faster(
+    run: &Run,
+    config: &Config,
+    vocabularies: Vocabularies,
+    lessons: Arc<dyn Lessons<Model>>,
+    adapter: &Adapter,
+    options: &TrainOptions,
+    observer: &dyn Observer,
+) -> Result<Adapter> {
+    let has_room = |adapter: &&Adapter| check_memory(config, vocabularies, adapter).is_ok();
+    let rivals = options.rivals.iter().filter(has_room);
+    let adapters: Vec<Adapter> = std::iter::once(adapter).chain(rivals).cloned().collect();
+    if adapters.len() == 1 || options.ranks.size() > 1 {
+        return Ok(adapter.clone());
+    }
+    race::of_updates(run.folder(), config, vocabularies, &lessons, &adapters, observer)
 }
 
 /// How many tokens or channels there are, in words.

@@ -8,6 +8,7 @@ pub mod attention;
 pub mod attribution;
 pub mod by_position;
 pub mod comparison;
+pub mod documents;
 pub mod explanation;
 pub mod faithfulness;
 pub mod heat_map;

@@ -18,6 +18,7 @@ mod manifest;
 mod metrics;
 mod observer;
 pub mod optimizer;
+mod pace;
 mod pointer;
 mod record;
 mod renderer;
@@ -38,6 +39,7 @@ pub use lessons::{HeldOut, Lessons, Measured, Trainable, UpdatePart, gradients, 
 pub(crate) use manifest::hash;
 pub use metrics::{Scalar, Shown, Stats};
 pub use observer::{Observer, Silent};
+pub use pace::seconds_of_update;
 pub(crate) use record::MetricsLine;
 pub use renderer::{Dashboard, Progress, duration};
 pub use scheduled_sampling::ScheduledSampling;

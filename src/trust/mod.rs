@@ -45,6 +45,24 @@ pub fn open(backend: Backend, device: Option<usize>, check: Check, observer: &dy
     unreachable!("there is a candidate, or an error")
 }
 
+/// As [`open`]; behind a GPU that [`Backend::Auto`] has found stands the CPU, for whoever finds out which of them is faster.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_rivals(
+    backend: Backend,
+    device: Option<usize>,
+    check: Check,
+    observer: &dyn Observer,
+) -> Result<Vec<Adapter>> {
+    let best = open(backend, device, check, observer)?;
+    let cpu = match backend {
+        Backend::Auto if !best.backend.is_host() => backend.candidates()?.into_iter().find(|a| a.backend.is_host()),
+        _ => None,
+    };
+    Ok(std::iter::once(best).chain(cpu).collect())
+}
+
 /// Refuses an adapter that cannot be trusted.
 fn trust(adapter: &Adapter, check: Check, observer: &dyn Observer) -> Result<()> {
     // These are the reference, and its predecessor of the same authors; both are tested as a part of this program.

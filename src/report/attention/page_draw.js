@@ -30,8 +30,8 @@ function drawMatrix() {
   context.strokeStyle = theme("--line");
   context.strokeRect(x, y, wide * n.columns, cell * n.rows);
   cross(x, y, n.rows, n.columns);
-  const digits = isWall() ? 22 : Math.min(16, wide * 0.36, cell * 0.6);
-  if (digits >= 10 && wide >= 2.2 * digits && cell >= 1.2 * digits) numbers(x, y, [width, height], digits);
+  const digits = isWall() ? 22 : Math.max(11, Math.min(16, wide * 0.36, cell * 0.6));
+  if (wide >= 2.2 * digits && cell >= 1.2 * digits) numbers(x, y, [width, height], digits);
   if (barRoom) colourBar(x + wide * n.columns + 16, y, Math.min(cell * n.rows, 220), Math.max(least, 14));
   context.restore();
   const name = axes();

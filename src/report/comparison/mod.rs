@@ -2,13 +2,12 @@
 //!
 //! [`Comparison`] is the whole of `results.json`; the schema is described in `docs/reference/results-json.md`. Everything else here knows that
 //! type and nothing of models, runs or training: [`charts`] and [`tables`] choose what is shown, [`chart`] draws, [`words`] says
-//! it in sentences, [`score`] knows scores by their names, [`html`] puts it on one page, [`files`] writes it all, and [`documents`] writes
-//! it into the book.
+//! it in sentences, [`score`] knows scores by their names, [`html`] puts it on one page, [`files`] writes it all, and
+//! [`documents`](super::documents) writes it into the book.
 
 pub mod chart;
 pub mod charts;
 mod data;
-pub mod documents;
 pub mod files;
 pub mod html;
 mod marker;

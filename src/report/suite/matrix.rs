@@ -17,12 +17,12 @@ pub fn score_in<'a>(suite: &'a Suite, family: &str, (task, group): (&SuiteTask, 
 }
 
 /// A score as a reader sees it; fractions are percentages.
-pub(super) fn shown(metric: &str, value: f64) -> String {
+pub(in crate::report) fn shown(metric: &str, value: f64) -> String {
     format!("{:.1}", score::percent(metric, value))
 }
 
 /// What guessing comes to in a column, where its score counts right answers and that is known.
-pub(super) fn chance((task, group): (&SuiteTask, &Group)) -> Option<f64> {
+pub(in crate::report) fn chance((task, group): (&SuiteTask, &Group)) -> Option<f64> {
     group.chance.filter(|_| metric_of(&task.metric) == Metric::SequenceAccuracy)
 }
 

@@ -87,7 +87,7 @@ pub(super) fn place(task: &SuiteTask, group: &Group) -> String {
     }
 }
 
-pub(super) fn capitalized(text: &str) -> String {
+pub(in crate::report) fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }

@@ -33,6 +33,32 @@
     const drawn = Math.round(10 * size * Math.sqrt(Math.abs(a * d - b * c))) / 10;
     if (drawn < least && !element.closest("sub, sup")) told.add(`${drawn}px is small: ${name(element)} "${node.data.trim().slice(0, 20)}"`);
   }
+  // What is written on a canvas is caught while it is painted once more: its size, and its colour beside what lies under its middle.
+  const canvas = document.querySelector("canvas#canvas");
+  if (canvas && isSeen(canvas)) {
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+      if (this.canvas === canvas && text.trim()) {
+        const [, bold, size] = this.font.match(/(bold |[67]00 )?([\d.]+)px/), { a, b, c, d, e, f } = this.getTransform(), { width } = this.measureText(text);
+        const left = x - width * { left: 0, start: 0, center: 0.5, right: 1, end: 1 }[this.textAlign] + width / 2;
+        const middle = y + size * { alphabetic: -0.35, middle: 0, top: 0.5, bottom: -0.5, hanging: 0.5 }[this.textBaseline];
+        const [px, py] = [a * left + c * middle + e, b * left + d * middle + f];
+        const isOnIt = px >= 0 && py >= 0 && px < canvas.width && py < canvas.height;
+        const [r, g, bl, alpha] = isOnIt ? this.getImageData(px, py, 1, 1).data : [0, 0, 0, 0];
+        const ground = over([r, g, bl, alpha / 255], groundOf(canvas)), probe = new Option().style;
+        probe.color = this.fillStyle;
+        const ink = colour(probe.color);
+        const ratio = contrast(over([...ink.slice(0, 3), ink[3] * this.globalAlpha], ground), ground);
+        const drawn = Math.round(10 * size * Math.sqrt(Math.abs(a * d - b * c)) * canvas.clientWidth / canvas.width) / 10;
+        const isLarge = drawn >= 24 || (drawn >= 18.6 && bold);
+        if (isOnIt && ratio < (isLarge ? 3 : 4.5)) told.add(`contrast ${ratio.toFixed(2)} of "${text.slice(0, 20)}" on the canvas`);
+        if (isOnIt && drawn < (wall ? 21.9 : 11)) told.add(`${drawn}px is small: "${text.slice(0, 20)}" on the canvas`);
+      }
+      return fillText.call(this, text, x, y, ...rest);
+    };
+    draw();
+    CanvasRenderingContext2D.prototype.fillText = fillText;
+  }
   found.push(...told);
   const wide = document.documentElement.scrollWidth - innerWidth;
   if (wide > 0) found.push(`the page is ${wide}px wider than the window`);

@@ -10,6 +10,7 @@ mod old_run;
 mod own_model;
 mod own_ranks;
 mod prepared;
+mod race;
 mod ranks;
 mod resume;
 mod run;

@@ -1,4 +1,5 @@
-// Every layer as a band of vectors under the words, and arcs of self-attention from the word that is pointed at.
+// Every layer as a band of vectors under the words, with arcs of self-attention from the word that is pointed at, and lines between the
+// source and the layers of the decoder that look at it.
 
 const CHANGES = ["the factor by which the recurrence keeps what it has, a mean over its elements", data.change, "the cosine of the angle to the state before the step"];
 
@@ -18,11 +19,11 @@ function sides() {
   const own = [];
   if (data.steps.some(step => step.input)) own.push({ name: "what the decoder reads", vectors: data.steps.map(step => step.input) });
   const n = Math.max(0, ...data.steps.map(step => step.layers.length));
-  const heads = isText ? data.heads : data.own;
+  const looks = (heads, rows, layer) => heads.flatMap((head, i) => head.layer === layer ? [{ layer, head: head.head, rows: data.steps.map(step => step[rows][i].weights) }] : []);
+  const across = layer => isText ? [] : looks(data.heads, "rows", layer);
   for (let layer = 1; layer <= n; layer++) {
-    const places = heads.flatMap((head, i) => head.layer === layer ? [i] : []);
-    const weights = places.map(i => ({ layer, head: heads[i].head, rows: data.steps.map(step => (isText ? step.rows : step.own)[i].weights) }));
-    own.push({ name: `layer ${layer}`, layer, vectors: data.steps.map(step => step.layers[layer - 1]), weights, isOwn: true,
+    const weights = isText ? looks(data.heads, "rows", layer) : looks(data.own, "own", layer);
+    own.push({ name: `layer ${layer}`, layer, vectors: data.steps.map(step => step.layers[layer - 1]), weights, isOwn: true, across: across(layer),
       kept: data.steps.map(step => step.recurrences.filter(recurrence => recurrence.layer === layer && recurrence.kept).map(recurrence => recurrence.kept[0])) });
   }
   const gates = Math.max(0, ...data.steps.map(step => step.gates?.length ?? 0));
@@ -30,21 +31,21 @@ function sides() {
     own.push({ name: `gate${gates > 1 ? ` of layer ${layer}` : ""}: what is kept`, vectors: data.steps.map(step => step.gates[layer - 1]?.vector), isShare: true,
       kept: data.steps.map(step => step.gates[layer - 1] ? [step.gates[layer - 1].mean] : []) });
   }
-  if (n === 0) own.push({ name: "state s", vectors: data.steps.map(step => step.state), turned: data.steps.map(step => step.cosine) });
+  if (n === 0) own.push({ name: "state s", vectors: data.steps.map(step => step.state), turned: data.steps.map(step => step.cosine), across: across(1) });
   found.push({ id: "target", title: isText ? "The text goes on" : data.mechanism.answers ? "The answers" : "The decoder reads what was written and writes the next word", words: written, bands: own });
   return found;
 }
 
-/** What a word of a band looks at: one head, or the mean of the layer's. */
-function weightsAt(band, i) {
-  const heads = (band.weights ?? []).filter(head => at.head === 0 || head.head === at.head);
-  const all = heads.length ? heads : band.weights ?? [];
+/** What a word of a band looks at, by the given heads of its layer: one of them, or their mean. */
+function weightsAt(there, i) {
+  const heads = (there ?? []).filter(head => at.head === 0 || head.head === at.head);
+  const all = heads.length ? heads : there ?? [];
   return all.length ? { weights: mean(all.map(head => head.rows[i])), n: all.length } : null;
 }
 
 function drawBands() {
   const focused = document.activeElement?.closest("#bands [data-token]") ? at.token : null;
-  $("bands").replaceChildren(...sides().map(drawSide));
+  $("bands").replaceChildren(...sides().map(drawSide), svg("svg", { class: "across", "aria-hidden": "true" }));
   if (focused) document.querySelector(`[data-side="${focused.side}"] [data-token="${focused.i}"]`)?.focus({ preventScroll: true });
   drawBandArcs();
 }
@@ -72,6 +73,7 @@ function drawSide(side) {
         kept || moved || turned ? el("span", { class: "small muted", "data-tip": CHANGES[kept ? 0 : moved ? 1 : 2] }, kept ?? moved ?? turned) : null);
     });
     const line = row("vectors", band.name, places);
+    line.band = band;
     if (!band.weights?.length) return [line];
     const arcs = row("arcs", "", []);
     arcs.append(svg("svg", { "aria-hidden": "true" }));
@@ -93,7 +95,7 @@ function drawBandArcs() {
     const { band, side } = arcs, picture = arcs.querySelector("svg");
     picture.replaceChildren();
     if (at.token?.side !== side.id) continue;
-    const found = weightsAt(band, at.token.i);
+    const found = weightsAt(band.weights, at.token.i);
     if (!found) continue;
     const words = [...arcs.parentNode.querySelectorAll(".words button")], left = arcs.getBoundingClientRect().left;
     const middle = i => { const box = words[i].getBoundingClientRect(); return box.left - left + box.width / 2; };
@@ -111,10 +113,43 @@ function drawBandArcs() {
     says.push(`layer ${band.layer}: ${shownToken(name ?? "")} ${number(found.weights[strongest])}`);
     n = found.n;
   }
+  const seen = drawAcross();
   if (at.token) {
     const side = sides().find(side => side.id === at.token.side), word = side?.words[at.token.i];
-    if (word) $("band-says").textContent = says.length ? `${shownToken(word.text)} looks most at: ${says.join("; ")} (${n > 1 ? `the mean of ${n} heads` : "one head"}).` : `${shownToken(word.text)}: norms ${side.bands.map(band => band.vectors[at.token.i] ? `${band.name} ${number(band.vectors[at.token.i].norm)}` : "").filter(Boolean).join(", ")}.`;
+    if (word) $("band-says").textContent = says.length ? `${shownToken(word.text)} looks most at: ${says.join("; ")} (${n > 1 ? `the mean of ${n} heads` : "one head"}).${seen}` : `${shownToken(word.text)}: norms ${side.bands.map(band => band.vectors[at.token.i] ? `${band.name} ${number(band.vectors[at.token.i].norm)}` : "").filter(Boolean).join(", ")}.${seen}`;
   }
+}
+
+/**
+ * Lines between the two sides: from a word of the target, what each layer looks at in the source; from a word of the source, which steps
+ * look at it. Says it in a sentence.
+ */
+function drawAcross() {
+  const picture = document.querySelector("#bands > .across"), host = $("bands"), ground = host.getBoundingClientRect();
+  picture.replaceChildren();
+  const read = document.querySelector('.side[data-side="source"]');
+  if (!at.token || !read) return "";
+  const box = element => {
+    const { left, top, bottom, width } = element.getBoundingClientRect();
+    return { x: left - ground.left + host.scrollLeft + width / 2, top: top - ground.top, bottom: bottom - ground.top };
+  };
+  const states = [...[...read.querySelectorAll(".band.vectors")].at(-1).querySelectorAll(".place")].map(box);
+  const isTarget = at.token.side === "target", says = [];
+  for (const line of document.querySelectorAll('.side[data-side="target"] .band.vectors')) {
+    const { band } = line, steps = [...line.querySelectorAll(".place")];
+    if (!band.across?.length) continue;
+    const pairs = isTarget ? weightsAt(band.across, at.token.i).weights.map((weight, i) => ({ weight, i, t: at.token.i, name: data.source[i] }))
+      : data.steps.map((step, t) => ({ weight: weightsAt(band.across, t).weights[at.token.i], i: at.token.i, t, name: step.chosen.token }));
+    for (const { weight, i, t } of pairs) {
+      if (weight < 0.05 || !states[i]) continue;
+      const from = states[i], to = box(steps[t]), bend = (to.top - from.bottom) / 2;
+      picture.append(svg("path", { d: `M${from.x} ${from.bottom}C${from.x} ${from.bottom + bend} ${to.x} ${to.top - bend} ${to.x} ${to.top}`, "stroke-width": (1 + 5 * weight).toFixed(1), "stroke-opacity": (0.15 + 0.6 * weight).toFixed(2) }));
+    }
+    const best = pairs.reduce((best, pair) => pair.weight > best.weight ? pair : best);
+    says.push(`${band.layer ? `layer ${band.layer}: ` : ""}${shownToken(best.name)} ${number(best.weight)}`);
+  }
+  if (!says.length) return "";
+  return isTarget ? ` In the source: ${says.join("; ")}.` : ` Looked at most while this was written: ${says.join("; ")}.`;
 }
 
 function look(side, i) {

@@ -224,6 +224,44 @@ fn words_and_stages_are_reached_by_tab_and_the_focus_is_kept() {
 }
 
 #[test]
+fn lines_join_a_word_and_what_each_layer_looks_at_in_the_source() {
+    let Some(mut view) = PageView::open(&page(&explanation("Sinusoidal"))) else { return };
+    view.go("view=layers&layer=2&head=2");
+    // Each line as "number of the state of the source, layer of the target".
+    let drawn = "(() => {
+        const at = (n, box) => Math.abs(n - box.left - box.width / 2) < 2, ground = document.getElementById('bands').getBoundingClientRect();
+        const boxes = side => [...document.querySelectorAll(`[data-side=${side}] .band.vectors`)].map(line => [...line.querySelectorAll('.place')].map(place => place.getBoundingClientRect()));
+        const read = boxes('source').at(-1), own = boxes('target');
+        return [...document.querySelectorAll('#bands > .across path')].map(path => {
+            const start = path.getPointAtLength(0), end = path.getPointAtLength(path.getTotalLength());
+            const layer = own.findIndex(line => Math.abs(line[0].top - ground.top - end.y) < 2);
+            return `${read.findIndex(box => at(start.x + ground.left, box))}, ${layer}, ${own[layer]?.findIndex(box => at(end.x + ground.left, box))}`;
+        });
+    })()";
+    let due = |view: &mut PageView, pairs: &str| {
+        let row = "(layer, t) => data.steps[t].rows[data.heads.findIndex(head => head.layer === layer && head.head === 2)].weights";
+        view.value(&format!("[1, 2].flatMap(layer => {pairs}.filter(([i, t]) => ({row})(layer, t)[i] >= 0.05).map(([i, t]) => `${{i}}, ${{layer}}, ${{t}}`))"))
+    };
+    for (side, n, pairs) in
+        [("target", 1, "data.source.map((_, i) => [i, 1])"), ("source", 2, "data.steps.map((_, t) => [2, t])")]
+    {
+        view.value(&format!("document.querySelectorAll('[data-side={side}] .words button')[{n}].focus()"));
+        view.settle();
+        let (drawn, due) = (view.value(drawn), due(&mut view, pairs));
+        assert!(due.as_array().is_some_and(|due| due.len() > 2), "{due}");
+        assert_eq!(drawn, due, "{side}");
+    }
+    assert!(
+        view.text("document.getElementById('band-says').innerText")
+            .contains("Looked at most while this was written: layer 1: ")
+    );
+    view.value("document.querySelectorAll('[data-side=target] .words button')[0].focus()");
+    view.settle();
+    assert!(view.text("document.getElementById('band-says').innerText").contains("In the source: layer 1: "));
+    assert_eq!(view.faults, Vec::<String>::new());
+}
+
+#[test]
 fn an_influence_that_is_none_is_not_drawn() {
     let mut nothing = explanation("fixed");
     nothing.steps.iter_mut().for_each(|step| step.influence = vec![1e-12, -3e-12, 0.0, 2e-12, 1e-12]);

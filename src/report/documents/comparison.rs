@@ -1,54 +1,10 @@
-//! Blocks of Markdown documents that are written from results: tables, and sentences that say what claims say.
-//!
-//! A document marks the place, and everything up to the end is replaced:
-//!
-//! ```text
-//! <!-- results: tour; about; models all, 5-6; claims; source -->
-//! <!-- end -->
-//! ```
-//!
-//! First stands the name of the results, then what is written of them, in this order. Nothing is judged here: sentences are those of
-//! [`words`].
+//! What documents say of a comparison.
 
-use super::data::{Comparison, Group, GroupKind};
-use super::measured::ClaimKind;
-use super::score::{metric_label, percent};
-use super::words;
-use serde::Deserialize;
+use super::cell;
+use crate::report::comparison::score::{metric_label, percent};
+use crate::report::comparison::words;
+use crate::report::comparison::{ClaimKind, Comparison, Group, GroupKind};
 use std::collections::BTreeMap;
-
-/// How a block begins.
-const BEGINNING: &str = "<!-- results: ";
-/// How it ends.
-const END: &str = "<!-- end -->";
-
-/// What `results.json` does not know about itself: an entry of `index.toml`.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct About {
-    /// The machine, in words.
-    pub machine: String,
-    /// The day on which it was measured.
-    pub date: String,
-    /// What models are called in documents, by their names in the results.
-    #[serde(default)]
-    pub names: BTreeMap<String, String>,
-}
-
-/// Results that documents are written from.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Published {
-    about: About,
-    comparison: Comparison,
-}
-
-impl Published {
-    /// The results of a comparison, its models called as `about` says.
-    pub fn new(about: About, mut comparison: Comparison) -> Self {
-        rename(&mut comparison, &about.names);
-        Self { about, comparison }
-    }
-}
 
 /// What documents need of a comparison: one score, without learning curves, attention and faults, which are most of it.
 pub fn shrunk(comparison: &Comparison) -> Comparison {
@@ -63,7 +19,7 @@ pub fn shrunk(comparison: &Comparison) -> Comparison {
 }
 
 /// Calls models otherwise wherever rows refer to them.
-fn rename(comparison: &mut Comparison, names: &BTreeMap<String, String>) {
+pub(super) fn rename(comparison: &mut Comparison, names: &BTreeMap<String, String>) {
     let change = |name: &mut String| {
         if let Some(new) = names.get(name) {
             name.clone_from(new);
@@ -88,65 +44,21 @@ fn rename(comparison: &mut Comparison, names: &BTreeMap<String, String>) {
     }
 }
 
-/// A document with its blocks written anew.
-///
-/// # Errors
-/// If a block does not end, or asks for what is not there; says which line.
-pub fn filled(document: &str, published: &BTreeMap<String, Published>) -> Result<String, String> {
-    let mut text = String::new();
-    let mut lines = document.lines().enumerate();
-    while let Some((number, line)) = lines.next() {
-        text += line;
-        text.push('\n');
-        let Some(what) = line.strip_prefix(BEGINNING) else { continue };
-        let fault = |message: String| format!("line {}: {message}", number + 1);
-        let what = what.strip_suffix("-->").ok_or_else(|| fault("the mark does not end with -->".into()))?;
-        text += &block(what, published).map_err(fault)?;
-        if !lines.any(|(_, line)| line == END) {
-            return Err(fault(format!("there is no {END} after it")));
-        }
-        text += END;
-        text.push('\n');
-    }
-    Ok(text)
+/// What a mark asks for; nothing if a comparison has no such part.
+pub(super) fn part(comparison: &Comparison, kind: &str, rest: &str) -> Result<Option<String>, String> {
+    Ok(Some(match kind {
+        "about" => about(comparison),
+        "models" => models(comparison, &groups(comparison, rest)?),
+        "lengths" => lengths(comparison, &groups(comparison, rest)?),
+        "claims" => words::pairs(comparison) + "\n",
+        "findings" => words::findings(comparison).iter().map(|finding| format!("- {finding}\n")).collect(),
+        "reach" => words::reach(comparison).unwrap_or_default() + "\n",
+        _ => return Ok(None),
+    }))
 }
 
-/// Whether a document has blocks.
-pub fn has_blocks(document: &str) -> bool {
-    document.lines().any(|line| line.starts_with(BEGINNING))
-}
-
-/// Everything that one mark asks for.
-fn block(what: &str, published: &BTreeMap<String, Published>) -> Result<String, String> {
-    let mut parts = what.split(';').map(str::trim);
-    let name = parts.next().unwrap_or_default();
-    if name == "list" {
-        return Ok(list(published));
-    }
-    let own = published.get(name).ok_or_else(|| {
-        let known = published.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        format!("there are no results {name:?} ({known})")
-    })?;
-    let written: Result<Vec<String>, String> = parts.map(|part| part_of(own, part)).collect();
-    Ok(written?.join("\n"))
-}
-
-fn part_of(own: &Published, part: &str) -> Result<String, String> {
-    let comparison = &own.comparison;
-    let (kind, rest) = part.split_once(' ').unwrap_or((part, ""));
-    match kind {
-        "about" => Ok(about(comparison)),
-        "models" => Ok(models(comparison, &groups(comparison, rest)?)),
-        "lengths" => Ok(lengths(comparison, &groups(comparison, rest)?)),
-        "claims" => Ok(words::pairs(comparison) + "\n"),
-        "findings" => Ok(words::findings(comparison).iter().map(|finding| format!("- {finding}\n")).collect()),
-        "reach" => Ok(words::reach(comparison).unwrap_or_default() + "\n"),
-        "source" => Ok(source(own)),
-        _ => Err(format!(
-            "{kind:?} is nothing that can be written (about, models, lengths, claims, reach, findings, source)"
-        )),
-    }
-}
+/// The parts that there are.
+pub(super) const PARTS: &str = "about, models, lengths, claims, reach, findings, source";
 
 /// Groups by what readers call them, all of them where none is named.
 fn groups<'a>(comparison: &'a Comparison, named: &str) -> Result<Vec<&'a Group>, String> {
@@ -178,11 +90,6 @@ fn about(comparison: &Comparison) -> String {
         first.to_uppercase(),
         comparison.task.test_sentences
     )
-}
-
-/// A text in a cell of a table.
-fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn score(comparison: &Comparison, name: &str, group: &Group) -> String {
@@ -238,27 +145,6 @@ fn lengths(comparison: &Comparison, groups: &[&Group]) -> String {
             text += &format!(" {} |", score(comparison, &own.name, group));
         }
         text.push('\n');
-    }
-    text
-}
-
-/// On what it was measured, and the command.
-fn source(own: &Published) -> String {
-    let Published { about, comparison } = own;
-    format!("{}, `{}`, {}:\n\n```sh\n{}\n```\n", about.machine, comparison.backend, about.date, comparison.command)
-}
-
-/// All results, with what made them.
-fn list(published: &BTreeMap<String, Published>) -> String {
-    let mut text = "| file | command | machine | date |\n| --- | --- | --- | --- |\n".to_string();
-    for (name, Published { about, comparison }) in published {
-        text += &format!(
-            "| [{name}.json]({name}.json) | `{}` | {}, `{}` | {} |\n",
-            comparison.command.replace('|', "\\|"),
-            cell(&about.machine),
-            comparison.backend,
-            cell(&about.date)
-        );
     }
     text
 }

@@ -1,0 +1,59 @@
+//! What documents say of a suite.
+
+use super::cell;
+use crate::report::comparison::score::metric_label;
+use crate::report::suite::matrix::{chance, columns, score_in, shown};
+use crate::report::suite::{Suite, words};
+
+/// The parts that there are.
+pub(super) const PARTS: &str = "about, matrix, findings, source";
+
+/// What a mark asks for; nothing if a suite has no such part.
+pub(super) fn part(suite: &Suite, kind: &str) -> Option<String> {
+    match kind {
+        "about" => Some(about(suite)),
+        "matrix" => Some(matrix(suite)),
+        "findings" => Some(words::findings(suite).iter().map(|finding| format!("- {finding}\n")).collect()),
+        _ => None,
+    }
+}
+
+/// What the numbers of the matrix are.
+fn about(suite: &Suite) -> String {
+    let mut labels: Vec<&str> = suite.tasks.iter().map(|task| metric_label(&task.metric)).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    let n = suite.n_seeds();
+    let seeds = if n == 1 { "one seed each".to_string() } else { format!("means of {n} seeds each") };
+    format!(
+        "{}, {seeds}. Bold: the best of its column, or not told apart from it.\n",
+        words::capitalized(&labels.join(", "))
+    )
+}
+
+/// A row for each family, a column for each task and length.
+fn matrix(suite: &Suite) -> String {
+    let columns = columns(suite);
+    let mut text = "| family |".to_string();
+    columns.iter().for_each(|(task, group)| text += &format!(" {} |", cell(&task.column(group))));
+    text += &format!("\n| --- |{}\n", " ---: |".repeat(columns.len()));
+    for family in &suite.families {
+        text += &format!("| {} |", cell(&family.name));
+        for column in &columns {
+            text += &match score_in(suite, &family.name, *column) {
+                Some(score) => {
+                    let value = shown(&column.0.metric, score.score);
+                    if score.standing.is_level() { format!(" **{value}** |") } else { format!(" {value} |") }
+                }
+                None => " - |".into(),
+            };
+        }
+        text.push('\n');
+    }
+    text += "| *guessing* |";
+    for column in &columns {
+        text += &format!(" {} |", chance(*column).map_or("-".into(), |chance| shown(&column.0.metric, chance)));
+    }
+    text.push('\n');
+    text
+}
