@@ -30,7 +30,7 @@ test *NAMES:
 
 # What every score, window, placement and position scheme can learn
 learn:
-    cargo test {{cargo_flags}} --test suite -- --ignored learns_what_it_can
+    cargo test {{cargo_flags}} --test suite -- --ignored learns_what_it_can every_model_agrees
 
 # Lints
 clippy:

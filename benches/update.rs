@@ -46,6 +46,37 @@ fn activations(device: &Device) -> Tensor<3> {
     Tensor::random([BATCH, LEN, 4 * D_MODEL], Distribution::Default, device)
 }
 
+/// Attention that sees no later key, forward and backward, of 2048 positions in sentences of a length.
+mod causal_attention {
+    use super::*;
+    use lookback::kernels::attention::{Heads, Incoming, Projections};
+
+    #[divan::bench(args = [64, 128, 256, 1024])]
+    fn forward_and_backward(bencher: Bencher, len: usize) {
+        let (batch, n_heads, d_head) = (2048 / len, 8, 64);
+        let width = 3 * n_heads * d_head;
+        let values: Vec<f32> = (0..batch * len * width).map(|i| (i * 7919 % 1000) as f32 / 500.0 - 1.0).collect();
+        let (lengths, dropout) = (None, None);
+        let heads = Heads { n_heads, n_key_value_heads: n_heads, d_head, lengths, is_causal: true, dropout };
+        let projections = Projections {
+            heads: &heads,
+            query: &values,
+            key_value: &values,
+            bias: None,
+            batch,
+            query_len: len,
+            key_len: len,
+            widths: [width, width],
+            key_start: n_heads * d_head,
+        };
+        bencher.bench(|| {
+            let found = projections.forward();
+            let incoming = Incoming { gradient: &found.values, output: &found.values, log_sums: &found.log_sums };
+            projections.backward(&incoming, false).packed()
+        });
+    }
+}
+
 /// A batch of sentences' product with a wide matrix, in a step of decoding.
 mod few_rows {
     use super::*;

@@ -1,5 +1,7 @@
 //! `lookback compare`, and the hidden command that measures one cell of its table of costs.
 
+mod processes;
+
 use super::place::{PlaceArgs, check as check_of_drivers};
 use super::print;
 use super::terminal::Terminal;
@@ -34,7 +36,7 @@ Finished work is kept: the same command continues after an interruption.
 Examples:
   lookback compare
   lookback compare config/reverse-rnn.toml config/reverse-bahdanau.toml --seeds 3 --out runs/reverse
-  lookback compare --suite small
+  lookback compare --suite small --jobs 2
   lookback compare --run runs/first --run runs/second
   lookback compare config/reverse-rnn.toml --sweep model.d_hidden=64,128,256 --out runs/widths
   lookback compare a.toml b.toml --tune 6 --match-parameters --budget updates=2000")]
@@ -89,6 +91,13 @@ pub(super) struct CompareArgs {
     /// Beam size of all models [default: as the first config says].
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
     beam: Option<u64>,
+    /// Train and test in so many processes at once, each with its share of the threads; times are measured after that, by one. Small
+    /// models gain, which cannot keep several cores busy.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: u16,
+    /// Measure no times: those who share the work leave them to the one that started them.
+    #[arg(long, hide = true)]
+    without_times: bool,
 }
 
 #[derive(Args, Debug)]
@@ -139,13 +148,17 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         match_parameters: args.match_parameters,
         lengths: (!args.lengths.is_empty()).then_some(args.lengths),
         per_length: args.per_length.map(|n| n as usize),
-        cost_lengths: Options::cost_lengths(args.max_cost_length),
+        cost_lengths: Options::cost_lengths(if args.without_times { 0 } else { args.max_cost_length }),
         cell_seconds: args.cell_seconds.unwrap_or(CELL_SECONDS),
         beam: args.beam.map(|beam| beam as usize),
         command: command_line(std::env::args().skip(1)),
         observer: Arc::new(Terminal),
     };
     let _listening = signal::listen();
+    if args.jobs > 1 {
+        let own = processes::own_arguments(std::env::args().skip(1));
+        processes::share(&own, args.jobs.into(), rayon::current_num_threads())?;
+    }
     let bar = Bar::new();
     if let Some(suite) = suite {
         let (found, comparisons) = suite::run(&suite, &options, &|status| bar.show(status))?;

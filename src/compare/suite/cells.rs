@@ -95,6 +95,7 @@ fn score(comparison: &Comparison, name: &str, group: &str) -> Option<CellScore> 
         claim.kind == ClaimKind::Models && claim.group == group && claim.metric == metric && is_pair
     });
     let standing = match claim.map(|claim| claim.verdict) {
+        _ if !is_less && worth(best) <= 0.0 => Standing::Unsolved,
         _ if worth(name) >= worth(best) => Standing::Best,
         Some(Verdict::Different) => Standing::Behind,
         Some(Verdict::Equivalent) => Standing::Equivalent,

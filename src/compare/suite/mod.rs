@@ -37,6 +37,8 @@ pub fn run(suite: &SuiteConfig, options: &Options, show: &Show<'_>) -> Result<(S
             replace(&path, suite.text_of(task, family)?.as_bytes())?;
             configs.push(path);
         }
+        // Where no times are to be measured, none of a task are.
+        let longest_cost = task.costs.filter(|_| !options.cost_lengths.is_empty()).unwrap_or(0);
         let own = Options {
             configs,
             out: out.clone(),
@@ -44,7 +46,7 @@ pub fn run(suite: &SuiteConfig, options: &Options, show: &Show<'_>) -> Result<(S
             match_parameters: suite.match_parameters,
             lengths: task.lengths.clone(),
             per_length: task.per_length,
-            cost_lengths: Options::cost_lengths(task.costs.unwrap_or(0)),
+            cost_lengths: Options::cost_lengths(longest_cost),
             ..options.clone()
         };
         let show = |status: &Status| {

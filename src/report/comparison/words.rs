@@ -9,7 +9,8 @@ use super::scale::short;
 use super::score::{is_better, metric_of, noun, percent, shown};
 use crate::scoring::{Metric, Verdict};
 
-pub(super) use lengths::{longest_tested, reach};
+pub(super) use lengths::longest_tested;
+pub(in crate::report) use lengths::reach;
 
 /// The findings, most important first.
 pub fn findings(comparison: &Comparison) -> Vec<String> {
@@ -106,7 +107,7 @@ pub(super) fn ranked(comparison: &Comparison) -> Vec<(&str, f64)> {
 }
 
 /// What is claimed of every two models on the whole test set, the best first.
-pub(super) fn pairs(comparison: &Comparison) -> String {
+pub(in crate::report) fn pairs(comparison: &Comparison) -> String {
     let ranked = ranked(comparison);
     let mut sentences = Vec::new();
     for (i, (better, _)) in ranked.iter().enumerate() {

@@ -141,7 +141,7 @@ fn part_of(own: &Published, part: &str) -> Result<String, String> {
         return Ok(source(own));
     }
     let (written, parts) = match &own.results {
-        Results::Suite(suite) => (suite::part(suite, kind), suite::PARTS),
+        Results::Suite(suite) => (suite::part(suite, kind, rest), suite::PARTS),
         Results::Comparison(comparison) => (comparison::part(comparison, kind, rest)?, comparison::PARTS),
     };
     written.ok_or_else(|| format!("{kind:?} is nothing that can be written ({parts})"))

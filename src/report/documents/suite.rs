@@ -6,13 +6,13 @@ use crate::report::suite::matrix::{chance, columns, score_in, shown};
 use crate::report::suite::{Suite, words};
 
 /// The parts that there are.
-pub(super) const PARTS: &str = "about, matrix, findings, source";
+pub(super) const PARTS: &str = "about, matrix, matrix intervals, findings, source";
 
 /// What a mark asks for; nothing if a suite has no such part.
-pub(super) fn part(suite: &Suite, kind: &str) -> Option<String> {
+pub(super) fn part(suite: &Suite, kind: &str, rest: &str) -> Option<String> {
     match kind {
         "about" => Some(about(suite)),
-        "matrix" => Some(matrix(suite)),
+        "matrix" if ["", "intervals"].contains(&rest) => Some(matrix(suite, !rest.is_empty())),
         "findings" => Some(words::findings(suite).iter().map(|finding| format!("- {finding}\n")).collect()),
         _ => None,
     }
@@ -20,19 +20,19 @@ pub(super) fn part(suite: &Suite, kind: &str) -> Option<String> {
 
 /// What the numbers of the matrix are.
 fn about(suite: &Suite) -> String {
-    let mut labels: Vec<&str> = suite.tasks.iter().map(|task| metric_label(&task.metric)).collect();
+    let mut labels: Vec<String> = suite.tasks.iter().map(|task| metric_label(&task.metric)).collect();
     labels.sort_unstable();
     labels.dedup();
+    let labels = words::capitalized(&labels.join(", "));
     let n = suite.n_seeds();
     let seeds = if n == 1 { "one seed each".to_string() } else { format!("means of {n} seeds each") };
     format!(
-        "{}, {seeds}. Bold: the best of its column, or not told apart from it.\n",
-        words::capitalized(&labels.join(", "))
+        "{labels}, {seeds}. Bold: the best of its column, or not told apart from it (95 %, over sentences and seeds).\n"
     )
 }
 
 /// A row for each family, a column for each task and length.
-fn matrix(suite: &Suite) -> String {
+fn matrix(suite: &Suite, has_intervals: bool) -> String {
     let columns = columns(suite);
     let mut text = "| family |".to_string();
     columns.iter().for_each(|(task, group)| text += &format!(" {} |", cell(&task.column(group))));
@@ -42,8 +42,10 @@ fn matrix(suite: &Suite) -> String {
         for column in &columns {
             text += &match score_in(suite, &family.name, *column) {
                 Some(score) => {
-                    let value = shown(&column.0.metric, score.score);
-                    if score.standing.is_level() { format!(" **{value}** |") } else { format!(" {value} |") }
+                    let [value, low, high] =
+                        [score.score, score.low, score.high].map(|value| shown(&column.0.metric, value));
+                    let value = if score.standing.is_level() { format!("**{value}**") } else { value };
+                    if has_intervals { format!(" {value} ({low} to {high}) |") } else { format!(" {value} |") }
                 }
                 None => " - |".into(),
             };

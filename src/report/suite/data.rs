@@ -119,12 +119,14 @@ pub enum Standing {
     Undecided,
     /// Worse than the best.
     Behind,
+    /// No family has anything right there, so that nobody is the best.
+    Unsolved,
 }
 
 impl Standing {
     /// Whether it may be as good as the best.
     pub fn is_level(self) -> bool {
-        self != Self::Behind
+        !matches!(self, Self::Behind | Self::Unsolved)
     }
 }
 

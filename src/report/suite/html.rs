@@ -100,6 +100,7 @@ fn matrix(suite: &Suite) -> String {
                 Standing::Equivalent => ("level", "equal to the best"),
                 Standing::Undecided => ("level", "not told apart from the best"),
                 Standing::Behind => ("behind", "worse than the best"),
+                Standing::Unsolved => ("behind", "no family has anything right here"),
             };
             let share = (score::percent(metric, cell.score) / 100.0).clamp(0.0, 1.0);
             let share = if score::metric_of(metric).lower_is_better() { 1.0 - share } else { share };

@@ -98,6 +98,7 @@ pub fn table(suite: &Suite) -> Table {
                 Standing::Equivalent => "equal to the best",
                 Standing::Undecided => "undecided",
                 Standing::Behind => "behind",
+                Standing::Unsolved => "unsolved",
             };
             table.rows.push(vec![
                 Cell::text(&task.name),

@@ -23,28 +23,41 @@ pub fn summary(suite: &Suite) -> String {
     summary
 }
 
-/// Which families may be as good as the best in every column.
+/// Whether no family has anything right in a column.
+fn is_unsolved(suite: &Suite, column: (&SuiteTask, &Group)) -> bool {
+    let cells = suite.families.iter().filter_map(|family| score_in(suite, &family.name, column));
+    cells.into_iter().any(|cell| cell.standing == Standing::Unsolved)
+}
+
+/// Which families may be as good as the best in every column that any of them has something right in.
 fn everywhere(suite: &Suite) -> String {
-    let columns = columns(suite);
+    let all = columns(suite);
+    let columns: Vec<_> = all.iter().filter(|column| !is_unsolved(suite, **column)).collect();
+    let which = if columns.len() < all.len() { " in which anything is right" } else { "" };
     let is_level = |family: &str| {
-        let of = |column: &(&SuiteTask, &Group)| {
-            score_in(suite, family, *column).is_some_and(|score| score.standing.is_level())
+        let of = |column: &&(&SuiteTask, &Group)| {
+            score_in(suite, family, **column).is_some_and(|score| score.standing.is_level())
         };
         columns.iter().all(of)
     };
     let level: Vec<&str> =
         suite.families.iter().map(|family| family.name.as_str()).filter(|name| is_level(name)).collect();
     let n = columns.len();
+    let those = if n == 1 { format!("the one column{which}") } else { format!("all {n} columns{which}") };
     match &level[..] {
-        [] => format!("No family is the best, or as good as the best, in all {n} columns."),
-        [one] => format!("{one} is the best, or not told apart from the best, in all {n} columns; no other is."),
-        _ => format!("In all {n} columns the best, or not told apart from it: {}.", level.join("; ")),
+        _ if n == 0 => "No family has anything right.".into(),
+        [] => format!("No family is the best, or as good as the best, in {those}."),
+        [one] => format!("{one} is the best, or not told apart from the best, in {those}; no other is."),
+        _ => format!("In {those} the best, or not told apart from it: {}.", level.join("; ")),
     }
 }
 
 /// Who is best in a column, who may be, and who is not.
 fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
     let (task, group) = column;
+    if is_unsolved(suite, column) {
+        return Some(format!("{}: no family has anything right.", capitalized(&place(task, group))));
+    }
     let of = |family: &str| {
         let cell = score_in(suite, family, column)?;
         Some((family.to_string(), cell))

@@ -200,6 +200,49 @@ fn processes_share_the_work_of_one_comparison_and_come_to_the_same_report() {
     assert_eq!(timeless(&dir.path().join("shared")), timeless(&dir.path().join("alone")));
 }
 
+/// The command starts the processes, hands on a signal, and measures times after them.
+#[test]
+#[cfg(unix)]
+fn jobs_share_the_work_and_the_report_is_that_of_one() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let command = |out, jobs| {
+        let settings = ["--set", "training.max_updates=60", "--seeds", "2", "--threads", "2", "--jobs", jobs];
+        arguments(&[&settings[..], &["--out", out]].concat())
+    };
+    succeed(dir.path(), &command("alone", "1"));
+    let out = dir.path().join("shared");
+    let mut first = lookback(dir.path(), &command("shared", "2"));
+    let mut first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    while !out.join("runs").is_dir() {
+        assert!(start.elapsed() < Duration::from_secs(60), "nothing is trained");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").arg(first.id().to_string()).status().unwrap().success());
+    let ended = Finished::from({
+        first.wait().unwrap();
+        first.wait_with_output().unwrap()
+    });
+    assert_eq!(ended.code, Some(143), "{}", ended.stderr);
+    assert!(!out.join("results.json").exists());
+    succeed(dir.path(), &command("shared", "2"));
+    // The processes had one thread each.
+    let placeless = |path: &Path| {
+        let mut comparison = timeless(path);
+        comparison.same.retain(|same| same.what != "device");
+        comparison
+    };
+    assert_eq!(placeless(&out), placeless(&dir.path().join("alone")));
+    let costs = results(&out).costs;
+    assert!(!costs.is_empty() && costs.iter().all(|cost| cost.seconds.is_some()), "{costs:?}");
+    // Each run was trained by a process that was started for it, with one of the two threads.
+    for run in std::fs::read_dir(out.join("runs")).unwrap() {
+        let environment = read(run.unwrap().path().join("environment.json"));
+        assert_says(&environment, &["--without-times --threads 1\"", "CPU, 1 thread\""]);
+    }
+}
+
 #[test]
 fn finished_runs_are_compared_and_seeds_of_one_experiment_are_one_model() {
     let dir = TempDir::new().unwrap();

@@ -97,7 +97,7 @@ fn every_cell_is_a_model_of_its_own_with_the_claims_of_its_comparison() {
                         && claim.verdict == Verdict::Different
                 });
                 match &score.claim {
-                    None => assert_eq!(score.standing, Standing::Best, "{cell:?}"),
+                    None => assert!(matches!(score.standing, Standing::Best | Standing::Unsolved), "{cell:?}"),
                     Some(claim) => {
                         assert!(comparison.claims.contains(claim) && claim.operands.contains(&cell.family), "{cell:?}");
                         let is_different = claim.verdict == Verdict::Different;
@@ -106,7 +106,8 @@ fn every_cell_is_a_model_of_its_own_with_the_claims_of_its_comparison() {
                 }
                 let is_behind = score.score < best && is_different;
                 assert_eq!(score.standing == Standing::Behind, is_behind, "{cell:?}");
-                assert_eq!(score.standing == Standing::Best, score.score == best, "{cell:?}");
+                assert_eq!(score.standing == Standing::Best, score.score == best && best > 0.0, "{cell:?}");
+                assert_eq!(score.standing == Standing::Unsolved, best == 0.0, "{cell:?}");
             }
         }
         // A group as long as in training, and one that is longer where the task has such lengths.
@@ -302,6 +303,17 @@ fn sentences_say_what_cells_claim_and_no_more() {
     several.cells[1].scores[0].score = 0.9;
     several.cells[1].scores[0].standing = Standing::Best;
     assert_says(&words::findings(&several)[1], &["best are one <b> 90.0, two 90.0; worse: three 30.0."]);
+    // Where nobody has anything right, nobody is the best.
+    let mut unsolved = suite.clone();
+    unsolved.cells.iter_mut().for_each(|cell| cell.scores[1].standing = Standing::Unsolved);
+    unsolved.cells[1].scores[0].standing = Standing::Behind;
+    let found = words::findings(&unsolved);
+    let says = "one <b> is the best, or not told apart from the best, in the one column in which anything is right; no other is.";
+    assert_eq!(found[0], says);
+    assert_eq!(found[2], "Copy, sources of 40 words, learnt from up to 20: no family has anything right.");
+    assert_eq!(matrix::text(&unsolved).matches('*').count(), 1);
+    unsolved.cells.iter_mut().for_each(|cell| cell.scores[0].standing = Standing::Unsolved);
+    assert_eq!(words::findings(&unsolved)[0], "No family has anything right.");
     let text = matrix::text(&suite);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["guessing", "3.4", "-"]);

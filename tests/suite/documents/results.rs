@@ -26,7 +26,7 @@ fn places() -> Vec<PathBuf> {
 fn what_documents_say_of_results_is_what_the_command_writes() {
     let dir = copied();
     let said = succeed(dir.path(), &["results"]);
-    assert_says(&said, &["3 documents from 1 results"]);
+    assert_says(&said, &["3 documents from 2 results"]);
     for place in places() {
         let (committed, written) = (read(root().join(&place)), read(dir.path().join(&place)));
         assert!(committed == written, "{} is not what `lookback results` writes", place.display());
@@ -41,9 +41,28 @@ fn results_that_change_change_the_documents() {
     results["quality"][0]["scores"][0]["score"] = 0.1234.into();
     fs::write(&data, results.to_string()).unwrap();
     succeed(dir.path(), &["results"]);
-    for place in ["README.md", "docs/results/results.md"] {
-        let (committed, written) = (read(root().join(place)), read(dir.path().join(place)));
-        assert!(!committed.contains("12.3 (") && written.contains("12.3 ("), "{place}");
+    let place = "docs/results/results.md";
+    let (committed, written) = (read(root().join(place)), read(dir.path().join(place)));
+    assert!(!committed.contains("12.3 (") && written.contains("12.3 ("), "{place}");
+}
+
+#[test]
+fn a_suite_is_taken_in_and_its_matrix_follows() {
+    let dir = copied();
+    let data = dir.path().join("docs/results/data/small.json");
+    let before = read(&data);
+    fs::create_dir(dir.path().join("runs")).unwrap();
+    fs::rename(&data, dir.path().join("runs/results.json")).unwrap();
+    succeed(dir.path(), &["results", "--add", "small=runs"]);
+    assert!(read(&data) == before, "it is taken in as it is");
+    let mut results: serde_json::Value = serde_json::from_str(&before).unwrap();
+    results["cells"][0]["scores"][0]["score"] = 0.1237.into();
+    fs::write(&data, results.to_string()).unwrap();
+    succeed(dir.path(), &["results"]);
+    // In the matrix, and where there are sentences, in one of them.
+    for (place, times) in [("README.md", 1), ("docs/results/results.md", 2)] {
+        let n = |text: String| text.matches("12.4").count();
+        assert_eq!(n(read(dir.path().join(place))), n(read(root().join(place))) + times, "{place}");
     }
 }
 
@@ -70,8 +89,9 @@ fn a_mark_that_asks_for_what_is_not_there_is_refused_with_its_line() {
         fs::write(&readme, format!("# Title\n\n<!-- results: {mark} -->\n<!-- end -->\n")).unwrap();
         assert_says(&fail(dir.path(), &["results"]), &[&["README.md", "line 3"], parts].concat());
     };
-    says("tuor; about", &["there are no results \"tuor\" (tour)"]);
+    says("tuor; about", &["there are no results \"tuor\" (small, tour)"]);
     says("tour; abuot", &["\"abuot\" is nothing that can be written", "claims"]);
+    says("small; models", &["\"models\" is nothing that can be written", "matrix intervals"]);
     says("tour; models all, 5-66", &["there are no sentences \"5-66\"", "5-6"]);
     fs::write(&readme, "<!-- results: tour; about -->\ntext\n").unwrap();
     assert_says(&fail(dir.path(), &["results"]), &["line 1: there is no <!-- end --> after it"]);

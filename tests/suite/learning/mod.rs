@@ -12,6 +12,7 @@
 //! The seed is fixed, so that a failure can be repeated; other seeds give the same to within a percent. What every score,
 //! window, placement and position scheme can learn is in `schemes`, which takes minutes and is run by itself.
 
+mod copying;
 mod recall;
 mod schemes;
 mod states;

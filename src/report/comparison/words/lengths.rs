@@ -6,7 +6,7 @@ use crate::report::comparison::{Claim, ClaimKind, Comparison, Group, Threshold};
 use crate::scoring::Verdict;
 
 /// Up to which length each model is good.
-pub(in crate::report::comparison) fn reach(comparison: &Comparison) -> Option<String> {
+pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
     let first = comparison.thresholds.first()?;
     let unit = comparison.task.length_unit.name();
     let longest = longest_tested(comparison);
