@@ -7,7 +7,7 @@
 //! <!-- end -->
 //! ```
 //!
-//! First stands the name of the results, then what is written of them, in this order: of a [comparison], or of a [suite]. Nothing is
+//! First stands the name of the results, then what is written of them, in this order: of a comparison, or of a suite. Nothing is
 //! judged here: sentences are those of their reports.
 
 mod comparison;

@@ -166,8 +166,12 @@ fn a_closed_terminal_loses_nothing() {
             "stty rows 45 columns 150; {} train tiny.toml --dashboard {dashboard} --run run {settings}; echo $? > code",
             env!("CARGO_BIN_EXE_lookback")
         );
-        let mut script = Command::new("script");
-        script.args(["--quiet", "--command", &command, "/dev/null"]).current_dir(dir.path()).env("TERM", "xterm");
+        // Whoever runs the tests under `nohup` would keep the signal from all of them.
+        let mut script = Command::new("env");
+        script
+            .args(["--default-signal=HUP", "script", "--quiet", "--command", &command, "/dev/null"])
+            .current_dir(dir.path())
+            .env("TERM", "xterm");
         // The shell ignores the signal, so that it is there to write down how the program ended.
         let mut child = script.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         wait_for("the first updates", || lines(&run) > 5);
