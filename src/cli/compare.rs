@@ -91,8 +91,8 @@ pub(super) struct CompareArgs {
     /// Beam size of all models [default: as the first config says].
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
     beam: Option<u64>,
-    /// Train and test in so many processes at once, each with its share of the threads; times are measured after that, by one. Small
-    /// models gain, which cannot keep several cores busy.
+    /// Train and test in so many processes at once, each with its share of the threads; times are measured after that, by one. For
+    /// small models on many cores, which one of them cannot keep busy.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: u16,
     /// Measure no times: those who share the work leave them to the one that started them.

@@ -41,13 +41,19 @@ impl PlaceArgs {
         trust::open(self.backend.unwrap_or(own), self.device, check(), &Terminal)
     }
 
+    /// As [`open`](Self::open), with the CPU behind a GPU that `auto` has found.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(super) fn open_rivals(&self, own: Backend) -> Result<Vec<Adapter>> {
+        trust::open_rivals(self.backend.unwrap_or(own), self.device, check(), &Terminal)
+    }
+
     /// The device on which the model of `run` translates the fastest, of those that can be trusted.
     ///
     /// # Errors
     /// If there is none, or the model cannot be loaded.
     pub(super) fn open_for(&self, run: &Run, checkpoint: Option<&str>) -> Result<Adapter> {
-        let backend = self.backend.unwrap_or(run.config()?.backend);
-        let adapters = trust::open_rivals(backend, self.device, check(), &Terminal)?;
-        race::of_sentences(run, adapters, checkpoint, &Terminal)
+        race::of_sentences(run, self.open_rivals(run.config()?.backend)?, checkpoint, &Terminal)
     }
 }

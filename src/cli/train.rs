@@ -2,7 +2,7 @@
 
 mod series;
 
-use super::place::{PlaceArgs, check};
+use super::place::PlaceArgs;
 use super::terminal::Terminal;
 use super::{evaluate, print};
 use crate::backend::{Adapter, Backend};
@@ -15,7 +15,6 @@ use crate::notice::{self, Level};
 use crate::ranks::{self, Ranks};
 use crate::signal;
 use crate::training::{Dashboard, Outcome, Stop, duration};
-use crate::trust;
 use clap::Args;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -168,18 +167,18 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
 /// The devices that this process trains on.
 fn open(config: &Config, asked: &[usize], ranks: &dyn Ranks) -> Result<Vec<Adapter>> {
     let backend = config.backend;
-    let open = |device| PlaceArgs { backend: Some(backend), device }.open(backend);
+    let place = |device| PlaceArgs { backend: Some(backend), device };
     if asked.len() > 1 && ranks.size() > 1 {
         let message =
             "several processes train together already: give --device once, or not at all, and each takes its own";
         return Err(Error::message(message));
     }
     if !asked.is_empty() {
-        return asked.iter().map(|device| open(Some(*device))).collect();
+        return asked.iter().map(|device| place(Some(*device)).open(backend)).collect();
     }
     // Processes on one machine take its devices in turn. Those of the CPU are one.
     let own = ranks::local_rank().filter(|_| ranks.size() > 1 && backend != Backend::Auto && !backend.is_host());
-    trust::open_rivals(backend, own.map(|rank| rank % backend.adapters().len().max(1)), check(), &Terminal)
+    place(own.map(|rank| rank % backend.adapters().len().max(1))).open_rivals(backend)
 }
 
 fn default_dashboard() -> Dashboard {

@@ -37,15 +37,16 @@ pub fn seconds_of_update<M: Trainable>(
     let mut parts = loader.iter();
     let mut adam = Adam::new(training.optimizer.clone());
     let mut model = Some(model.train());
-    let mut update = || -> Result<bool> {
+    let mut update = || -> Result<()> {
+        if parts.progress().items_processed == parts.progress().items_total {
+            // An epoch may have a single update.
+            parts = loader.iter();
+        }
         let parts: Vec<UpdatePart<M::Batch>> = parts
             .by_ref()
             .take(training.accumulation)
             .collect::<Result<_, _>>()
             .map_err(|error| Error::message(format!("the data cannot be read: {error}")))?;
-        if parts.is_empty() {
-            return Ok(false);
-        }
         let own = model.take().expect("updates do not overlap");
         let adam = &mut adam;
         let updated = in_pool(&device, move || {
@@ -60,16 +61,17 @@ pub fn seconds_of_update<M: Trainable>(
             adam.step(own, total, 1.0, training.learning_rate)
         });
         model = Some(updated);
-        Ok(true)
+        Ok(())
     };
     let settle = || device.sync().map_err(|error| Error::message(format!("the device does not answer: {error:?}")));
     update()?;
     settle()?;
     let start = Instant::now();
     let mut n = 0;
-    while n < MOST && start.elapsed().as_secs_f64() < ENOUGH && update()? {
+    while n < MOST && start.elapsed().as_secs_f64() < ENOUGH {
+        update()?;
         n += 1;
     }
     settle()?;
-    Ok(start.elapsed().as_secs_f64() / f64::from(n.max(1)))
+    Ok(start.elapsed().as_secs_f64() / f64::from(n))
 }

@@ -1,7 +1,7 @@
 //! Several processes that share the trainings and tests of one comparison (`--jobs`).
 //!
-//! A small model keeps no more than one core busy, however many threads it has. Processes share a comparison by the locks of its folder, as
-//! those of several machines do; here this one starts them, waits, and then measures times alone.
+//! A small model cannot keep many cores busy. Processes share a comparison by the locks of its folder, as those of several machines do; here
+//! this one starts them, waits, and then measures times alone.
 
 use crate::error::{Error, Result};
 use crate::signal;

@@ -119,7 +119,7 @@ pub enum Standing {
     Undecided,
     /// Worse than the best.
     Behind,
-    /// No family has anything right there, so that nobody is the best.
+    /// No family has a right answer there, so there is no best.
     Unsolved,
 }
 

@@ -25,8 +25,8 @@ pub fn summary(suite: &Suite) -> String {
 
 /// Whether no family has anything right in a column.
 fn is_unsolved(suite: &Suite, column: (&SuiteTask, &Group)) -> bool {
-    let cells = suite.families.iter().filter_map(|family| score_in(suite, &family.name, column));
-    cells.into_iter().any(|cell| cell.standing == Standing::Unsolved)
+    let mut cells = suite.families.iter().filter_map(|family| score_in(suite, &family.name, column));
+    cells.any(|cell| cell.standing == Standing::Unsolved)
 }
 
 /// Which families may be as good as the best in every column that any of them has something right in.

@@ -303,7 +303,7 @@ fn sentences_say_what_cells_claim_and_no_more() {
     several.cells[1].scores[0].score = 0.9;
     several.cells[1].scores[0].standing = Standing::Best;
     assert_says(&words::findings(&several)[1], &["best are one <b> 90.0, two 90.0; worse: three 30.0."]);
-    // Where nobody has anything right, nobody is the best.
+    // Without a right answer there is no best.
     let mut unsolved = suite.clone();
     unsolved.cells.iter_mut().for_each(|cell| cell.scores[1].standing = Standing::Unsolved);
     unsolved.cells[1].scores[0].standing = Standing::Behind;

@@ -99,6 +99,22 @@ fn a_run_is_trained_where_an_update_is_fastest_and_keeps_the_outcome() {
     assert_eq!(kept(&run), outcomes);
 }
 
+/// The first update is not counted, and is all that an epoch has here.
+#[test]
+fn an_epoch_of_one_update_is_timed_as_well() {
+    let dir = TempDir::new().unwrap();
+    let mut config = tiny(TRANSFORMER);
+    config.training.max_updates = 1;
+    config.training.batch_tokens = 100_000;
+    let [first, rival] = devices();
+    train(&config, &first, &TrainOptions { rivals: vec![rival], ..TrainOptions::new(dir.path().join("run")) }).unwrap();
+    let outcomes = kept(&dir.path().join("run"));
+    for time in outcomes[0]["times"].as_array().unwrap() {
+        // Less than any update takes.
+        assert!(time["seconds"].as_f64().unwrap() > 1e-4, "{time}");
+    }
+}
+
 #[test]
 fn what_a_folder_keeps_decides_for_as_long_as_the_devices_are_the_same() {
     let dir = TempDir::new().unwrap();
