@@ -55,6 +55,11 @@ impl Stream {
         Self { key }
     }
 
+    /// What tells this stream from others.
+    pub fn key(&self) -> u64 {
+        self.key
+    }
+
     /// The 64 random bits at `position`.
     #[inline(always)]
     pub fn bits(&self, position: u64) -> u64 {

@@ -2,6 +2,7 @@
 
 mod adapter;
 mod facts;
+pub mod gpu;
 
 pub use adapter::Adapter;
 pub use facts::Facts;

@@ -78,7 +78,10 @@ pub(super) fn run(args: ExplainArgs) -> Result<()> {
         true => of_sentence(&args, &loaded)?,
         false => text::explanation(&args, &loaded)?,
     };
-    explanation.model = format!("{}; {}, checkpoint {}", explanation.model, args.run.display(), loaded.checkpoint);
+    // The run by its name, and not by the path that led to it.
+    let run = args.run.canonicalize().unwrap_or_else(|_| args.run.clone());
+    let run = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    explanation.model = format!("{}; {run}, checkpoint {}", explanation.model, loaded.checkpoint);
     let selection = Selection { step: args.step, layer: args.layer, head: args.head };
     selection.check(&explanation)?;
     if let Some(path) = &args.html {

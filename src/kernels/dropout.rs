@@ -23,6 +23,16 @@ impl Dropout {
         self.kept
     }
 
+    /// An element is dropped if its 32 bits are below this.
+    pub fn threshold(&self) -> u32 {
+        self.threshold
+    }
+
+    /// What the random bits are a function of, beside the place.
+    pub fn key(&self) -> u64 {
+        self.stream.key()
+    }
+
     /// What the element at `place` is multiplied by.
     #[inline(always)]
     pub fn factor(&self, place: usize) -> f32 {

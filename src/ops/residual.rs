@@ -2,6 +2,7 @@
 
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
+use crate::backend::gpu::dropout_factors;
 use crate::kernels::dropout::Dropout;
 use crate::kernels::memory::{Start, mapped, new_pieces, sum_of_rows, task_rows};
 use crate::kernels::vectors::sum;
@@ -39,6 +40,9 @@ fn dropped(values: &[f32], dropout: &Dropout) -> Vec<f32> {
 /// The same in burn's operations; `x` itself without dropout.
 pub(super) fn written_dropout<const D: usize>(input: Tensor<D>, dropout: Option<&Dropout>) -> Tensor<D> {
     let Some(dropout) = dropout else { return input };
+    if let Some(factors) = dropout_factors(&input, dropout.key(), dropout.threshold(), dropout.kept()) {
+        return input * factors;
+    }
     let shape = input.dims();
     let mask = TensorData::new(dropout.mask(shape.iter().product()), shape);
     let mask = Tensor::from_data(mask, &input.device());

@@ -6,6 +6,7 @@
 
 use super::gradient_set::Flat;
 pub use super::gradient_set::GradientSet;
+use crate::backend::gpu;
 use crate::kernels::machine::vectorized;
 use crate::models::weights::{PathStack, Weight, Weights, replace, to_vec};
 use burn::module::{Module, ModuleMapper, Param};
@@ -230,11 +231,47 @@ fn update_on_device<const D: usize>(
     step: Step,
 ) -> (Tensor<D>, Tensor<1>, Tensor<1>) {
     let shape = values.dims();
+    let values = values.reshape([shape.iter().product::<usize>()]);
+    let (values, first, second) = match in_one_launch(&values, &gradient, &first, &second, config, step) {
+        Some([values, first, second]) => (values, first, second),
+        None => in_operations(values, gradient, first, second, config, step),
+    };
+    (values.reshape(shape), first, second)
+}
+
+/// The same in burn's operations, for devices without a kernel of ours.
+fn in_operations(
+    values: Tensor<1>,
+    gradient: Tensor<1>,
+    first: Tensor<1>,
+    second: Tensor<1>,
+    config: &AdamConfig,
+    step: Step,
+) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
     let g = gradient.mul_scalar(step.gradient_scale);
     let first = first.mul_scalar(config.beta_1) + g.clone().mul_scalar(1.0 - config.beta_1);
     let second = second.mul_scalar(config.beta_2) + g.square().mul_scalar(1.0 - config.beta_2);
     let root = second.clone().div_scalar(step.correction_2).sqrt().add_scalar(config.epsilon);
     let change = (first.clone() / root).mul_scalar(step.rate / step.correction_1);
     let kept = values.mul_scalar(1.0 - step.rate * config.weight_decay);
-    (kept - change.reshape(shape), first, second)
+    (kept - change, first, second)
+}
+
+fn in_one_launch(
+    values: &Tensor<1>,
+    gradient: &Tensor<1>,
+    first: &Tensor<1>,
+    second: &Tensor<1>,
+    config: &AdamConfig,
+    step: Step,
+) -> Option<[Tensor<1>; 3]> {
+    let step = gpu::AdamStep {
+        decays: [config.beta_1 as f32, config.beta_2 as f32],
+        scale: step.gradient_scale as f32,
+        rate: (step.rate / step.correction_1) as f32,
+        root: (1.0 / step.correction_2) as f32,
+        keep: (1.0 - step.rate * config.weight_decay) as f32,
+        epsilon: config.epsilon as f32,
+    };
+    gpu::adam_step(values, gradient, first, second, step)
 }

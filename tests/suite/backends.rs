@@ -3,10 +3,12 @@
 use crate::support::{GRADIENT_TOLERANCE, assert_close, closed_form_tensor, flex, gradients_by_path, wgpu};
 use crate::training::lookback;
 use burn::module::Module;
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
+use lookback::backend::gpu::dropout_factors;
 use lookback::backend::{Adapter, Backend};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
+use lookback::kernels::dropout::Dropout;
 use lookback::layers::Pass;
 use lookback::layers::attention::{AttentionConfig, ScoreConfig, WindowConfig};
 use lookback::layers::mixer::{MixerConfig, MixerKind, Mixers, SideConfig};
@@ -20,6 +22,7 @@ use lookback::models::weights::to_vec;
 use lookback::models::{
     DecoderOnlyConfig, EncoderOnlyConfig, Model, ModelConfig, RnnConfig, TransformerConfig, Vocabularies,
 };
+use lookback::random::{Purpose, Stream};
 use lookback::training::loss::smoothed_cross_entropy;
 use lookback::training::optimizer::{Adam, AdamConfig, GradientSet};
 use lookback::training::{UpdatePart, gradients};
@@ -157,6 +160,24 @@ fn measure(config: &ModelConfig, adapter: &Adapter) -> BTreeMap<String, Vec<f32>
         found.insert(format!("{path} after an update"), weight.values);
     }
     found
+}
+
+/// Which elements are dropped is computed on the device, bit for bit as on the host: no mask is sent.
+#[test]
+fn a_gpu_drops_what_the_host_drops() {
+    let Some(adapter) = wgpu() else { return };
+    for (i, shape) in [[1, 1], [1, 2], [3, 5], [7, 9], [64, 1001]].into_iter().enumerate() {
+        for rate in [0.1, 0.5, 0.97] {
+            let dropout = Dropout::new(Stream::new(7, Purpose::Dropout, &[3, i as u64, u64::MAX]), rate);
+            let factors = |device| {
+                let like = Tensor::<2>::zeros(shape, device);
+                dropout_factors(&like, dropout.key(), dropout.threshold(), dropout.kept())
+            };
+            let found = factors(&adapter.device).expect("it is computed there");
+            assert_eq!(to_vec(found), dropout.mask(shape[0] * shape[1]), "{shape:?}, rate {rate}");
+            assert!(factors(&flex()).is_none(), "the host has operations for that");
+        }
+    }
 }
 
 fn compare(adapter: &Adapter, tolerance: f64) {

@@ -46,5 +46,7 @@ mod report;
 mod scoring;
 mod serve;
 mod support;
+#[cfg(feature = "wgpu")]
+mod traffic;
 mod training;
 mod trust;

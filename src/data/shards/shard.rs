@@ -188,6 +188,11 @@ impl Shard {
         }
     }
 
+    /// The error of a shard that is not what was written, in words that follow its name.
+    pub(super) fn damaged(&self, what: &str) -> Error {
+        damaged(&self.path, what)
+    }
+
     /// What it holds.
     pub fn counts(&self) -> Counts {
         self.header.counts

@@ -57,12 +57,15 @@ impl Examples {
     /// # Errors
     /// If a shard is not what the manifest says.
     pub fn open(folder: &Path, entries: &[ShardEntry], vocabularies: [usize; 2]) -> Result<Self> {
-        Ok(Self::new(Shards::open(folder, entries)?, vocabularies))
+        let shards = Shards::open(folder, entries)?;
+        match shards.iter().find(|shard| !shard.has_pairs()) {
+            Some(text) => Err(text.damaged("it has a text, and no pairs")),
+            None => Ok(Self::new(shards, vocabularies)),
+        }
     }
 
     fn new(shards: Vec<Shard>, vocabularies: [usize; 2]) -> Self {
-        let n_pairs = |shard: &Shard| if shard.has_pairs() { shard.counts().units as usize } else { 0 };
-        Self { shards: Shards::new(shards, n_pairs), vocabularies }
+        Self { shards: Shards::new(shards, |shard| shard.counts().units as usize), vocabularies }
     }
 
     /// Those that `chunks` gives, in memory; ids are below `vocabulary`.

@@ -40,7 +40,7 @@ function draw() {
 function controls() {
   const { source_text, target_text, number } = sentence(), hadFocus = document.activeElement?.dataset?.part;
   byId("sentence").value = shown.sentence;
-  byId("pair").replaceChildren(...(isText() ? [] : [el("bdi", {}, source_text), el("span", { class: "arrow" }, "→")]), el("bdi", {}, el("b", {}, target_text)));
+  byId("pair").replaceChildren(...(isText() ? [] : [el("bdi", { class: "from scroll" }, source_text), el("span", { class: "arrow" }, "→")]), el("bdi", {}, el("b", {}, target_text)));
   byId("parts").replaceChildren(...partsThere().map(part =>
     el("button", { type: "button", "data-part": part, "aria-pressed": part === shown.part, onclick: () => choose({ part }) }, titleOf(part))));
   if (hadFocus) byId("parts").querySelector(`[data-part="${hadFocus}"]`)?.focus();
@@ -56,7 +56,8 @@ function controls() {
   for (const button of document.querySelectorAll("[data-view]")) button.setAttribute("aria-pressed", button.dataset.view === shown.view);
   byId("least-value").value = shown.least.toFixed(2);
   const maps = chosen();
-  const words = maps.length === 1 ? `${headName(maps[0])}. ${describe(maps[0])}` : `the mean of ${plural(maps.length, isMemory() ? "map" : "head")}`;
+  const isOnly = maps.length === 1 && headName(maps[0]) === titleOf(shown.part);
+  const words = maps.length === 1 ? `${isOnly ? "" : `${headName(maps[0])}. `}${describe(maps[0])}` : `the mean of ${plural(maps.length, isMemory() ? "map" : "head")}`;
   byId("numbers").replaceChildren(`sentence ${number}, ${titleOf(shown.part)}: ${words}`);
   frame.setAttribute("aria-label", `${isMemory() ? "what is kept" : "attention weights"}, ${words}; the same as a table below`);
   for (const row of document.querySelectorAll("#heads tbody tr")) {
@@ -177,7 +178,13 @@ if (data.heads.length) headsTable(); else byId("attention-heads").hidden = true;
 marks.tokens = data.sentences.flatMap(s => [...s.source, ...s.target]);
 marks.change = () => { choose({}); };
 marks.explain();
-redraw(() => { if (current) { picture = paint(current); draw(); } });
+redraw(() => {
+  if (!current) return;
+  picture = paint(current);
+  draw();
+  drawHeads(byId("strip"), false);
+  if (shown.view === "grid") drawHeads(byId("thumbnails"), true);
+});
 Object.assign(shown, restore());
 choose({});
 addEventListener("hashchange", () => choose(restore()));

@@ -1,7 +1,7 @@
 function drawMatrix() {
   const rows = rowLabels().map(shownToken), columns = columnLabels().map(shownToken), narrow = frame.clientWidth < 500;
-  const least = isWall() ? 22 : 13, barRoom = narrow ? 0 : 36 + 2.6 * Math.max(least, 14);
   const n = { rows: rows.length, columns: columns.length };
+  const least = isWall() ? 22 : 13, barRoom = narrow ? 0 : 36 + 2.6 * Math.max(least, 14);
   const measure = size => {
     const most = narrow ? 84 : 13 * size, axis = size * 1.5;
     return { left: axis + widest(rows, size, most), top: axis + widest(columns, size, most) };
@@ -31,7 +31,7 @@ function drawMatrix() {
   context.strokeRect(x, y, wide * n.columns, cell * n.rows);
   cross(x, y, n.rows, n.columns);
   const digits = isWall() ? 22 : Math.max(11, Math.min(16, wide * 0.36, cell * 0.6));
-  if (wide >= 2.2 * digits && cell >= 1.2 * digits) numbers(x, y, [width, height], digits);
+  if (wide >= 2.2 * digits && cell >= 1.05 * digits) numbers(x, y, [width, height], digits);
   if (barRoom) colourBar(x + wide * n.columns + 16, y, Math.min(cell * n.rows, 220), Math.max(least, 14));
   context.restore();
   const name = axes();

@@ -94,7 +94,7 @@ fn positions(comparison: &Comparison) -> Vec<Chart> {
         let which = match group.kind {
             GroupKind::All => "the test set".to_string(),
             _ if group.is_seen => format!("sources of {} {unit}", group.label()),
-            _ => format!("sources of {} {unit}, never so long in training", group.label()),
+            _ => format!("sources of {} {unit} (never seen)", group.label()),
         };
         let axis = match of {
             "source" => "place of the needed token in the source (tenths)",

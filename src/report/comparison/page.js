@@ -15,8 +15,9 @@ addEventListener("focusin", event => dim(seriesOf(event)));
 for (const table of document.querySelectorAll("table.sortable")) sortable(table);
 
 // A link to a section, or an address that names one, opens it.
+const sectionOf = hash => hash.slice(1).split("&").find(part => !part.startsWith("wall=")) ?? "";
 function unfold() {
-  const section = document.getElementById(location.hash.slice(1))?.closest("details.section");
+  const section = document.getElementById(sectionOf(location.hash))?.closest("details.section");
   if (!section) return;
   section.open = true;
   section.scrollIntoView();
@@ -24,7 +25,13 @@ function unfold() {
 addEventListener("hashchange", unfold);
 for (const link of document.querySelectorAll("nav.contents a")) link.addEventListener("click", () => setTimeout(unfold));
 document.addEventListener("toggle", reachable, true);
+if (address.read().wall) document.documentElement.classList.add("wall");
 unfold();
+// The address keeps the section and the wall.
+addEventListener("resize", () => {
+  const hash = [sectionOf(location.hash), isWall() ? "wall=1" : ""].filter(Boolean).join("&");
+  if (`#${hash}` !== (location.hash || "#")) history.replaceState(null, "", `#${hash}`);
+});
 
 /** What is shown: the first screen, and every section that is open, with its charts and tables. */
 const isFolded = () => !document.querySelector("details.section[open]");
@@ -36,9 +43,9 @@ shortcuts({
 });
 /** To the next section, which opens. */
 function step(by) {
-  const at = charts.findIndex(link => link.hash === location.hash);
+  const at = charts.findIndex(link => link.hash.slice(1) === sectionOf(location.hash));
   const next = charts[at < 0 ? (by > 0 ? 0 : charts.length - 1) : (at + by + charts.length) % charts.length];
-  if (next) location.hash = next.hash;
+  if (next) location.hash = next.hash + (isWall() ? "&wall=1" : "");
 }
 redraw(reachable);
 // What fits on a page or so is printed; longer tables stay closed and say which file has them.

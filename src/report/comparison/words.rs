@@ -87,9 +87,31 @@ pub(super) fn overall(comparison: &Comparison) -> Option<String> {
         text += &format!(" {}.", verdict(claim, pair[0].0, pair[1].0));
     }
     if claims.iter().any(|claim| claim.is_of_runs()) {
-        text += " A single seed: this is said of these runs, and not of what other seeds would give.";
+        text += &format!(" {OF_RUNS}");
     }
     Some(text)
+}
+
+/// What is said where there is one seed.
+const OF_RUNS: &str = "A single seed: this is said of these runs, and not of what other seeds would give.";
+
+/// What is claimed of each step of the order on the whole test set, in at most three sentences: the first screen of the page, whose table
+/// has the numbers.
+pub(super) fn first_sentences(comparison: &Comparison) -> Vec<String> {
+    let ranked = ranked(comparison);
+    let claims = ranked.windows(2).filter_map(|pair| {
+        let claim = claim_between(comparison, pair[0].0, pair[1].0, comparison.headline())?;
+        Some((format!("{}.", verdict(claim, pair[0].0, pair[1].0)), claim.is_of_runs()))
+    });
+    let claims: Vec<(String, bool)> = claims.collect();
+    if claims.is_empty() {
+        return headlines(comparison);
+    }
+    let is_of_runs = claims.iter().any(|(_, is_of_runs)| *is_of_runs);
+    let room = if is_of_runs { 2 } else { 3 };
+    let mut sentences: Vec<String> = claims.into_iter().take(room).map(|(sentence, _)| sentence).collect();
+    sentences.extend(is_of_runs.then(|| OF_RUNS.to_string()));
+    sentences
 }
 
 /// The models and their scores on the whole test set, the best first.
@@ -119,7 +141,7 @@ pub(in crate::report) fn pairs(comparison: &Comparison) -> String {
 }
 
 /// What is claimed of two models, if anything is.
-pub(super) fn claimed(comparison: &Comparison, better: &str, worse: &str) -> Option<String> {
+fn claimed(comparison: &Comparison, better: &str, worse: &str) -> Option<String> {
     Some(verdict(claim_between(comparison, better, worse, comparison.headline())?, better, worse))
 }
 
@@ -142,9 +164,9 @@ fn verdict(claim: &Claim, better: &str, worse: &str) -> String {
         (Verdict::Equivalent, _) => {
             format!("{better} and {worse} are equal within {margin} (the difference is {low} to {high} points)")
         }
-        (Verdict::Undecided, None) => format!("{better} before {worse}: too few sentences to say"),
+        (Verdict::Undecided, None) => format!("{better} is ahead of {worse}: too few sentences to say more"),
         (Verdict::Undecided, _) => {
-            format!("{better} before {worse} by {gain} points may be luck ({low} to {high}; {p})")
+            format!("{better} is ahead of {worse} by {gain} points, which may be luck ({low} to {high}; {p})")
         }
     }
 }
@@ -152,7 +174,7 @@ fn verdict(claim: &Claim, better: &str, worse: &str) -> String {
 /// A difference of scores as a reader sees it.
 fn points(metric: &str, difference: f64) -> String {
     let text = format!("{:.1}", percent(metric, difference));
-    if text == "-0.0" { "0.0".into() } else { text }
+    if text == "-0.0" { "0.0".into() } else { text.replace('-', "−") }
 }
 
 fn probability(p: Option<f64>) -> String {

@@ -111,5 +111,5 @@ marks.change = () => change({});
 marks.explain();
 restore();
 change({});
-redraw(() => { draw(); reachable(); });
+redraw(() => { controls(); draw(); reachable(); });
 addEventListener("hashchange", () => { restore(); change({}); });

@@ -36,6 +36,7 @@ const nearestOf = i => data.nearest[shown.map][i] ?? [];
 /** What came out, in one line: how often the nearest sentence shares the label, beside chance. */
 function headline() {
   const g = data.grouping;
+  if (shown.map === 1) return [`${plural(points().length, "token")}, each with the colour of its sentence`];
   if (!g) return [`${plural(data.sentences.length, "sentence")} in the plane`];
   return [`The nearest sentence shares the label: ${percent(g.nearest_is_same)}`, el("span", { class: "muted" }, `  by chance ${percent(g.by_chance)}`)];
 }

@@ -26,8 +26,6 @@ function draw() {
   const x = at => width / 2 + (at - (left + right) / 2) * scale, y = at => height / 2 - (at - (low + high) / 2) * scale;
   placed = points().map(p => [x(p.at[0]), y(p.at[1])]);
   const radius = (points().length > 400 ? 3 : points().length > 120 ? 5 : 7) * (isWall() ? 1.4 : 1);
-  drawSwapped();
-  drawNearest();
   for (const pass of [false, true]) points().forEach((point, i) => {
     if (lit(point) !== pass) return;
     context.globalAlpha = pass ? 1 : 0.15;
@@ -38,33 +36,41 @@ function draw() {
     if (i === shown.point) { context.lineWidth = 3; context.strokeStyle = theme("--ink"); context.stroke(); }
   });
   context.globalAlpha = 1;
+  // Over the dots, from edge to edge: where dots lie close, lines below them would not be seen.
+  drawSwapped(radius);
+  drawNearest(radius);
   if (shown.map === 1) names();
   else if (shown.colour === "label") clusterNames(width, height, radius);
 }
 
-/** A line between two points, dashed or not. */
-function line(from, to, colour, lineWidth, dashes = []) {
-  Object.assign(context, { strokeStyle: colour, lineWidth });
-  context.setLineDash(dashes);
-  context.beginPath();
-  context.moveTo(...placed[from]);
-  context.lineTo(...placed[to]);
-  context.stroke();
+/** A line between the edges of two points, dashed or not, with a ground around it. */
+function line(from, to, radius, colour, lineWidth, dashes = []) {
+  const [[x1, y1], [x2, y2]] = [placed[from], placed[to]], far = Math.hypot(x2 - x1, y2 - y1);
+  // Points that lie on each other are joined at their middles.
+  const share = far > 4 * radius ? radius / far : 0, [dx, dy] = [share * (x2 - x1), share * (y2 - y1)];
+  for (const [strokeStyle, width, pattern] of [[theme("--ground"), lineWidth + 2, []], [colour, lineWidth, dashes]]) {
+    Object.assign(context, { strokeStyle, lineWidth: width });
+    context.setLineDash(pattern);
+    context.beginPath();
+    context.moveTo(x1 + dx, y1 + dy);
+    context.lineTo(x2 - dx, y2 - dy);
+    context.stroke();
+  }
   context.setLineDash([]);
 }
 
 /** The pairs that say the opposite with the same words. */
-function drawSwapped() {
+function drawSwapped(radius) {
   if (!shown.swapped || shown.map === 1) return;
   context.globalAlpha = shown.point == null ? 0.8 : 0.25;
-  for (const [i, j] of swapped) if (lit(points()[i]) && lit(points()[j])) line(i, j, theme("--warm"), 1.5, [6, 5]);
+  for (const [i, j] of swapped) if (lit(points()[i]) && lit(points()[j])) line(i, j, radius, theme("--warm"), 2.5, [7, 5]);
   context.globalAlpha = 1;
 }
 
 /** From the point that is pointed at to its nearest. */
-function drawNearest() {
+function drawNearest(radius) {
   if (shown.point == null) return;
-  nearestOf(shown.point).forEach(([other], rank) => line(shown.point, other, theme("--accent"), 4 - rank));
+  nearestOf(shown.point).forEach(([other], rank) => line(shown.point, other, radius, theme("--accent"), 5 - rank));
 }
 
 /** A text with a ground around it, so that it is read over points and lines. */

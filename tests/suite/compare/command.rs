@@ -1,7 +1,9 @@
 //! The command from end to end on tiny models: what it writes, and going on.
 
 use crate::reliability::campaign;
-use crate::training::{BAHDANAU, Finished, TRANSFORMER, assert_says, fail, lookback, read, succeed, tiny_text};
+use crate::training::{
+    BAHDANAU, Finished, TRANSFORMER, assert_says, fail, finish_on_full_disk, lookback, read, succeed, tiny_text,
+};
 use lookback::data::stream;
 use lookback::report::comparison::tables::tables;
 use lookback::report::comparison::{ClaimKind, Comparison, Cost, words};
@@ -165,6 +167,40 @@ fn a_comparison_killed_at_random_moments_comes_to_the_same_report() {
     succeed(dir.path(), &command("killed"));
     assert_eq!(timeless(&dir.path().join("killed")), timeless(&dir.path().join("whole")));
     println!("{n_killed} kills: the same report");
+}
+
+/// Compared on a disk that is full at each of many sizes: nothing half-written is taken for whole.
+#[cfg(unix)]
+#[test]
+fn whichever_write_of_a_comparison_fails_it_comes_to_the_same_report() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    // Blocks of 512 bytes: from the first config beyond the optimizer, the numbers and the page to the largest picture.
+    let sizes: Vec<u64> = if campaign() > 1 { (0..1000).step_by(12).collect() } else { vec![0, 30, 150] };
+    let mut n_failed = 0;
+    for size in sizes {
+        let out = format!("full-{size}");
+        let finished = finish_on_full_disk(dir.path(), size, &arguments(&["--out", &out]));
+        if finished.code != Some(0) {
+            n_failed += 1;
+            assert_eq!(finished.code, Some(1), "{size}: {}", finished.stderr);
+            assert_says(finished.fault(), &[&out, "File too large"]);
+        }
+        succeed(dir.path(), &arguments(&["--out", &out]));
+        assert_eq!(timeless(&dir.path().join(&out)), timeless(&COMPARED.path().join("out")), "{size}");
+        let [found, whole] = [dir.path().join(&out), COMPARED.path().join("out")].map(|out| names(&out));
+        assert_eq!(found, whole, "{size}");
+        std::fs::remove_dir_all(dir.path().join(&out)).unwrap();
+    }
+    println!("{n_failed} writes failed: the same report");
+    assert!(n_failed >= 3, "only {n_failed} writes failed");
+}
+
+/// The files of a report.
+#[cfg(unix)]
+fn names(out: &Path) -> Vec<String> {
+    let all = crate::reliability::files(&out.join("report")).into_iter();
+    all.map(|path| path.strip_prefix(out).unwrap().to_string_lossy().into_owned()).collect()
 }
 
 /// Three at once, of which one is killed in the middle of a run: the others take that over.

@@ -200,7 +200,7 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     let text = findings(&comparison).join("\n");
     for part in [
         "one <b> 80.0 %, other & \"co\" 75.0 %",
-        "one <b> before other & \"co\" by 5.0 points may be luck (0.0 to 12.0; p = 0.100). A single seed: this is said of these runs",
+        "one <b> is ahead of other & \"co\" by 5.0 points, which may be luck (0.0 to 12.0; p = 0.100). A single seed: this is said of these runs",
         "one <b> gets worse with length",
         "other & \"co\" is as good at any length within what training has seen",
         "20 words (2.0 times the longest): one <b> 10.0 %, 9.0 to 10.5; other & \"co\" 70.0 %, 63.0 to 73.5.",
@@ -231,7 +231,7 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     turned.claims[0].verdict = Verdict::Equivalent;
     assert!(findings(&turned).join("\n").contains("are equal within 2.0 % (the difference is 1.0 to 9.0 points)"));
     (turned.claims[0].verdict, turned.claims[0].p_corrected) = (Verdict::Undecided, None);
-    assert!(findings(&turned).join("\n").contains("too few sentences to say"));
+    assert!(findings(&turned).join("\n").contains("too few sentences to say more"));
 }
 
 #[test]

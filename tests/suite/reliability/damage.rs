@@ -42,7 +42,7 @@ fn answer(run: &Path) -> Result<Answer, String> {
     Ok(Answer { config: loaded.config, checkpoint: loaded.checkpoint, hypotheses, text })
 }
 
-pub(super) fn files(folder: &Path) -> Vec<PathBuf> {
+pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     entries.into_iter().flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()

@@ -1,12 +1,14 @@
 //! Writes that fail: nothing half-written is taken for whole, and what was there before stays.
 
 use super::campaign;
+use super::damage::files;
 use crate::cli::trained;
 use crate::training::{
-    BAHDANAU, assert_same_end, assert_says, checkpoints, fail, finish, finish_on_full_disk, read, succeed, write_tiny,
+    BAHDANAU, assert_same_end, assert_says, checkpoints, fail, finish, finish_on_full_disk, read, succeed, tiny_text,
+    write_tiny,
 };
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Training on a disk that is full at each of many sizes: whichever write fails, the run goes on to the same end.
@@ -39,6 +41,50 @@ fn whichever_write_of_training_fails_the_run_goes_on_to_the_same_end() {
         assert_same_end(&dir.path().join("whole"), &dir.path().join(&run), &run);
     }
     assert!(n_failed >= 5, "only {n_failed} writes failed");
+}
+
+/// Data prepared on a disk that is full at each of many sizes: it goes on to the same files.
+#[test]
+#[cfg(unix)]
+fn whichever_write_of_preparing_fails_it_goes_on_to_the_same_files() {
+    let dir = TempDir::new().unwrap();
+    let pairs: String = (0..900).map(|i| format!("a w{} b\tb x{} a\n", i % 23, i % 17)).collect();
+    fs::write(dir.path().join("pairs.tsv"), pairs).unwrap();
+    let text = tiny_text(BAHDANAU);
+    let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
+    assert!(text.contains(task));
+    let text = text.replace(task, "train.tsv = \"pairs.tsv\"\nhold_out_per_mille = 200");
+    fs::write(dir.path().join("text.toml"), text).unwrap();
+    let prepare = |out: &str| {
+        let to = format!("data.prepared={out}");
+        ["data", "prepare", "text.toml", "--shard-tokens", "1500", "--set", &to].map(str::to_string)
+    };
+    let made = |out: &str| -> Vec<(PathBuf, Vec<u8>)> {
+        let folder = dir.path().join(out);
+        let all = files(&folder).into_iter();
+        all.map(|path| (path.strip_prefix(&folder).unwrap().into(), fs::read(&path).unwrap())).collect()
+    };
+    let whole = prepare("whole");
+    succeed(dir.path(), &whole.each_ref().map(String::as_str));
+    let sizes: Vec<u64> = if campaign() > 1 { (0..24).collect() } else { vec![0, 1, 3, 6, 10] };
+    let mut n_failed = 0;
+    for size in sizes {
+        let out = format!("full-{size}");
+        let arguments = prepare(&out);
+        let arguments = arguments.each_ref().map(String::as_str);
+        let finished = finish_on_full_disk(dir.path(), size, &arguments);
+        if finished.code != Some(0) {
+            n_failed += 1;
+            assert_eq!(finished.code, Some(1), "{size}: {}", finished.stderr);
+            assert_says(finished.fault(), &[&out, "File too large"]);
+            // What there is of it is not taken for whole.
+            let train = ["train", "text.toml", "--run", "none", "--set", arguments[6]];
+            assert_says(&fail(dir.path(), &train), &[&out]);
+        }
+        succeed(dir.path(), &arguments);
+        assert!(made(&out) == made("whole"), "{size}: other files");
+    }
+    assert!(n_failed >= 4, "only {n_failed} writes failed");
 }
 
 /// Whatever is written besides: what was there before is still there, to the last byte.

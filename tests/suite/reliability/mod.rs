@@ -10,6 +10,7 @@ mod prepared;
 mod shared;
 mod terminals;
 
+pub use damage::files;
 pub use terminals::{dead_pipe, full};
 
 /// How many times as long the campaigns are.

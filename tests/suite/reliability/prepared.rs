@@ -3,7 +3,9 @@
 use super::campaign;
 use super::damage::{damages, files};
 use crate::training::{BAHDANAU, assert_same_end, tiny_text, train_in};
+use lookback::data::shards::{Examples, Shard, Tokens};
 use lookback::experiment::{Config, PrepareOptions, prepare};
+use sha2::{Digest, Sha256};
 use std::fs;
 use tempfile::TempDir;
 
@@ -51,4 +53,23 @@ fn damaged_prepared_data_are_refused_or_train_the_same_model() {
     assert!(n_refused > 20, "{n_refused}, {n_harmless}");
     train_in(&run, &config).unwrap();
     assert_same_end(&whole, &run, "all is put back");
+}
+
+/// Found by fuzzing: the numbers of a text were read as the lengths of pairs.
+#[test]
+fn a_shard_of_text_is_not_taken_for_pairs() {
+    let dir = TempDir::new().unwrap();
+    let numbers = [4u64, 2, 5, 0, 0, 0, 0, 0, 0];
+    let ids = [2u32, 4, 5, 2, 6];
+    let mut bytes = b"LBSHARD1".to_vec();
+    bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+    bytes.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+    let sum = Sha256::digest(&bytes);
+    bytes.extend(sum);
+    fs::write(dir.path().join("000000.shard"), bytes).unwrap();
+    let entry = Shard::whole(dir.path(), "000000.shard").expect("its checksum is right");
+    let text = Tokens::open(dir.path(), std::slice::from_ref(&entry), 10).unwrap();
+    assert_eq!(text.read(0..text.len()).unwrap(), ids);
+    let fault = Examples::open(dir.path(), &[entry], [10, 10]).unwrap_err().to_string();
+    assert!(fault.contains("000000.shard") && fault.contains("it has a text, and no pairs"), "{fault}");
 }

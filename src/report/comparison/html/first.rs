@@ -1,4 +1,4 @@
-//! The first screen: one table of the models with what is claimed of them, beside the chart by length, and three sentences.
+//! The first screen: what is claimed of the models in at most three sentences, and one table of them beside the chart by length.
 
 use super::figure;
 use crate::report::comparison::chart::Chart;
@@ -7,14 +7,14 @@ use crate::report::comparison::marker::key;
 use crate::report::comparison::measured::{CostKind, Threshold};
 use crate::report::comparison::scale::short;
 use crate::report::comparison::score::{metric_label, shown};
-use crate::report::comparison::words::{claimed, cost_at, cost_length, findings, headlines, longest_tested, ranked};
+use crate::report::comparison::words::{cost_at, cost_length, findings, first_sentences, longest_tested, ranked};
 use crate::report::page::escape;
 use std::fmt::Write;
 
 /// Everything that is seen before anything is unfolded.
 pub(super) fn first_screen(comparison: &Comparison, charts: &[Chart]) -> String {
     let mut text = "<ul id=\"headlines\">\n".to_string();
-    for sentence in headlines(comparison) {
+    for sentence in first_sentences(comparison) {
         let _ = writeln!(text, "<li>{}</li>", escape(&sentence));
     }
     text += "</ul>\n<div id=\"first\">\n";
@@ -50,7 +50,7 @@ fn overview(comparison: &Comparison) -> String {
     columns.extend(threshold.map(|row| format!("longest surely above {} ({unit})", shown(&row.metric, row.level))));
     if let Some(length) = length {
         columns.push(format!("seconds, update of {length} tokens"));
-        columns.push("memory of it (MiB)".into());
+        columns.push("its memory (MiB)".into());
         columns.push(format!("bytes of state, {length} tokens"));
     }
     let mut text = "<div class=\"scroll\"><table class=\"sortable\" id=\"overview\"><thead><tr>".to_string();
@@ -94,12 +94,7 @@ fn overview(comparison: &Comparison) -> String {
         }
         text += "</tr>\n";
     }
-    text += "</tbody></table>\n";
-    let claims: Vec<String> = ranked.windows(2).filter_map(|pair| claimed(comparison, pair[0].0, pair[1].0)).collect();
-    if !claims.is_empty() {
-        let _ = writeln!(text, "<p class=\"claims\">{}.</p>", escape(&claims.join("; ")));
-    }
-    text + "</div>\n"
+    text + "</tbody></table>\n</div>\n"
 }
 
 /// The longest length at which a model is claimed to be good.

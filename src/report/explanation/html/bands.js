@@ -36,6 +36,9 @@ function sides() {
   return found;
 }
 
+/** A token in a sentence. */
+const quoted = text => `“${shownToken(text)}”`;
+
 /** What a word of a band looks at, by the given heads of its layer: one of them, or their mean. */
 function weightsAt(there, i) {
   const heads = (there ?? []).filter(head => at.head === 0 || head.head === at.head);
@@ -45,7 +48,12 @@ function weightsAt(there, i) {
 
 function drawBands() {
   const focused = document.activeElement?.closest("#bands [data-token]") ? at.token : null;
-  $("bands").replaceChildren(...sides().map(drawSide), svg("svg", { class: "across", "aria-hidden": "true" }));
+  const all = sides(), looks = all.some(side => side.bands.some(band => band.weights?.length || band.across?.length));
+  $("bands").replaceChildren(...all.map(drawSide), svg("svg", { class: "across", "aria-hidden": "true" }));
+  // On paper the bands are made as small as the page is wide.
+  $("bands").style.setProperty("--wide", `${$("bands").scrollWidth}px`);
+  $("bands").style.setProperty("--shrink", Math.min(1, 690 / $("bands").scrollWidth).toFixed(3));
+  if (!at.token) $("band-says").textContent = `Point at a token, or go to it with Tab: ${looks ? "lines show what it looks at, or what looks at it" : "the norm of its vector in each band is told here"}.`;
   if (focused) document.querySelector(`[data-side="${focused.side}"] [data-token="${focused.i}"]`)?.focus({ preventScroll: true });
   drawBandArcs();
 }
@@ -81,9 +89,9 @@ function drawSide(side) {
     return [arcs, line];
   });
   const box = el("div", { class: "side", "data-side": side.id }, el("h3", {}, side.title), words, ...bands);
-  // Most words fit; very long ones are broken.
+  // Words fit, at twenty pixels a letter of two thirds of that; very long ones are broken.
   const longest = Math.max(...side.words.map(({ text }) => [...shownToken(text)].length));
-  box.style.setProperty("--least", `${Math.min(7, Math.max(3.2, 0.8 * longest))}em`);
+  box.style.setProperty("--least", `${Math.min(170, Math.max(48, (isWall() ? 14 : 11) * longest + 6))}px`);
   return box;
 }
 
@@ -110,13 +118,13 @@ function drawBandArcs() {
       picture.append(svg("path", { d, "stroke-width": (1 + 9 * weight).toFixed(1), "stroke-opacity": (0.3 + 0.7 * weight).toFixed(2) }));
     });
     const name = band.isOwn ? (isText ? inSight(at.token.i) : [data.steps[0].previous, ...data.target])[strongest] : data.source[strongest];
-    says.push(`layer ${band.layer}: ${shownToken(name ?? "")} ${number(found.weights[strongest])}`);
+    says.push(`layer ${band.layer}: ${quoted(name ?? "")} ${number(found.weights[strongest])}`);
     n = found.n;
   }
   const seen = drawAcross();
   if (at.token) {
     const side = sides().find(side => side.id === at.token.side), word = side?.words[at.token.i];
-    if (word) $("band-says").textContent = says.length ? `${shownToken(word.text)} looks most at: ${says.join("; ")} (${n > 1 ? `the mean of ${n} heads` : "one head"}).${seen}` : `${shownToken(word.text)}: norms ${side.bands.map(band => band.vectors[at.token.i] ? `${band.name} ${number(band.vectors[at.token.i].norm)}` : "").filter(Boolean).join(", ")}.${seen}`;
+    if (word) $("band-says").textContent = says.length ? `${quoted(word.text)} looks most at: ${says.join("; ")} (${n > 1 ? `the mean of ${n} heads` : "one head"}).${seen}` : `${quoted(word.text)}: norms ${side.bands.map(band => band.vectors[at.token.i] ? `${band.name} ${number(band.vectors[at.token.i].norm)}` : "").filter(Boolean).join(", ")}.${seen}`;
   }
 }
 
@@ -146,7 +154,7 @@ function drawAcross() {
       picture.append(svg("path", { d: `M${from.x} ${from.bottom}C${from.x} ${from.bottom + bend} ${to.x} ${to.top - bend} ${to.x} ${to.top}`, "stroke-width": (1 + 5 * weight).toFixed(1), "stroke-opacity": (0.15 + 0.6 * weight).toFixed(2) }));
     }
     const best = pairs.reduce((best, pair) => pair.weight > best.weight ? pair : best);
-    says.push(`${band.layer ? `layer ${band.layer}: ` : ""}${shownToken(best.name)} ${number(best.weight)}`);
+    says.push(`${band.layer ? `layer ${band.layer}: ` : ""}${quoted(best.name)} ${number(best.weight)}`);
   }
   if (!says.length) return "";
   return isTarget ? ` In the source: ${says.join("; ")}.` : ` Looked at most while this was written: ${says.join("; ")}.`;
@@ -176,7 +184,8 @@ function drawStates() {
   });
   $("state-tables").replaceChildren(...tables.flat());
   if (!data.context) return;
-  const shares = data.source.map((name, i) => ({ cells: [token(name), percent(data.shares[i]), bar(data.shares[i])] }));
+  const mostShare = Math.max(...data.shares) || 1;
+  const shares = data.source.map((name, i) => ({ cells: [token(name), percent(data.shares[i]), bar(data.shares[i] / mostShare)] }));
   const isNothing = data.shares.every(share => share === 0);
   $("context").replaceChildren(vectorBlock("c", data.context), el("p", {}, data.mechanism.context_use),
     el("p", {}, isNothing ? "No measurable influence of the source on any step." : "What depends on it: the share of each token in gradient × input of the written words' log-odds, over all steps."),

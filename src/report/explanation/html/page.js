@@ -73,6 +73,7 @@ $("slider").addEventListener("input", () => go({ step: Number($("slider").value)
 $("part").addEventListener("change", () => go({ part: $("part").value }));
 for (const name of ["layer", "head"]) $(name).addEventListener("change", () => go({ [name]: Number($(name).value) }));
 $("all").addEventListener("change", draw);
+$("source").addEventListener("scroll", () => { const step = data.steps[at.step]; if (at.view === "steps" && step) drawArcs(linkWeights(step), looked(at.step).length); });
 for (const button of document.querySelectorAll("[data-view]")) button.addEventListener("click", () => go({ view: button.dataset.view }));
 copying("explanation", () => at.view === "steps" ? stepRows() : vectorRows(), () => $(at.view));
 shortcuts({

@@ -2,14 +2,14 @@
 
 /** The strongest of what is looked at, by `rank`, in their order, each with a bar. */
 function smallBars(names, numbers, scale, rank = Math.abs) {
-  const order = numbers.map((_, i) => i).sort((a, b) => rank(numbers[b]) - rank(numbers[a])).slice(0, 6).sort((a, b) => a - b);
+  const order = numbers.map((_, i) => i).sort((a, b) => rank(numbers[b]) - rank(numbers[a])).slice(0, 9).sort((a, b) => a - b);
   return el("div", { class: "small-bars" }, ...order.flatMap(i => [el("span", { class: "name" }, shownToken(names[i])), el("span", {}, bar(Math.abs(numbers[i]) / scale, numbers[i] < 0))]));
 }
 
 /** What a stage shows while another one is looked at. */
 function glimpse(stage, step) {
   const one = hasAttention ? oneHead(step) : null, names = looked(at.step);
-  const small = { isBare: true, rows: 4, height: 16 };
+  const small = { isBare: true, rows: 8, height: 18 };
   switch (stage.id) {
     case "query": return one ? vectorBlock(`q_${at.step + 1}`, one.query, small) : el("p", { class: "muted" }, "one for each head");
     case "scores": return one ? smallBars(names, one.scores, greatest(one.scores) || 1, score => score) : el("p", { class: "muted" }, "one row for each head");
@@ -18,7 +18,7 @@ function glimpse(stage, step) {
     case "word": return el("p", {}, token(step.previous));
     case "context": return data.context ? vectorBlock("c", data.context, small) : smallBars(names, step.influence, influenceScale);
     case "state": return vectorBlock("s", step.layers[(at.layer || step.layers.length) - 1] ?? step.state, small);
-    default: return smallBars(step.top.slice(0, 4).map(choice => choice.token), step.top.slice(0, 4).map(choice => choice.p), 1);
+    default: return smallBars(step.top.slice(0, 8).map(choice => choice.token), step.top.slice(0, 8).map(choice => choice.p), 1);
   }
 }
 

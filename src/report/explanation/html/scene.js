@@ -43,7 +43,16 @@ function drawScene(step) {
     return unit;
   });
   if (focused) $("target").querySelector(".now")?.focus({ preventScroll: true });
+  showStrongest(weights);
   drawArcs(weights, names.length);
+}
+
+/** Scrolls a long source to the word that is looked at most. */
+function showStrongest(weights) {
+  const box = $("source"), units = [...box.children];
+  if (isOwn() || box.scrollHeight <= box.clientHeight + 1) return;
+  const unit = units[units.reduce((best, _, i) => Math.abs(weights[i] ?? 0) > Math.abs(weights[best] ?? 0) ? i : best, 0)];
+  box.scrollTop = unit.offsetTop - (box.clientHeight - unit.offsetHeight) / 2;
 }
 
 /** The elements of what is looked at, in their order. */
@@ -61,7 +70,9 @@ function drawArcs(weights, n) {
   // On paper the texts keep their lines, so that the arcs still meet their words: they are made smaller instead.
   $("scene").style.setProperty("--wide", `${scene.width}px`);
   $("scene").style.setProperty("--shrink", Math.min(1, 690 / scene.width).toFixed(3));
-  const units = seenUnits().slice(0, n).map(box), parts = [];
+  // A word that is scrolled away has no arc.
+  const frame = box($("source")), isHidden = element => element.parentNode.id === "source" && (box(element).bottom < frame.top + 8 || box(element).top > frame.bottom - 8);
+  const units = seenUnits().slice(0, n).map(unit => isHidden(unit) ? null : box(unit)), parts = [];
   const arc = (from, to, weight, isNow) => {
     // Over the row from word to word, or down from row to row.
     const isBeside = Math.abs(from.top - to.top) < 20;

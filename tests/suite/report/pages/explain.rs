@@ -31,8 +31,8 @@ fn nothing_stands_in_a_readers_way() {
 #[test]
 fn the_scores_in_passing_are_those_with_most_weight() {
     let Some(mut view) = PageView::open(&page(&explanation("Sinusoidal"))) else { return };
-    view.value("data.source = [...'abcdefgh'], oneHead = () => ({ scores: [-9, -1, -8, -2, -7, -3, -6, -4] }), 0");
-    assert_eq!(view.text("glimpse({ id: 'scores' }, data.steps[0]).textContent"), "bdefgh");
+    view.value("data.source = [...'abcdefghijk'], oneHead = () => ({ scores: [-9, -1, -8, -2, -7, -3, -6, -4, -5, 0, -4.5] }), 0");
+    assert_eq!(view.text("glimpse({ id: 'scores' }, data.steps[0]).textContent"), "bdefghijk");
 }
 
 #[test]

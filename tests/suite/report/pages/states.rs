@@ -81,14 +81,14 @@ fn the_result_is_the_headline_and_swapped_pairs_are_marked() {
     assert!(lesson.contains("A man hugs a woman.") && lesson.contains("of 4"), "{lesson}");
     // Shapes of the picture: names of clusters, dashed lines, and lines to the nearest of what is pointed at.
     let lines = |view: &mut PageView, part: &str| view.value(&format!("canvas.shapes().split('{part}').length - 1"));
-    assert_eq!(lines(&mut view, "stroke-dasharray=\"6 5\""), 2);
+    assert_eq!(lines(&mut view, "stroke-dasharray=\"7 5\""), 2);
     assert!(view.holds("canvas.shapes().includes('woman-hugs-man') && !canvas.shapes().includes('<b>')"));
     view.key("j");
     assert_eq!(lines(&mut view, &format!("stroke=\"{}\"", "#0b62c4")), 3);
     let readout = view.text("document.getElementById('readout').innerText");
     assert!(readout.contains("A man hugs a woman.") && readout.contains("cosine"), "{readout}");
     view.key("s");
-    assert_eq!(lines(&mut view, "stroke-dasharray=\"6 5\""), 0);
+    assert_eq!(lines(&mut view, "stroke-dasharray=\"7 5\""), 0);
     view.audit_copies("states", "#plot", "woman-hugs-man");
 }
 
