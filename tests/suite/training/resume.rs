@@ -149,16 +149,20 @@ fn check_kills(round: u64, killed: &Killed) {
     let start_time = Instant::now();
     succeed(dir.path(), &command("whole"));
     let whole_seconds = start_time.elapsed().as_secs_f64();
-    let start_time = Instant::now();
-    succeed(dir.path(), &["config", "check"]);
-    let idle_seconds = start_time.elapsed().as_secs_f64();
+    let lines =
+        |run| std::fs::read_to_string(dir.path().join(run).join("metrics.jsonl")).unwrap_or_default().lines().count();
+    let whole_lines = lines("whole") as f64;
     let (mut n_killed, mut n_begun) = (0, 0);
     for i in 0..20 {
         let mut rng = stream(9 + round, "kill", i);
+        let enough = lines("killed") + (rng.unit() * 2.0 * whole_lines / 25.0) as usize;
         let mut child = start(dir.path(), &command("killed"));
-        // Twenty stretches of this length on average make up the whole run.
-        let seconds = idle_seconds + rng.unit() * 2.0 * (whole_seconds / 20.0 + idle_seconds);
-        std::thread::sleep(Duration::from_secs_f64(seconds));
+        // After so much of the run, whatever else the machine does, and somewhere inside what comes next.
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while lines("killed") < enough && child.try_wait().unwrap().is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_secs_f64(rng.unit() * 2.0 * whole_seconds / whole_lines));
         // On Unix this is SIGKILL.
         child.kill().unwrap();
         n_killed += child.wait().unwrap().code().is_none() as usize;
