@@ -4,8 +4,8 @@ use super::campaign;
 use super::damage::files;
 use crate::cli::trained;
 use crate::training::{
-    BAHDANAU, assert_same_end, assert_says, checkpoints, fail, finish, finish_on_full_disk, read, succeed, tiny_text,
-    write_tiny,
+    BAHDANAU, assert_same_end, assert_says, checkpoints, fail, finish, finish_on_full_disk, read, succeed,
+    tiny_text_of, write_tiny,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -50,10 +50,7 @@ fn whichever_write_of_preparing_fails_it_goes_on_to_the_same_files() {
     let dir = TempDir::new().unwrap();
     let pairs: String = (0..900).map(|i| format!("a w{} b\tb x{} a\n", i % 23, i % 17)).collect();
     fs::write(dir.path().join("pairs.tsv"), pairs).unwrap();
-    let text = tiny_text(BAHDANAU);
-    let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
-    assert!(text.contains(task));
-    let text = text.replace(task, "train.tsv = \"pairs.tsv\"\nhold_out_per_mille = 200");
+    let text = tiny_text_of(BAHDANAU, "train.tsv = \"pairs.tsv\"\nhold_out_per_mille = 200");
     fs::write(dir.path().join("text.toml"), text).unwrap();
     let prepare = |out: &str| {
         let to = format!("data.prepared={out}");

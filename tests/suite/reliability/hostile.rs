@@ -2,7 +2,7 @@
 
 use crate::cli::trained;
 use crate::support::page::PageView;
-use crate::training::{BAHDANAU, TRANSFORMER, assert_says, fail, finish, sealed, succeed, tiny_text, write_tiny};
+use crate::training::{BAHDANAU, TRANSFORMER, assert_says, fail, finish, sealed, succeed, tiny_text_of, write_tiny};
 use std::fs;
 use tempfile::TempDir;
 
@@ -94,10 +94,7 @@ fn training_takes_such_lines_too() {
     write_tiny(dir.path(), TRANSFORMER);
     let files = ["data.train.tsv", "data.valid.tsv", "data.test.tsv"].map(|key| format!("{key}=pairs.tsv"));
     for kind in ["word", "char", "bpe", "unigram"] {
-        let text = fs::read_to_string(dir.path().join("tiny.toml")).unwrap();
-        let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
-        assert!(text.contains(task));
-        let text = text.replace(task, "").replace("kind = \"word\"", &format!("kind = \"{kind}\""));
+        let text = tiny_text_of(TRANSFORMER, "").replace("kind = \"word\"", &format!("kind = \"{kind}\""));
         fs::write(dir.path().join("files.toml"), text).unwrap();
         let mut arguments = vec!["train", "files.toml", "--run", kind, "--set", "training.max_updates=2"];
         if ["bpe", "unigram"].contains(&kind) {
@@ -193,13 +190,10 @@ fn a_comparison_of_such_lines_shows_them_as_text() {
     let lines: Vec<String> = lines().into_iter().filter(|line| !line.trim().is_empty()).collect();
     let pairs: String = lines.iter().map(|line| format!("{0}\t{0}\n", line.replace('\t', " "))).collect();
     fs::write(dir.path().join("pairs.tsv"), pairs.repeat(4)).unwrap();
-    let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
     let files = ["train", "valid", "test"].map(|split| format!("{split}.tsv = \"pairs.tsv\"")).join("\n");
     let names = ["<img src=x onerror=document.title='hit'>.toml", "\"><svg onload=document.title='hit'>.toml"];
     for (name, model) in names.iter().zip([BAHDANAU, TRANSFORMER]) {
-        let text = tiny_text(model);
-        assert!(text.contains(task));
-        fs::write(dir.path().join(name), text.replace(task, &files)).unwrap();
+        fs::write(dir.path().join(name), tiny_text_of(model, &files)).unwrap();
     }
     let sizes = ["--max-cost-length", "0", "--set", "training.max_updates=2"];
     succeed(dir.path(), &[&["compare", names[0], names[1], "--out", "out"][..], &sizes].concat());

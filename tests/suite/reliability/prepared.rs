@@ -2,7 +2,7 @@
 
 use super::campaign;
 use super::damage::{damages, files};
-use crate::training::{BAHDANAU, assert_same_end, tiny_text, train_in};
+use crate::training::{BAHDANAU, assert_same_end, tiny_text_of, train_in};
 use lookback::data::shards::{Examples, Shard, Tokens};
 use lookback::experiment::{Config, PrepareOptions, prepare};
 use sha2::{Digest, Sha256};
@@ -15,11 +15,8 @@ fn damaged_prepared_data_are_refused_or_train_the_same_model() {
     let pairs: String = (0..60).map(|i| format!("a w{} b\tb x{} a\n", i % 23, i % 17)).collect();
     fs::write(dir.path().join("pairs.tsv"), pairs).unwrap();
     let (pairs, folder) = (dir.path().join("pairs.tsv"), dir.path().join("prepared"));
-    let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
     let keys = format!("train.tsv = {pairs:?}\nhold_out_per_mille = 200\nprepared = {folder:?}");
-    let text = tiny_text(BAHDANAU);
-    assert!(text.contains(task));
-    let mut config: Config = toml::from_str(&text.replace(task, &keys)).unwrap();
+    let mut config: Config = toml::from_str(&tiny_text_of(BAHDANAU, &keys)).unwrap();
     (config.training.max_updates, config.training.save_every) = (6, 100);
     let options = PrepareOptions { shard_tokens: 120, ..PrepareOptions::default() };
     assert!(prepare(&config, &options, &mut |_| Ok(())).unwrap().n_shards > 1);

@@ -95,6 +95,14 @@ pub fn tiny_text(model: &str) -> String {
     format!("{TINY}{model}")
 }
 
+/// The same, with these keys of `[data]` in the place of its task.
+pub fn tiny_text_of(model: &str, keys: &str) -> String {
+    let task = "task = { kind = \"copy\", n_symbols = 5, min_len = 1, max_len = 5 }";
+    let text = tiny_text(model);
+    assert!(text.contains(task), "the tiny experiment has another task");
+    text.replace(task, keys)
+}
+
 /// The tiny experiment with the model `model`.
 pub fn tiny(model: &str) -> Config {
     toml::from_str(&tiny_text(model)).expect("the tiny config has the right keys")

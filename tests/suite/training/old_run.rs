@@ -2,6 +2,7 @@
 //! every later version.
 
 use super::*;
+use crate::reliability::files;
 use lookback::experiment::Run;
 use lookback::training::Stop;
 use lookback::training::format::FORMAT_VERSION;
@@ -97,10 +98,6 @@ fn every_format_has_its_stored_runs() {
 
 #[test]
 fn the_stored_runs_are_small_and_are_text_and_safetensors() {
-    fn files(folder: &Path) -> Vec<PathBuf> {
-        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-    }
     for name in STORED {
         let files = files(&stored(name));
         let size: u64 = files.iter().map(|path| path.metadata().unwrap().len()).sum();
