@@ -1,5 +1,6 @@
 //! The gradients of all parameters together.
 
+use crate::backend::gpu::sums_of_squares;
 use crate::backend::is_host;
 use crate::kernels::machine::vectorized;
 use crate::models::weights::{PathStack, to_vec};
@@ -123,14 +124,18 @@ impl GradientSet {
         self.norm_with(&squares)
     }
 
-    /// For each parameter whose gradient lies on a device, the sum of its squares.
+    /// Numbers whose sum is that of the squares of all gradients that lie on a device.
     pub(super) fn squares_on_device(&self) -> Option<Tensor<1>> {
-        let squares = self.by_path.values().filter_map(|flat| match flat {
+        let on_device = self.by_path.values().filter_map(|flat| match flat {
             Flat::Host(_) => None,
-            Flat::Device(tensor) => Some(tensor.clone().square().sum()),
+            Flat::Device(tensor) => Some(tensor.clone()),
         });
-        let squares: Vec<Tensor<1>> = squares.collect();
-        (!squares.is_empty()).then(|| Tensor::cat(squares, 0))
+        let gradients: Vec<Tensor<1>> = on_device.collect();
+        if gradients.is_empty() {
+            return None;
+        }
+        let by_burn = || Tensor::cat(gradients.iter().map(|gradient| gradient.clone().square().sum()).collect(), 0);
+        Some(sums_of_squares(&gradients).unwrap_or_else(by_burn))
     }
 
     /// The norm, when the numbers of [`Self::squares_on_device`] have been read.

@@ -65,6 +65,20 @@ struct Step {
     correction_2: f64,
 }
 
+impl Step {
+    /// What every element is changed by, in the 32 bits that it has.
+    fn numbers(&self, config: &AdamConfig) -> gpu::AdamStep {
+        gpu::AdamStep {
+            decays: [config.beta_1 as f32, config.beta_2 as f32],
+            scale: self.gradient_scale as f32,
+            rate: (self.rate / self.correction_1) as f32,
+            root: (1.0 / self.correction_2) as f32,
+            keep: (1.0 - self.rate * config.weight_decay) as f32,
+            epsilon: config.epsilon as f32,
+        }
+    }
+}
+
 impl Adam {
     /// An optimizer that has seen nothing.
     pub fn new(config: AdamConfig) -> Self {
@@ -196,12 +210,7 @@ fn update_on_host(
     step: Step,
 ) {
     const CHUNK: usize = 1 << 14;
-    let (b1, b2) = (config.beta_1 as f32, config.beta_2 as f32);
-    let scale = step.gradient_scale as f32;
-    let rate = (step.rate / step.correction_1) as f32;
-    let root = (1.0 / step.correction_2) as f32;
-    let keep = (1.0 - step.rate * config.weight_decay) as f32;
-    let epsilon = config.epsilon as f32;
+    let gpu::AdamStep { decays: [b1, b2], scale, rate, root, keep, epsilon } = step.numbers(config);
     values
         .par_chunks_mut(CHUNK)
         .zip(gradient.par_chunks(CHUNK))
@@ -232,7 +241,7 @@ fn update_on_device<const D: usize>(
 ) -> (Tensor<D>, Tensor<1>, Tensor<1>) {
     let shape = values.dims();
     let values = values.reshape([shape.iter().product::<usize>()]);
-    let (values, first, second) = match in_one_launch(&values, &gradient, &first, &second, config, step) {
+    let (values, first, second) = match gpu::adam_step(&values, &gradient, &first, &second, step.numbers(config)) {
         Some([values, first, second]) => (values, first, second),
         None => in_operations(values, gradient, first, second, config, step),
     };
@@ -255,23 +264,4 @@ fn in_operations(
     let change = (first.clone() / root).mul_scalar(step.rate / step.correction_1);
     let kept = values.mul_scalar(1.0 - step.rate * config.weight_decay);
     (kept - change, first, second)
-}
-
-fn in_one_launch(
-    values: &Tensor<1>,
-    gradient: &Tensor<1>,
-    first: &Tensor<1>,
-    second: &Tensor<1>,
-    config: &AdamConfig,
-    step: Step,
-) -> Option<[Tensor<1>; 3]> {
-    let step = gpu::AdamStep {
-        decays: [config.beta_1 as f32, config.beta_2 as f32],
-        scale: step.gradient_scale as f32,
-        rate: (step.rate / step.correction_1) as f32,
-        root: (1.0 / step.correction_2) as f32,
-        keep: (1.0 - step.rate * config.weight_decay) as f32,
-        epsilon: config.epsilon as f32,
-    };
-    gpu::adam_step(values, gradient, first, second, step)
 }

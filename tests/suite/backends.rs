@@ -4,7 +4,7 @@ use crate::support::{GRADIENT_TOLERANCE, assert_close, closed_form_tensor, flex,
 use crate::training::lookback;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use lookback::backend::gpu::dropout_factors;
+use lookback::backend::gpu::{dropout_factors, sums_of_squares};
 use lookback::backend::{Adapter, Backend};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
@@ -178,6 +178,26 @@ fn a_gpu_drops_what_the_host_drops() {
             assert!(factors(&flex()).is_none(), "the host has operations for that");
         }
     }
+}
+
+/// The norm of all gradients, of which some have fewer numbers than the kernel has units and some many more.
+#[test]
+fn a_gpu_sums_the_squares_that_the_host_sums() {
+    let Some(adapter) = wgpu() else { return };
+    let lengths = [1, 255, 16_384, 16_385, 100_003];
+    let values: Vec<Vec<f32>> =
+        lengths.iter().map(|n| (0..*n).map(|i| (i * 7919 % 1009) as f32 / 504.5 - 1.0).collect()).collect();
+    let on = |device: &Device| -> Vec<Tensor<1>> {
+        values.iter().map(|values| Tensor::from_data(values.as_slice(), device)).collect()
+    };
+    for n in 1..=lengths.len() {
+        let found = sums_of_squares(&on(&adapter.device)[..n]).expect("it is computed there");
+        let found: f64 = to_vec(found).iter().map(|sum| f64::from(*sum)).sum();
+        let exact: f64 = values[..n].iter().flatten().map(|value| f64::from(*value).powi(2)).sum();
+        assert!((found / exact - 1.0).abs() < 1e-6, "{n} tensors: {found} and not {exact}");
+    }
+    assert!(sums_of_squares(&on(&flex())).is_none(), "the host has a loop for that");
+    assert!(sums_of_squares(&[]).is_none());
 }
 
 fn compare(adapter: &Adapter, tolerance: f64) {

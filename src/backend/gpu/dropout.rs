@@ -4,7 +4,7 @@
 //! that the kernel works on halves. burn's own `Dropout` draws from a generator of the device, whose state cannot be saved.
 
 use super::is_computed;
-use crate::random::GAMMA;
+use crate::random::{GAMMA, MIX_FACTORS};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
@@ -78,8 +78,8 @@ fn write_factors(factors: &mut [f32], key_low: u32, key_high: u32, threshold: u3
 /// [`random::mix`](crate::random::mix) in halves.
 #[cube]
 fn mix(z: Wide) -> Wide {
-    let z = times(xor_shifted(z, 30u32), 0xbf58_476d_1ce4_e5b9u64);
-    let z = times(xor_shifted(z, 27u32), 0x94d0_49bb_1331_11ebu64);
+    let z = times(xor_shifted(z, 30u32), comptime!(MIX_FACTORS[0]));
+    let z = times(xor_shifted(z, 27u32), comptime!(MIX_FACTORS[1]));
     xor_shifted(z, 31u32)
 }
 

@@ -7,13 +7,17 @@ mod absent;
 mod adam;
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 mod dropout;
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+mod squares;
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
-pub use absent::{adam_step, dropout_factors};
+pub use absent::{adam_step, dropout_factors, sums_of_squares};
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub use adam::adam_step;
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub use dropout::dropout_factors;
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+pub use squares::sums_of_squares;
 
 /// The numbers of an update that are the same for every element.
 #[derive(Clone, Copy, Debug)]

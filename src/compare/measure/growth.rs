@@ -2,14 +2,30 @@
 
 use crate::report::comparison::{Cost, CostKind, Crossing, Growth};
 
+/// What the logarithm of each value counts for in the slope of a least-squares line over the logarithms of these lengths; none for fewer
+/// than two lengths.
+fn weights(lengths: impl Iterator<Item = f64>) -> Option<Vec<f64>> {
+    let logs: Vec<f64> = lengths.map(f64::ln).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let spread: f64 = logs.iter().map(|x| (x - mean).powi(2)).sum();
+    (logs.len() > 1 && spread > 0.0).then(|| logs.iter().map(|x| (x - mean) / spread).collect())
+}
+
 /// The slope of a least-squares line through the logarithms of `points`, all above zero; none for fewer than two lengths.
 pub fn exponent(points: &[(f64, f64)]) -> Option<f64> {
-    let logs: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
-    let n = logs.len() as f64;
-    let (mean_x, mean_y) = (logs.iter().map(|p| p.0).sum::<f64>() / n, logs.iter().map(|p| p.1).sum::<f64>() / n);
-    let spread: f64 = logs.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let product: f64 = logs.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-    (logs.len() > 1 && spread > 0.0).then(|| product / spread)
+    let weights = weights(points.iter().map(|point| point.0))?;
+    Some(weights.iter().zip(points).map(|(weight, (_, y))| weight * y.ln()).sum())
+}
+
+/// The interval of [`exponent`] that those of the values leave, which are independent of each other. That the costs may not grow along a
+/// line is not in it.
+pub fn exponent_interval(places: &[Place]) -> Option<[f64; 2]> {
+    let weights = weights(places.iter().map(|place| place.0))?;
+    let slope: f64 = weights.iter().zip(places).map(|(weight, (_, [_, middle, _]))| weight * middle.ln()).sum();
+    let half = |[low, _, high]: [f64; 3]| (high.ln() - low.ln()) / 2.0;
+    let squares = weights.iter().zip(places).map(|(weight, (_, y))| (weight * half(*y)).powi(2));
+    let half = squares.sum::<f64>().sqrt();
+    Some([slope - half, slope + half])
 }
 
 /// One of the two costs of a cell: `seconds`, or `memory` beyond what the process had before.
@@ -38,9 +54,13 @@ pub fn growth(costs: &[Cost], contestants: &[String], theory: impl Fn(&str, Cost
                 let longer = if longer.len() < 3 { &points[points.len().saturating_sub(3)..] } else { longer };
                 // Two lengths have a slope, and no trend.
                 if let Some(exponent) = exponent(longer).filter(|_| longer.len() > 2) {
-                    let lengths = longer.iter().map(|point| point.0 as usize).collect();
+                    let lengths: Vec<usize> = longer.iter().map(|point| point.0 as usize).collect();
+                    let mut places = places(costs, contestant, kind, of);
+                    places.retain(|place| lengths.contains(&(place.0 as usize)));
+                    let is_timed = of == "seconds" && places.len() == lengths.len();
+                    let interval = if is_timed { exponent_interval(&places) } else { None };
                     let (contestant, of) = (contestant.clone(), of.to_string());
-                    rows.push(Growth { contestant, kind, of, exponent, lengths, theory });
+                    rows.push(Growth { contestant, kind, of, exponent, interval, lengths, theory });
                 }
             }
         }

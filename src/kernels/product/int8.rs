@@ -4,9 +4,9 @@
 //! byte comes four times as fast as one of four; with many it waits for the sums, and processors add four products of bytes in
 //! the time of one of floats (`integer.rs`).
 
-use super::integer::{EXCESS, Int8Rows, Layout};
+use super::integer::{Int8Rows, Layout};
 use super::panel::{WIDTH, columns_of_task};
-use super::quads::{ByteRow, QUAD, Sums};
+use super::quads::{ByteRow, EXCESS, QUAD, Sums};
 use crate::kernels::machine::vectorized;
 use crate::kernels::memory::new_columns;
 use rayon::prelude::*;

@@ -1,14 +1,14 @@
 //! Sums of products of integers in 8 bits.
 //!
-//! Every sum is exact, so a row comes out the same whatever other rows there are, and the same on every machine. Processors with
-//! AVX-512 VNNI add four products of bytes in each lane at once, four times as many as products of floats; for them, four inputs of
+//! Every sum is exact, so a row comes out the same whatever other rows there are, and the same on every machine. Many processors
+//! add four products of bytes in each lane at once (`quads.rs`), four times as many as products of floats; for them, four inputs of
 //! an output stand side by side. Others make floats of the bytes: the sums of a thousand products are whole numbers that fit.
 //!
 //! The `rten-gemm` crate uses the same instruction; with one to five rows, which is what a decoder has, it took up to four times
 //! as long.
 
 use super::panel::{self, PanelRow, WIDTH};
-use super::quads::{ByteRow, QUAD, Sums, add_quads, has_vnni};
+use super::quads::{ByteRow, EXCESS, QUAD, QuadInstructions, Sums};
 use crate::kernels::machine::vectorized;
 use crate::kernels::matrix::Matrix;
 use crate::kernels::vectors::largest;
@@ -25,7 +25,7 @@ pub enum Layout {
 impl Layout {
     /// The one that this machine multiplies fastest.
     pub fn of_machine() -> Self {
-        if has_vnni() { Self::Quads } else { Self::Rows }
+        if QuadInstructions::in_use().is_some() { Self::Quads } else { Self::Rows }
     }
 
     /// The row of a panel, and the place in it, of the byte from `input` to the output in column `column`.
@@ -50,9 +50,6 @@ pub struct Int8Rows {
     floats: Option<Vec<f32>>,
     scales: Vec<f32>,
 }
-
-/// What a byte of [`Int8Rows`] has too much.
-pub const EXCESS: i32 = 128;
 
 /// Inputs of which the sum of products, at most 127 squared each, is a whole number that a float holds.
 const EXACT: usize = 1024;
@@ -96,8 +93,10 @@ impl Int8Rows {
     /// the sum of every column.
     pub fn multiply(&self, panel: &[ByteRow], excess: &Sums, sums: &mut [Sums]) {
         let Some(floats) = &self.floats else {
-            sums.iter_mut().for_each(|sums| *sums = excess.map(|excess| -excess));
-            return add_quads(panel.as_chunks().0, &self.bytes, sums);
+            // Rows that were rounded under another cap of the instructions stay as they are.
+            let instructions = QuadInstructions::in_use().or_else(|| QuadInstructions::available().next());
+            let instructions = instructions.expect("quads are for processors that have the instructions");
+            return instructions.multiply(panel.as_chunks().0, excess, &self.bytes, sums);
         };
         sums.as_flattened_mut().fill(0);
         let mut scratch = [[0.0; WIDTH]; panel::DEPTH];

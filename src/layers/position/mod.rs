@@ -23,6 +23,7 @@ pub mod rotary;
 pub mod shaw;
 pub mod sinusoidal;
 pub mod t5;
+mod table;
 
 pub use alibi::Alibi;
 pub use hard_alibi::HardAlibi;
@@ -33,6 +34,8 @@ pub use rotary::{Rotary, Rotation};
 pub use shaw::{Shaw, ShawTables};
 pub use sinusoidal::{Sinusoids, sinusoids};
 pub use t5::T5Bias;
+
+use table::PositionTable;
 
 use super::Init;
 use crate::error::{Error, Result};
@@ -148,7 +151,7 @@ impl PositionConfig {
     /// Makes the layer for one side of a model with vectors of width `d_model` in `n_heads` heads.
     pub fn init(&self, d_model: usize, n_heads: usize, side: Side, init: &Init) -> Position {
         match *self {
-            Self::Sinusoidal {} => Position::Sinusoidal(Sinusoids),
+            Self::Sinusoidal {} => Position::Sinusoidal(Sinusoids::default()),
             Self::Learned { max_len } => Position::Learned(LearnedPositions::new(max_len, d_model, init)),
             Self::Rotary { base } => Position::Rotary(Rotary::new(d_model / n_heads, base)),
             Self::Alibi {} => Position::Alibi(Alibi::new(n_heads)),

@@ -1,6 +1,6 @@
 //! Rotary positions (RoPE).
 
-use super::Places;
+use super::{Places, PositionTable};
 use crate::layers::Pass;
 use crate::ops;
 use burn::module::Module;
@@ -31,6 +31,10 @@ pub struct Rotary {
     d_head: usize,
     #[module(skip)]
     base: f64,
+    #[module(skip)]
+    cosines: PositionTable,
+    #[module(skip)]
+    sines: PositionTable,
 }
 
 /// The angles of some positions.
@@ -50,23 +54,22 @@ impl Rotary {
     /// If the width is odd.
     pub fn new(d_head: usize, base: f64) -> Self {
         assert!(d_head.is_multiple_of(2), "d_head must be even, got {d_head}");
-        Self { d_head, base }
+        Self { d_head, base, cosines: PositionTable::default(), sines: PositionTable::default() }
     }
 
     /// The angles of some positions.
     pub fn rotation(&self, places: &Places, device: &Device) -> Rotation {
-        let positions: Vec<usize> = places.iter().collect();
-        let (len, half) = (positions.len(), self.d_head / 2);
+        let (len, half) = (places.len(), self.d_head / 2);
         // In 64 bits: angles grow with the position, and what counts is what is left of them beyond whole turns.
-        let angle = |i: usize| {
-            let exponent = -((i % half * 2) as f64) / self.d_head as f64;
-            positions[i / half] as f64 * self.base.powf(exponent)
+        let angle = |position: usize, column: usize| {
+            let exponent = -((column * 2) as f64) / self.d_head as f64;
+            position as f64 * self.base.powf(exponent)
         };
-        let table = |value: fn(f64) -> f64| {
-            let values: Vec<f32> = (0..len * half).map(|i| value(angle(i)) as f32).collect();
+        let tensor = |table: &PositionTable, value: fn(f64) -> f64| {
+            let values = table.rows(places, half, |position, column| value(angle(position, column)) as f32);
             Tensor::from_data(TensorData::new(values, [1, 1, len, half]), device)
         };
-        Rotation { cosines: table(f64::cos), sines: table(f64::sin) }
+        Rotation { cosines: tensor(&self.cosines, f64::cos), sines: tensor(&self.sines, f64::sin) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sinusoidal positions.
 
-use super::Places;
+use super::{Places, PositionTable};
 use burn::module::Module;
 use burn::tensor::{Tensor, TensorData};
 
@@ -11,15 +11,19 @@ use burn::tensor::{Tensor, TensorData};
 ///
 /// # Reference
 /// Vaswani et al., Attention Is All You Need, 2017, section 3.5. As in the paper.
-#[derive(Module, Debug)]
-pub struct Sinusoids;
+#[derive(Module, Debug, Default)]
+pub struct Sinusoids {
+    #[module(skip)]
+    table: PositionTable,
+}
 
 impl Sinusoids {
     /// # Shapes
     /// - input, output: `[batch, len, d_model]`
     pub fn forward(&self, input: Tensor<3>, places: &Places) -> Tensor<3> {
         let [_, len, d_model] = input.dims();
-        let table = TensorData::new(sinusoids_at(places.iter(), d_model), [1, len, d_model]);
+        let values = self.table.rows(places, d_model, |position, column| sinusoid(position, column, d_model));
+        let table = TensorData::new(values, [1, len, d_model]);
         let table = Tensor::<3>::from_data(table, &input.device());
         input + table
     }
@@ -27,17 +31,12 @@ impl Sinusoids {
 
 /// `sin(pos / 10000^(2i/d))` in even columns and the cosine in odd ones, row-major `[len, d_model]`.
 pub fn sinusoids(offset: usize, len: usize, d_model: usize) -> Vec<f32> {
-    sinusoids_at(offset..offset + len, d_model)
+    let numbers = |position| (0..d_model).map(move |column| sinusoid(position, column, d_model));
+    (offset..offset + len).flat_map(numbers).collect()
 }
 
-fn sinusoids_at(positions: impl Iterator<Item = usize>, d_model: usize) -> Vec<f32> {
-    let mut values = Vec::new();
-    for position in positions {
-        for column in 0..d_model {
-            let exponent = (column / 2 * 2) as f64 / d_model as f64;
-            let angle = position as f64 / 10_000f64.powf(exponent);
-            values.push(if column % 2 == 0 { angle.sin() } else { angle.cos() } as f32);
-        }
-    }
-    values
+fn sinusoid(position: usize, column: usize, d_model: usize) -> f32 {
+    let exponent = (column / 2 * 2) as f64 / d_model as f64;
+    let angle = position as f64 / 10_000f64.powf(exponent);
+    if column.is_multiple_of(2) { angle.sin() as f32 } else { angle.cos() as f32 }
 }

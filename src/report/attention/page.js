@@ -147,7 +147,6 @@ function restore() {
   if (!partsThere().includes(shown.part)) shown.part = partsThere()[0];
   for (const key of ["layer", "head"]) shown[key] = oneOf(kept[key], numbersOf(key), "average");
   shown.view = oneOf(kept.view, ["matrix", "lines", "grid"], "matrix");
-  if (kept.wall) document.documentElement.classList.add("wall");
   const row = oneOf(kept.row, rowLabels().map((_, i) => i + 1), null);
   return { row: row == null ? null : row - 1, column: null };
 }

@@ -200,6 +200,9 @@ pub struct Growth {
     pub of: String,
     /// Least squares; 1 is linear, 2 quadratic.
     pub exponent: f64,
+    /// The 95 % interval that those of the times leave; none of memory.
+    #[serde(default)]
+    pub interval: Option<[f64; 2]>,
     /// The lengths that it was fitted to.
     pub lengths: Vec<usize>,
     /// What theory says for long sentences.

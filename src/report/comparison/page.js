@@ -25,7 +25,6 @@ function unfold() {
 addEventListener("hashchange", unfold);
 for (const link of document.querySelectorAll("nav.contents a")) link.addEventListener("click", () => setTimeout(unfold));
 document.addEventListener("toggle", reachable, true);
-if (address.read().wall) document.documentElement.classList.add("wall");
 unfold();
 // The address keeps the section and the wall.
 addEventListener("resize", () => {

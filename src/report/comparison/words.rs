@@ -81,15 +81,30 @@ pub(super) fn overall(comparison: &Comparison) -> Option<String> {
     let scores: Vec<String> = ranked.iter().map(|(name, score)| format!("{name} {}", shown(metric, *score))).collect();
     let less = if metric_of(metric).lower_is_better() { ", less is better" } else { "" };
     let mut text = format!("On the whole test set ({}{less}): {}.", noun(metric), scores.join(", "));
-    let claims: Vec<&Claim> =
-        ranked.windows(2).filter_map(|pair| claim_between(comparison, pair[0].0, pair[1].0, metric)).collect();
-    for (pair, claim) in ranked.windows(2).zip(&claims) {
-        text += &format!(" {}.", verdict(claim, pair[0].0, pair[1].0));
+    let steps = steps(comparison, &ranked);
+    for step in &steps {
+        text += &format!(" {}", step.sentence);
     }
-    if claims.iter().any(|claim| claim.is_of_runs()) {
+    if steps.iter().any(|step| step.is_of_runs) {
         text += &format!(" {OF_RUNS}");
     }
     Some(text)
+}
+
+/// What is claimed of two models that follow each other in the order on the whole test set.
+struct Step {
+    sentence: String,
+    /// Whether there is a single seed.
+    is_of_runs: bool,
+}
+
+/// What is claimed of each step of the order, where something is.
+fn steps(comparison: &Comparison, ranked: &[(&str, f64)]) -> Vec<Step> {
+    let step = |pair: &[(&str, f64)]| {
+        let claim = claim_between(comparison, pair[0].0, pair[1].0, comparison.headline())?;
+        Some(Step { sentence: format!("{}.", verdict(claim, pair[0].0, pair[1].0)), is_of_runs: claim.is_of_runs() })
+    };
+    ranked.windows(2).filter_map(step).collect()
 }
 
 /// What is said where there is one seed.
@@ -98,18 +113,13 @@ const OF_RUNS: &str = "A single seed: this is said of these runs, and not of wha
 /// What is claimed of each step of the order on the whole test set, in at most three sentences: the first screen of the page, whose table
 /// has the numbers.
 pub(super) fn first_sentences(comparison: &Comparison) -> Vec<String> {
-    let ranked = ranked(comparison);
-    let claims = ranked.windows(2).filter_map(|pair| {
-        let claim = claim_between(comparison, pair[0].0, pair[1].0, comparison.headline())?;
-        Some((format!("{}.", verdict(claim, pair[0].0, pair[1].0)), claim.is_of_runs()))
-    });
-    let claims: Vec<(String, bool)> = claims.collect();
-    if claims.is_empty() {
+    let steps = steps(comparison, &ranked(comparison));
+    if steps.is_empty() {
         return headlines(comparison);
     }
-    let is_of_runs = claims.iter().any(|(_, is_of_runs)| *is_of_runs);
+    let is_of_runs = steps.iter().any(|step| step.is_of_runs);
     let room = if is_of_runs { 2 } else { 3 };
-    let mut sentences: Vec<String> = claims.into_iter().take(room).map(|(sentence, _)| sentence).collect();
+    let mut sentences: Vec<String> = steps.into_iter().take(room).map(|step| step.sentence).collect();
     sentences.extend(is_of_runs.then(|| OF_RUNS.to_string()));
     sentences
 }
@@ -279,8 +289,13 @@ fn between_ends(comparison: &Comparison, name: &str) -> Option<String> {
         Verdict::Undecided => "not told apart between the first tenth of the OF and the last",
     };
     let verb = verb.replace("OF", of);
-    let [change, low, high] = [claim.estimate, claim.low, claim.high].map(|value| format!("{:+.1}", 100.0 * value));
+    let [change, low, high] = [claim.estimate, claim.low, claim.high].map(|value| signed(100.0 * value));
     Some(format!("Tokens of {name} are {verb}: {change} points from first to last ({low} to {high})."))
+}
+
+/// A difference with its sign.
+fn signed(value: f64) -> String {
+    format!("{value:+.1}").replace('-', "−")
 }
 
 fn growth(comparison: &Comparison) -> Option<String> {
@@ -288,8 +303,9 @@ fn growth(comparison: &Comparison) -> Option<String> {
     let texts: Vec<String> = of_updates
         .map(|row| {
             let (first, last) = (row.lengths.first().unwrap_or(&0), row.lengths.last().unwrap_or(&0));
+            let interval = row.interval.map_or(String::new(), |[low, high]| format!("{low:.2} to {high:.2}, "));
             format!(
-                "{} with the power {:.2} ({first}-{last} tokens; in theory {} in the end)",
+                "{} with the power {:.2} ({interval}{first}-{last} tokens; in theory {} in the end)",
                 cost_name(comparison, &row.contestant),
                 row.exponent,
                 short(row.theory)

@@ -17,6 +17,10 @@ const address = {
     if (hash !== (location.hash || "#")) history.replaceState(null, "", hash);
   },
 };
+/** The view of the address, also of one that is typed in. */
+function takeView() { if (address.read().wall) document.documentElement.classList.add("wall"); }
+takeView();
+addEventListener("hashchange", takeView);
 /** A whole number of an address, where it is one of `there`. */
 const oneOf = (text, there, otherwise) => there.find(value => String(value) === text) ?? otherwise;
 

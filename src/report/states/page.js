@@ -91,7 +91,6 @@ function restore() {
   shown.label = oneOf(kept.label, labels, null);
   shown.point = oneOf(kept.point, points().map((_, i) => i + 1), null);
   if (shown.point != null) shown.point -= 1;
-  if (kept.wall) document.documentElement.classList.add("wall");
 }
 
 canvas.says = event => { const i = nearest(event); return i == null ? null : `${points()[i].token ? `${shownToken(points()[i].token)}: ` : ""}${sentenceOf(points()[i]).text}`; };

@@ -6,7 +6,7 @@ use lookback::compare::measure::alignments::chosen;
 use lookback::compare::measure::cell::memory;
 use lookback::compare::measure::claims::claims;
 use lookback::compare::measure::faults;
-use lookback::compare::measure::growth::{exponent, last_crossing};
+use lookback::compare::measure::growth::{exponent, exponent_interval, last_crossing};
 use lookback::compare::measure::positions::{needed, positions};
 use lookback::compare::measure::quality::{self, Scored, deviation, quality};
 use lookback::compare::measure::translations::Translation;
@@ -120,6 +120,10 @@ fn deviations_and_exponents_are_those_of_numpy() {
         assert!((exponent(&points).unwrap() - case.exponent).abs() < 1e-9);
     }
     assert_eq!(exponent(&[(16.0, 1.0)]), None, "one length has no slope");
+    // Between two lengths, one the double of the other, the slope is a difference of binary logarithms.
+    let [low, high] = exponent_interval(&[(8.0, [0.5, 1.0, 2.0]), (16.0, [1.0, 4.0, 16.0])]).unwrap();
+    assert!((low - (2.0 - 5f64.sqrt())).abs() < 1e-12 && (high - (2.0 + 5f64.sqrt())).abs() < 1e-12, "{low} {high}");
+    assert_eq!(exponent_interval(&[(16.0, [1.0; 3])]), None);
 }
 
 #[test]

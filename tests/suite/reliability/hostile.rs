@@ -91,7 +91,6 @@ fn training_takes_such_lines_too() {
     let dir = TempDir::new().unwrap();
     let pairs: String = lines().iter().map(|line| format!("{0}\t{0}\n", line.replace('\t', " "))).collect();
     fs::write(dir.path().join("pairs.tsv"), pairs).unwrap();
-    write_tiny(dir.path(), TRANSFORMER);
     let files = ["data.train.tsv", "data.valid.tsv", "data.test.tsv"].map(|key| format!("{key}=pairs.tsv"));
     for kind in ["word", "char", "bpe", "unigram"] {
         let text = tiny_text_of(TRANSFORMER, "").replace("kind = \"word\"", &format!("kind = \"{kind}\""));

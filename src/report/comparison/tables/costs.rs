@@ -45,10 +45,11 @@ pub(super) fn costs(comparison: &Comparison) -> Table {
 }
 
 pub(super) fn growth(comparison: &Comparison) -> Table {
-    let columns = ["model", "of", "what", "exponent", "theory", "fitted to lengths"];
+    let columns = ["model", "of", "what", "exponent", "from", "to", "theory", "fitted to lengths"];
     let about = "Cost grows like length to the power of the exponent: the slope of a least-squares line between logarithms over the \
-                 longer half of the lengths. Theory is for sentences so long that nothing else counts; memory is what was added to \
-                 that of the idle process.";
+                 longer half of the lengths, with the interval that those of the times leave. Theory is for \
+                 sentences so long that nothing else counts; memory is what was added to that of the idle process.";
+    let exponent = |value: f64| Cell::number(format!("{value:.2}"), value);
     let mut table = Table::new("growth", "How costs grow", about, &columns);
     for row in &comparison.growth {
         let (first, last) = (row.lengths.first().unwrap_or(&0), row.lengths.last().unwrap_or(&0));
@@ -56,7 +57,9 @@ pub(super) fn growth(comparison: &Comparison) -> Table {
             Cell::text(&row.contestant),
             Cell::text(row.kind.name()),
             Cell::text(&row.of),
-            Cell::number(format!("{:.2}", row.exponent), row.exponent),
+            exponent(row.exponent),
+            row.interval.map_or_else(Cell::default, |[low, _]| exponent(low)),
+            row.interval.map_or_else(Cell::default, |[_, high]| exponent(high)),
             Cell::number(format!("{}", row.theory), row.theory),
             Cell::text(format!("{first}-{last}")),
         ]);

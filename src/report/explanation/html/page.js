@@ -43,7 +43,6 @@ function restore() {
   at.stage = known("stage", stages().map((_, i) => i + 1), at.stage + 1) - 1;
   at.layer = known("layer", [0, ...numbersOf(at.part, "layer")], at.layer);
   at.head = known("head", [0, ...numbersOf(at.part, "head")], at.head);
-  if (kept.wall) document.documentElement.classList.add("wall");
 }
 
 /** A key that means a step or a head shows the steps, if another view hides them. */

@@ -1,0 +1,84 @@
+//! The sum of the squares of all gradients: one launch for each, where burn's operations take one to square them, one or two to sum,
+//! and another to put the sums side by side.
+
+use super::is_computed;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, Dispatch, backend_extension};
+use burn::tensor::Tensor;
+use burn_cubecl::CubeBackend;
+use burn_cubecl::cubecl::{self, prelude::*};
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+
+/// Sums that are kept apart: as many cubes work side by side.
+const CUBES: u32 = 64;
+/// Units of a cube: a power of two, and no more than every GPU has.
+const UNITS: u32 = 256;
+
+/// Backends whose devices sum squares.
+#[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
+pub trait SquaresBackend: Backend {
+    /// The sums so far, with the squares of some more numbers.
+    #[fusion(meta = |sums, _values| sums.clone())]
+    fn add_squares(sums: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self>;
+}
+
+/// Numbers whose sum is that of the squares of all elements of `tensors`. None where there is no tensor, or one that is not of 32-bit
+/// floats on a device that has a kernel for it.
+pub fn sums_of_squares(tensors: &[Tensor<1>]) -> Option<Tensor<1>> {
+    let device = tensors.first()?.device();
+    let mut sums = Tensor::<1>::zeros([CUBES as usize], &device).into_dispatch();
+    for tensor in tensors {
+        let values = tensor.clone().into_dispatch();
+        if !is_computed(&values) || !is_computed(&sums) {
+            return None;
+        }
+        sums = Dispatch::add_squares(sums, values);
+    }
+    Some(Tensor::from_dispatch(sums))
+}
+
+impl SquaresBackend for CubeBackend {
+    fn add_squares(sums: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
+        let [sums, values] = [sums, values].map(into_contiguous);
+        let client = values.client.clone();
+        let new =
+            empty_device_contiguous_dtype(client.clone(), sums.device.clone(), sums.meta.shape().clone(), sums.dtype);
+        add::launch(
+            &client,
+            CubeCount::Static(CUBES, 1, 1),
+            CubeDim::new_1d(UNITS),
+            values.into_buffer_arg(),
+            sums.into_buffer_arg(),
+            new.clone().into_buffer_arg(),
+        );
+        new
+    }
+}
+
+/// Every unit sums the squares of each so-many-th element, and a cube those of its units, always in the same order.
+#[cube(launch)]
+fn add(values: &[f32], sums: &[f32], new: &mut [f32]) {
+    let n_units = comptime!((CUBES * UNITS) as usize).runtime();
+    let mut own = 0.0f32;
+    let mut at = ABSOLUTE_POS;
+    while at < values.len() {
+        own += values[at] * values[at];
+        at += n_units;
+    }
+    let mut of_cube = Shared::<[f32]>::new_slice(comptime!(UNITS as usize));
+    of_cube[UNIT_POS as usize] = own;
+    sync_cube();
+    let mut half = comptime!(UNITS / 2).runtime();
+    while half > 0 {
+        if UNIT_POS < half {
+            let other = of_cube[(UNIT_POS + half) as usize];
+            of_cube[UNIT_POS as usize] += other;
+        }
+        sync_cube();
+        half /= 2;
+    }
+    if UNIT_POS == 0 {
+        new[CUBE_POS] = sums[CUBE_POS] + of_cube[0];
+    }
+}
