@@ -46,19 +46,18 @@ fn activations(device: &Device) -> Tensor<3> {
     Tensor::random([BATCH, LEN, 4 * D_MODEL], Distribution::Default, device)
 }
 
-/// Attention that sees no later key, forward and backward, of 2048 positions in sentences of a length.
-mod causal_attention {
+/// Attention in 8 heads of width 64.
+mod attention {
     use super::*;
     use lookback::kernels::attention::{Heads, Incoming, Projections};
 
-    #[divan::bench(args = [64, 128, 256, 1024])]
-    fn forward_and_backward(bencher: Bencher, len: usize) {
-        let (batch, n_heads, d_head) = (2048 / len, 8, 64);
+    fn with_projections(batch: usize, len: usize, is_causal: bool, work: impl FnOnce(&Projections)) {
+        let (n_heads, d_head) = (8, 64);
         let width = 3 * n_heads * d_head;
         let values: Vec<f32> = (0..batch * len * width).map(|i| (i * 7919 % 1000) as f32 / 500.0 - 1.0).collect();
         let (lengths, dropout) = (None, None);
-        let heads = Heads { n_heads, n_key_value_heads: n_heads, d_head, lengths, is_causal: true, dropout };
-        let projections = Projections {
+        let heads = Heads { n_heads, n_key_value_heads: n_heads, d_head, lengths, is_causal, dropout };
+        work(&Projections {
             heads: &heads,
             query: &values,
             key_value: &values,
@@ -68,11 +67,27 @@ mod causal_attention {
             key_len: len,
             widths: [width, width],
             key_start: n_heads * d_head,
-        };
-        bencher.bench(|| {
-            let found = projections.forward();
-            let incoming = Incoming { gradient: &found.values, output: &found.values, log_sums: &found.log_sums };
-            projections.backward(&incoming, false).packed()
+        });
+    }
+
+    /// Where no later key is seen, of 2048 positions in sentences of a length.
+    #[divan::bench(args = [64, 128, 256, 1024])]
+    fn causal_forward_and_backward(bencher: Bencher, len: usize) {
+        with_projections(2048 / len, len, true, |projections| {
+            bencher.bench(|| {
+                let found = projections.forward();
+                let incoming = Incoming { gradient: &found.values, output: &found.values, log_sums: &found.log_sums };
+                projections.backward(&incoming, false).packed()
+            });
+        });
+    }
+
+    /// One sentence, on one core or more: ten times, since going to another thread takes its time, too.
+    #[divan::bench(args = [32, 48, 64, 96, 128, 256], consts = [1, 2])]
+    fn forward_alone<const CORES: usize>(bencher: Bencher, len: usize) {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(CORES).build().expect("threads can be started");
+        with_projections(1, len, false, |projections| {
+            bencher.bench(|| pool.install(|| (0..10).for_each(|_| _ = divan::black_box(projections.forward().values))));
         });
     }
 }

@@ -7,6 +7,12 @@ parameters, about, and the loss of the untrained model, near ln 8000.
     python benches/peers/joey.py [CASE ...]          # a, b-base and c-bahdanau-32, if none is named
 """
 
+import environment
+
+if __name__ == "__main__":
+    environment.start()
+
+import argparse
 import logging
 import math
 import statistics
@@ -104,8 +110,10 @@ class Joey:
 def main():
     logging.disable(logging.INFO)
     torch.set_num_threads(2)
+    parser = argparse.ArgumentParser(description=__doc__, parents=[environment.options])
+    parser.add_argument("cases", nargs="*", default=WANTED)
     known = peers.cases(Path())
-    for name in sys.argv[1:] or WANTED:
+    for name in parser.parse_args().cases:
         ours_config, batch = known[name]
         source, target = batch()
         case = {"model": ours_config, "vocabulary": peers.VOCABULARY, "shared": False, "source": source, "target": target}

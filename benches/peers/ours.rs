@@ -1,6 +1,6 @@
 //! Our side of `peers.py`, which says what to do line by line and gets a line of JSON for each.
 //!
-//! `peers FOLDER BACKEND` reads `FOLDER/case.json`: the model, its vocabularies and the sentences of a batch, or a run folder and
+//! `peers FOLDER BACKEND INSTRUCTIONS` reads `FOLDER/case.json`: the model, its vocabularies and the sentences of a batch, or a run folder and
 //! sentences for its model.
 
 use burn::module::Module;
@@ -9,6 +9,7 @@ use lookback::backend::{Adapter, Backend, is_host};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, EarlyStopping, Request, decode};
 use lookback::experiment::run::Run;
+use lookback::kernels::machine::InstructionSet;
 use lookback::layers::Mask;
 use lookback::layers::Pass;
 use lookback::models::{Model, ModelConfig, PreparedModel, Vocabularies, weights};
@@ -56,11 +57,15 @@ impl Case {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let [folder, backend] = &arguments[..] else {
+    let [folder, backend, instructions] = &arguments[..] else {
         // Nothing to do without the other side.
         println!("run benches/peers/peers.py instead");
         return Ok(());
     };
+    if instructions != "auto" {
+        let set = InstructionSet::available().into_iter().find(|set| set.name() == instructions);
+        set.ok_or_else(|| format!("this machine does not have {instructions}"))?.cap();
+    }
     let adapter = backend.parse::<Backend>()?.open()?;
     let case: Case = serde_json::from_slice(&std::fs::read(Path::new(folder).join("case.json"))?)?;
     let (model, source, target) = case.open(&adapter)?;

@@ -7,6 +7,11 @@ What is printed for each case: the losses of the untrained model on both sides, 
 update on each side, the lowest and the highest; and ratios of medians, theirs over ours.
 """
 
+import environment
+
+if __name__ == "__main__":
+    environment.start()
+
 import argparse
 import contextlib
 import gzip
@@ -107,15 +112,14 @@ class Ours:
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name)
         (self.path / "case.json").write_text(json.dumps(case))
-        built = sorted((ROOT / "target/release/deps").glob("peers-*"), key=lambda path: path.stat().st_mtime)
+        target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+        built = sorted((target / "release/deps").glob("peers-*"), key=lambda path: path.stat().st_mtime)
         built = [path for path in built if not path.suffix]
         if not built:
             sys.exit("not built: cargo bench --profile release --bench peers --no-run")
-        command = [built[-1], self.path, backend]
-        # As the program itself does, which starts itself with them.
-        keep_memory = {"MIMALLOC_PURGE_DELAY": "-1", "MIMALLOC_ARENA_RESERVE": "4GiB"}
+        command = [built[-1], self.path, backend, environment.simd()]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=os.environ | keep_memory)
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment.of_ours())
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -252,7 +256,9 @@ def attention_case(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[environment.options]
+    )
     parser.add_argument("cases", nargs="*", metavar="CASE", help="a, b-tiny, b-base, c-*, e")
     parser.add_argument("--data", type=Path, default=ROOT / "datasets", help="where multi30k/train.{de,en}.gz are")
     parser.add_argument("--backends", nargs="+", default=["flex"], help="ours, beside each other")

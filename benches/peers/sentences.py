@@ -11,6 +11,11 @@ CTranslate2 gets a thread for one sentence and two workers of one thread for bat
 in one worker took eight times as long here.
 """
 
+import environment
+
+if __name__ == "__main__":
+    environment.start()
+
 import argparse
 import gzip
 import math
@@ -170,7 +175,9 @@ class Recurrent(models.Rnn):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[environment.options]
+    )
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--text", type=Path, required=True, help="a sentence a line, .gz or not")
     parser.add_argument("--sentences", type=int, default=256)

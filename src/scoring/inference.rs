@@ -43,6 +43,12 @@ impl Part {
         Self { variance, freedom: n.saturating_sub(1).max(1) as f64 }
     }
 
+    /// That behind an interval of this half width, made with Student's factor of `n` values.
+    pub fn of_interval(half: f64, n: usize) -> Self {
+        let freedom = n.saturating_sub(1).max(1) as f64;
+        Self { variance: (half / quantile(freedom)).powi(2), freedom }
+    }
+
     /// That of the mean over seeds; nothing for a single one, which has no spread.
     pub fn of_seeds(scores: &[f64]) -> Option<Self> {
         let n = scores.len();

@@ -50,3 +50,7 @@ mod support;
 mod traffic;
 mod training;
 mod trust;
+
+/// That of the program: trainings allocate and free the same memory at every update.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,6 +1,7 @@
 //! How costs grow with length, and where one model becomes dearer than another.
 
 use crate::report::comparison::{Cost, CostKind, Crossing, Growth};
+use crate::scoring::{Part, interval};
 
 /// What the logarithm of each value counts for in the slope of a least-squares line over the logarithms of these lengths; none for fewer
 /// than two lengths.
@@ -17,15 +18,16 @@ pub fn exponent(points: &[(f64, f64)]) -> Option<f64> {
     Some(weights.iter().zip(points).map(|(weight, (_, y))| weight * y.ln()).sum())
 }
 
-/// The interval of [`exponent`] that those of the values leave, which are independent of each other. That the costs may not grow along a
-/// line is not in it.
-pub fn exponent_interval(places: &[Place]) -> Option<[f64; 2]> {
+/// The 95 % interval of [`exponent`] that those of the values leave, which are taken as independent of each other; `visits` says how many
+/// measurements each comes from. That the costs may not grow along a line is not in it.
+pub fn exponent_interval(places: &[Place], visits: &[usize]) -> Option<[f64; 2]> {
     let weights = weights(places.iter().map(|place| place.0))?;
     let slope: f64 = weights.iter().zip(places).map(|(weight, (_, [_, middle, _]))| weight * middle.ln()).sum();
-    let half = |[low, _, high]: [f64; 3]| (high.ln() - low.ln()) / 2.0;
-    let squares = weights.iter().zip(places).map(|(weight, (_, y))| (weight * half(*y)).powi(2));
-    let half = squares.sum::<f64>().sqrt();
-    Some([slope - half, slope + half])
+    let part = |((weight, (_, [low, _, high])), n): ((&f64, &Place), &usize)| {
+        Part::of_interval(weight * (high.ln() - low.ln()) / 2.0, *n)
+    };
+    let parts: Vec<Part> = weights.iter().zip(places).zip(visits).map(part).collect();
+    Some(interval(slope, &parts))
 }
 
 /// One of the two costs of a cell: `seconds`, or `memory` beyond what the process had before.
@@ -58,7 +60,9 @@ pub fn growth(costs: &[Cost], contestants: &[String], theory: impl Fn(&str, Cost
                     let mut places = places(costs, contestant, kind, of);
                     places.retain(|place| lengths.contains(&(place.0 as usize)));
                     let is_timed = of == "seconds" && places.len() == lengths.len();
-                    let interval = if is_timed { exponent_interval(&places) } else { None };
+                    let visits: Vec<usize> =
+                        lengths.iter().map(|length| visits(costs, contestant, kind, *length)).collect();
+                    let interval = if is_timed { exponent_interval(&places, &visits) } else { None };
                     let (contestant, of) = (contestant.clone(), of.to_string());
                     rows.push(Growth { contestant, kind, of, exponent, interval, lengths, theory });
                 }
@@ -80,6 +84,12 @@ fn places(costs: &[Cost], contestant: &str, kind: CostKind, of: &str) -> Vec<Pla
         Some((cost.length as f64, [low, middle, high]))
     };
     of_contestant.filter_map(place).collect()
+}
+
+/// How often a cost was measured.
+fn visits(costs: &[Cost], contestant: &str, kind: CostKind, length: usize) -> usize {
+    let is_it = |cost: &&Cost| cost.contestant == contestant && cost.kind == kind && cost.length == length;
+    costs.iter().find(is_it).map_or(0, |cost| cost.visits)
 }
 
 /// Every length at which the cheaper of two contestants changes, for every kind of cost.

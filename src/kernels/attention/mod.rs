@@ -23,7 +23,7 @@ const QUERIES: usize = 256;
 /// Queries that one block holds at least and at most where the future is hidden: the later its queries end, the more keys a block computes
 /// that most of them do not see, and the smaller it is, the more often keys are packed. On two cores of an AMD EPYC with AVX-512, forward
 /// and backward of 256 queries take 15 % less time with blocks of 128 than with one of 256, those of 64 queries 24 % less with blocks of 32
-/// (`cargo bench --bench update causal_attention`, 2026-11-24); where nothing is hidden, smaller blocks only cost.
+/// (`cargo bench --bench update causal`, 2026-11-24); where nothing is hidden, smaller blocks only cost.
 const CAUSAL_QUERIES: [usize; 2] = [32, 128];
 /// Keys that one block holds: a block of scores stays in the second cache.
 const KEYS: usize = 512;

@@ -4,7 +4,7 @@
 //! add four products of bytes in each lane at once (`quads.rs`), four times as many as products of floats; for them, four inputs of
 //! an output stand side by side. Others make floats of the bytes: the sums of a thousand products are whole numbers that fit.
 //!
-//! The `rten-gemm` crate uses the same instruction; with one to five rows, which is what a decoder has, it took up to four times
+//! The `rten-gemm` crate uses AVX-512 VNNI too; with one to five rows, which is what a decoder has, it took up to four times
 //! as long.
 
 use super::panel::{self, PanelRow, WIDTH};

@@ -104,7 +104,7 @@ const DEPTH: usize = 128;
 ///
 /// - `features`: what the processor needs
 /// - `rows` by `vectors`: how many rows are multiplied at a time, the most first, and how many vectors of sums each has then: as many as
-///   the registers hold beside as many vectors of weights and one of factors
+///   the registers hold beside one of factors and the vectors of weights, which of a single row are used once and come from memory
 /// - `spread`: four bytes of a row into every lane
 /// - `dot`: adds to each lane the sum of four products
 macro_rules! quad_loop {

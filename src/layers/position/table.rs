@@ -8,14 +8,11 @@ use std::sync::{Arc, RwLock};
 #[derive(Clone, Debug, Default)]
 pub(super) struct PositionTable(Arc<RwLock<Vec<f32>>>);
 
-/// Numbers that are kept at most: 64 MB.
+/// Numbers that a table keeps at most: 64 MiB.
 const KEPT: usize = 1 << 24;
 
 impl PositionTable {
     /// The rows of `places`, one after the other. `number` computes one from its position and column.
-    ///
-    /// # Panics
-    /// If the width is 0.
     pub fn rows(&self, places: &Places, width: usize, number: impl Fn(usize, usize) -> f32) -> Vec<f32> {
         let compute =
             |position: usize, out: &mut Vec<f32>| out.extend((0..width).map(|column| number(position, column)));

@@ -183,8 +183,12 @@ fn verdict(claim: &Claim, better: &str, worse: &str) -> String {
 
 /// A difference of scores as a reader sees it.
 fn points(metric: &str, difference: f64) -> String {
-    let text = format!("{:.1}", percent(metric, difference));
-    if text == "-0.0" { "0.0".into() } else { text.replace('-', "−") }
+    with_minus(&format!("{:.1}", percent(metric, difference)))
+}
+
+/// A true minus sign; what rounds to zero has none, and no plus.
+fn with_minus(text: &str) -> String {
+    if text.trim_start_matches(['-', '+']) == "0.0" { "0.0".into() } else { text.replace('-', "−") }
 }
 
 fn probability(p: Option<f64>) -> String {
@@ -295,7 +299,7 @@ fn between_ends(comparison: &Comparison, name: &str) -> Option<String> {
 
 /// A difference with its sign.
 fn signed(value: f64) -> String {
-    format!("{value:+.1}").replace('-', "−")
+    with_minus(&format!("{value:+.1}"))
 }
 
 fn growth(comparison: &Comparison) -> Option<String> {

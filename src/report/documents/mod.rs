@@ -7,16 +7,20 @@
 //! <!-- end -->
 //! ```
 //!
-//! First stands the name of the results, then what is written of them, in this order: of a comparison, or of a suite. Nothing is
-//! judged here: sentences are those of their reports.
+//! First stands the name of the results, then what is written of them, in this order: of a comparison, or of a suite. Models that were
+//! evaluated one by one stand in one table, `<!-- results: scores; scan-simple; dutch -->`. Nothing is judged here: sentences are those of
+//! their reports.
 
 mod comparison;
+mod scores;
 mod suite;
 
 pub use comparison::shrunk;
+pub use scores::Evaluations;
 
 use crate::report::comparison::Comparison;
 use crate::report::suite::Suite;
+use crate::scoring::Metric;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -25,7 +29,7 @@ const BEGINNING: &str = "<!-- results: ";
 /// How it ends.
 const END: &str = "<!-- end -->";
 
-/// What `results.json` does not know about itself: an entry of `index.toml`.
+/// What results do not know about themselves: an entry of `index.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
@@ -36,15 +40,32 @@ pub struct About {
     /// What the models of a comparison are called in documents, by their names in the results.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
+    /// Of evaluations, what was tested, in words.
+    #[serde(default)]
+    pub test: String,
+    /// Of evaluations, the scores that documents show.
+    #[serde(default)]
+    pub scores: Vec<Metric>,
+    /// Of evaluations, what others have published for the first of the scores.
+    #[serde(default)]
+    pub published: String,
+    /// Of evaluations, the commands.
+    #[serde(default)]
+    pub command: String,
+    /// Of evaluations, the backend.
+    #[serde(default)]
+    pub backend: String,
 }
 
-/// What a `results.json` holds.
+/// What documents are written from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Results {
     /// Families by tasks; it alone has `families`.
     Suite(Box<Suite>),
     /// Models beside each other.
     Comparison(Box<Comparison>),
+    /// Models one by one.
+    Evaluations(Evaluations),
 }
 
 impl Results {
@@ -60,17 +81,11 @@ impl Results {
         })
     }
 
-    fn backend(&self) -> &str {
+    /// How the name of their file ends.
+    pub fn extension(&self) -> &'static str {
         match self {
-            Self::Suite(suite) => &suite.backend,
-            Self::Comparison(comparison) => &comparison.backend,
-        }
-    }
-
-    fn command(&self) -> &str {
-        match self {
-            Self::Suite(suite) => &suite.command,
-            Self::Comparison(comparison) => &comparison.command,
+            Self::Suite(_) | Self::Comparison(_) => "json",
+            Self::Evaluations(_) => "jsonl",
         }
     }
 }
@@ -89,6 +104,22 @@ impl Published {
             comparison::rename(comparison, &about.names);
         }
         Self { about, results }
+    }
+
+    fn backend(&self) -> &str {
+        match &self.results {
+            Results::Suite(suite) => &suite.backend,
+            Results::Comparison(comparison) => &comparison.backend,
+            Results::Evaluations(_) => &self.about.backend,
+        }
+    }
+
+    fn command(&self) -> &str {
+        match &self.results {
+            Results::Suite(suite) => &suite.command,
+            Results::Comparison(comparison) => &comparison.command,
+            Results::Evaluations(_) => &self.about.command,
+        }
     }
 }
 
@@ -123,16 +154,29 @@ pub fn has_blocks(document: &str) -> bool {
 /// Everything that one mark asks for.
 fn block(what: &str, published: &BTreeMap<String, Published>) -> Result<String, String> {
     let mut parts = what.split(';').map(str::trim);
-    let name = parts.next().unwrap_or_default();
-    if name == "list" {
-        return Ok(list(published));
+    let find = |name: &str| {
+        published.get(name).ok_or_else(|| {
+            let known = published.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            format!("there are no results {name:?} ({known})")
+        })
+    };
+    match parts.next().unwrap_or_default() {
+        "list" => Ok(list(published)),
+        "scores" => {
+            let rows = parts.map(|name| match find(name)? {
+                Published { about, results: Results::Evaluations(own) } => {
+                    scores::rows(about, own).map_err(|message| format!("{name}: {message}"))
+                }
+                _ => Err(format!("{name:?} is a comparison or a suite, and no list of evaluations")),
+            });
+            Ok(scores::HEAD.to_string() + &rows.collect::<Result<String, String>>()?)
+        }
+        name => {
+            let own = find(name)?;
+            let written: Result<Vec<String>, String> = parts.map(|part| part_of(own, part)).collect();
+            Ok(written?.join("\n"))
+        }
     }
-    let own = published.get(name).ok_or_else(|| {
-        let known = published.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-        format!("there are no results {name:?} ({known})")
-    })?;
-    let written: Result<Vec<String>, String> = parts.map(|part| part_of(own, part)).collect();
-    Ok(written?.join("\n"))
 }
 
 fn part_of(own: &Published, part: &str) -> Result<String, String> {
@@ -143,6 +187,7 @@ fn part_of(own: &Published, part: &str) -> Result<String, String> {
     let (written, parts) = match &own.results {
         Results::Suite(suite) => (suite::part(suite, kind, rest), suite::PARTS),
         Results::Comparison(comparison) => (comparison::part(comparison, kind, rest)?, comparison::PARTS),
+        Results::Evaluations(_) => (None, "source; the rows are those of `scores; NAME`"),
     };
     written.ok_or_else(|| format!("{kind:?} is nothing that can be written ({parts})"))
 }
@@ -154,21 +199,18 @@ fn cell(text: &str) -> String {
 
 /// On what it was measured, and the command.
 fn source(own: &Published) -> String {
-    let Published { about, results } = own;
-    format!("{}, `{}`, {}:\n\n```sh\n{}\n```\n", about.machine, results.backend(), about.date, results.command())
+    let About { machine, date, .. } = &own.about;
+    format!("{machine}, `{}`, {date}:\n\n```sh\n{}\n```\n", own.backend(), own.command().trim())
 }
 
 /// All results, with what made them.
 fn list(published: &BTreeMap<String, Published>) -> String {
     let mut text = "| file | command | machine | date |\n| --- | --- | --- | --- |\n".to_string();
-    for (name, Published { about, results }) in published {
-        text += &format!(
-            "| [{name}.json]({name}.json) | `{}` | {}, `{}` | {} |\n",
-            results.command().replace('|', "\\|"),
-            cell(&about.machine),
-            results.backend(),
-            cell(&about.date)
-        );
+    for (name, own) in published {
+        let (file, About { machine, date, .. }) = (format!("{name}.{}", own.results.extension()), &own.about);
+        let command = own.command().trim().replace('|', "\\|").replace('\n', "`<br>`");
+        let (machine, date) = (cell(machine), cell(date));
+        text += &format!("| [{file}]({file}) | `{command}` | {machine}, `{}` | {date} |\n", own.backend());
     }
     text
 }

@@ -17,10 +17,16 @@ const address = {
     if (hash !== (location.hash || "#")) history.replaceState(null, "", hash);
   },
 };
-/** The view of the address, also of one that is typed in. */
-function takeView() { if (address.read().wall) document.documentElement.classList.add("wall"); }
+/** The view of the address; whether it is another one than before. */
+function takeView() {
+  const isOn = Boolean(address.read().wall), isNew = isOn !== isWall();
+  document.documentElement.classList.toggle("wall", isOn);
+  for (const button of document.querySelectorAll("[data-wall]")) button.setAttribute("aria-pressed", isOn);
+  return isNew;
+}
 takeView();
-addEventListener("hashchange", takeView);
+// Also where an address is typed in, or gone back to.
+addEventListener("hashchange", () => { if (takeView()) dispatchEvent(new Event("resize")); });
 /** A whole number of an address, where it is one of `there`. */
 const oneOf = (text, there, otherwise) => there.find(value => String(value) === text) ?? otherwise;
 

@@ -121,9 +121,15 @@ fn deviations_and_exponents_are_those_of_numpy() {
     }
     assert_eq!(exponent(&[(16.0, 1.0)]), None, "one length has no slope");
     // Between two lengths, one the double of the other, the slope is a difference of binary logarithms.
-    let [low, high] = exponent_interval(&[(8.0, [0.5, 1.0, 2.0]), (16.0, [1.0, 4.0, 16.0])]).unwrap();
-    assert!((low - (2.0 - 5f64.sqrt())).abs() < 1e-12 && (high - (2.0 + 5f64.sqrt())).abs() < 1e-12, "{low} {high}");
-    assert_eq!(exponent_interval(&[(16.0, [1.0; 3])]), None);
+    let half = |places: [[f64; 3]; 2], n: usize| {
+        let [low, high] = exponent_interval(&[(8.0, places[0]), (16.0, places[1])], &[n; 2]).unwrap();
+        assert!((low + high - 4.0).abs() < 1e-12, "{low} {high}");
+        (high - low) / 2.0
+    };
+    // Of many measurements the squares of the halves add up; of three, Student's factors for 2 and for 4 degrees of freedom come in.
+    assert!((half([[0.5, 1.0, 2.0], [1.0, 4.0, 16.0]], 1_000_001) - 5f64.sqrt()).abs() < 1e-4);
+    assert!((half([[0.5, 1.0, 2.0], [2.0, 4.0, 8.0]], 3) - 2f64.sqrt() * 2.776_445 / 4.302_653).abs() < 1e-5);
+    assert_eq!(exponent_interval(&[(16.0, [1.0; 3])], &[3]), None);
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn places() -> Vec<PathBuf> {
 fn what_documents_say_of_results_is_what_the_command_writes() {
     let dir = copied();
     let said = succeed(dir.path(), &["results"]);
-    assert_says(&said, &["3 documents from 2 results"]);
+    assert_says(&said, &["3 documents from 6 results"]);
     for place in places() {
         let (committed, written) = (read(root().join(&place)), read(dir.path().join(&place)));
         assert!(committed == written, "{} is not what `lookback results` writes", place.display());
@@ -44,6 +44,27 @@ fn results_that_change_change_the_documents() {
     let place = "docs/results/results.md";
     let (committed, written) = (read(root().join(place)), read(dir.path().join(place)));
     assert!(!committed.contains("12.3 (") && written.contains("12.3 ("), "{place}");
+}
+
+#[test]
+fn evaluations_of_every_seed_are_taken_in_and_their_row_follows() {
+    let dir = copied();
+    let lines = "{\"sequence_accuracy\":0.25}\n\n{\"sequence_accuracy\":0.75}\n";
+    fs::write(dir.path().join("scan.jsonl"), lines).unwrap();
+    succeed(dir.path(), &["results", "--add", "scan-simple=scan.jsonl"]);
+    assert_says(&read(dir.path().join("docs/results/results.md")), &["| 25.0, 75.0 % | 50.0 % (0.0 to 100.0) |"]);
+    for (text, message) in [("", "no line"), ("{\"bleu\": 1}", "sequence_accuracy"), ("[]", "line 1")] {
+        fs::write(dir.path().join("scan.jsonl"), text).unwrap();
+        let said = fail(dir.path(), &["results", "--add", "scan-simple=scan.jsonl"]);
+        assert_says(&said, &[message]);
+        let kept = read(dir.path().join("docs/results/data/scan-simple.jsonl"));
+        assert_eq!(
+            kept, "{\"sequence_accuracy\":0.25}\n{\"sequence_accuracy\":0.75}\n",
+            "what is refused replaces nothing"
+        );
+    }
+    fs::write(dir.path().join("scan.jsonl"), lines).unwrap();
+    assert_says(&fail(dir.path(), &["results", "--add", "other=scan.jsonl"]), &["index.toml", "[other]"]);
 }
 
 #[test]
@@ -89,13 +110,18 @@ fn a_mark_that_asks_for_what_is_not_there_is_refused_with_its_line() {
         fs::write(&readme, format!("# Title\n\n<!-- results: {mark} -->\n<!-- end -->\n")).unwrap();
         assert_says(&fail(dir.path(), &["results"]), &[&["README.md", "line 3"], parts].concat());
     };
-    says("tuor; about", &["there are no results \"tuor\" (small, tour)"]);
+    says(
+        "tuor; about",
+        &["there are no results \"tuor\" (dutch, dutch-together, scan-length, scan-simple, small, tour)"],
+    );
     says("tour; abuot", &["\"abuot\" is nothing that can be written", "claims"]);
     says("small; models", &["\"models\" is nothing that can be written", "matrix intervals"]);
+    says("scores; small", &["\"small\" is a comparison or a suite"]);
+    says("dutch; models", &["\"models\" is nothing that can be written", "scores; NAME"]);
     says("tour; models all, 5-66", &["there are no sentences \"5-66\"", "5-6"]);
     fs::write(&readme, "<!-- results: tour; about -->\ntext\n").unwrap();
     assert_says(&fail(dir.path(), &["results"]), &["line 1: there is no <!-- end --> after it"]);
     let refused = finish(dir.path(), &["results", "--add", "a b=x"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert_says(&refused.stderr, &["is not NAME=FOLDER"]);
+    assert_says(&refused.stderr, &["is not NAME=PATH"]);
 }

@@ -194,7 +194,7 @@ function drawStates() {
 
 function drawWords() {
   const row = word => ({ cells: [token(word.token), cells(valuesOf(word.vector), { name: shownToken(word.token), wide: "100%", height: 22, about: `norm ${number(word.vector.norm)}` }), number(word.vector.norm),
-    el("span", {}, ...word.near.flatMap(([name, cosine]) => [token(name), ` ${number(cosine)}  `]))] });
+    el("span", {}, ...word.near.flatMap(([name, cosine]) => [el("span", { class: "pair" }, token(name), ` ${number(cosine)}`), "  "]))] });
   const [first] = data.words, n = first ? valuesOf(first.vector).length : 0;
   const title = !first ? "values" : n < first.vector.width ? `the first ${n} of ${first.vector.width} values` : `${n} values`;
   $("word-table").replaceChildren(...table(["token", title, "#norm", "nearest in the vocabulary, by cosine"], data.words.map(row)));
