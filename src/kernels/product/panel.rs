@@ -22,9 +22,6 @@ pub const DEPTH: usize = 128;
 /// Multiplications that make a task.
 const TASK_PRODUCTS: usize = 1 << 17;
 
-/// Vectors of the machine that a row of sums takes up.
-const VECTORS: usize = 4;
-
 /// Adds `x[r][k] panel[k]` to `sums[r]` for every input, always in their order: a row has the same sums whatever other rows
 /// there are. `load(k, rows)` writes the rows of the panel from `k` on as floats.
 ///
@@ -59,67 +56,66 @@ impl<L: Fn(usize, &mut [PanelRow])> WithSimd for Loaded<'_, L> {
 
 /// Adds the products of all rows with a piece of a panel that begins at input `start`.
 #[inline(always)]
-pub fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], (x, start): (Matrix, usize), sums: &mut [PanelRow]) {
-    // With 16 registers, as AVX2 has, the sums of three rows find room; elsewhere there are 32.
-    if S::F32_LANES == 8 {
-        add_blocks::<S, 3>(simd, panel, (x, start), sums);
-    } else {
-        add_blocks::<S, 6>(simd, panel, (x, start), sums);
+pub fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], x: (Matrix, usize), sums: &mut [PanelRow]) {
+    let mut done = 0;
+    // So many rows at a time, each with so many vectors of sums, as find room beside the vectors of weights and one factor: there are 16
+    // registers with AVX2, and 32 elsewhere. The weights of a single row are used once and come from memory.
+    macro_rules! add {
+        ($($rows:literal by $vectors:literal),+) => {
+            $(done += add_blocks::<S, $rows, $vectors>(simd, panel, x, done, sums);)+
+        };
     }
+    if S::F32_LANES == 8 {
+        add!(6 by 2, 5 by 2, 4 by 2, 3 by 2, 2 by 4, 1 by 8);
+    } else {
+        add!(6 by 4, 5 by 4, 4 by 4, 3 by 4, 2 by 4, 1 by 4);
+    }
+    debug_assert_eq!(done, sums.len(), "one row at a time is the last");
 }
 
-/// The same, `MOST` rows at a time.
+/// Rows from `first` on, `R` at a time with `V` vectors of sums each, as far as there are so many. The number of rows that it has taken.
 #[inline(always)]
-fn add_blocks<S: Simd, const MOST: usize>(
+fn add_blocks<S: Simd, const R: usize, const V: usize>(
     simd: S,
     panel: &[PanelRow],
     (x, start): (Matrix, usize),
+    first: usize,
     sums: &mut [PanelRow],
-) {
-    let n = panel.len();
-    let row = |r: usize| &x.row(r)[start..start + n];
-    for group in 0..WIDTH.div_ceil(VECTORS * S::F32_LANES) {
-        let (whole, rest) = sums.as_chunks_mut::<MOST>();
-        for (i, sums) in whole.iter_mut().enumerate() {
-            add_block(simd, panel, std::array::from_fn(|r| row(i * MOST + r)), sums, group);
+) -> usize {
+    let (blocks, _) = sums[first..].as_chunks_mut::<R>();
+    // Columns before rows: the weights of a group stay in the first cache.
+    for group in 0..WIDTH.div_ceil(V * S::F32_LANES) {
+        for (i, sums) in blocks.iter_mut().enumerate() {
+            let rows = std::array::from_fn(|r| &x.row(first + i * R + r)[start..]);
+            add_block::<S, R, V>(simd, panel, rows, sums, group);
         }
-        let first = whole.len() * MOST;
-        macro_rules! rest {
-            ($($n:literal)+) => {
-                match rest.len() {
-                    $($n => {
-                        let sums: &mut [PanelRow; $n] = rest.try_into().expect("the length has been matched");
-                        add_block(simd, panel, std::array::from_fn(|r| row(first + r)), sums, group);
-                    })+
-                    _ => {}
-                }
-            };
-        }
-        rest!(1 2 3 4 5);
     }
+    blocks.len() * R
 }
 
 /// Adds the products of `R` rows with a piece of a panel, in the columns of one group of vectors; the sums are in registers.
 #[inline(always)]
-fn add_block<S: Simd, const R: usize>(
+fn add_block<S: Simd, const R: usize, const V: usize>(
     simd: S,
     panel: &[PanelRow],
-    x: [&[f32]; R],
+    mut x: [&[f32]; R],
     sums: &mut [PanelRow; R],
     group: usize,
 ) {
-    // Lengths that the compiler sees: no test remains inside the loop.
-    let x = x.map(|x| &x[..panel.len()]);
-    let vectors = |row: &PanelRow| -> [S::f32s; VECTORS] {
+    // Lengths that the compiler sees, which it does not inside a closure: no test remains inside the loop.
+    for x in &mut x {
+        *x = &x[..panel.len()];
+    }
+    let vectors = |row: &PanelRow| -> [S::f32s; V] {
         let row = S::as_simd_f32s(row).0;
-        std::array::from_fn(|i| row[VECTORS * group + i])
+        std::array::from_fn(|i| row[V * group + i])
     };
-    let mut totals: [[S::f32s; VECTORS]; R] = std::array::from_fn(|r| vectors(&sums[r]));
+    let mut totals: [[S::f32s; V]; R] = std::array::from_fn(|r| vectors(&sums[r]));
     for (k, weights) in panel.iter().enumerate() {
         let weights = vectors(weights);
         for r in 0..R {
             let factor = simd.splat_f32s(x[r][k]);
-            for i in 0..VECTORS {
+            for i in 0..V {
                 totals[r][i] = simd.mul_add_e_f32s(factor, weights[i], totals[r][i]);
             }
         }
@@ -127,7 +123,7 @@ fn add_block<S: Simd, const R: usize>(
     for (sums, totals) in sums.iter_mut().zip(totals) {
         let sums = S::as_mut_simd_f32s(sums).0;
         for (i, total) in totals.into_iter().enumerate() {
-            sums[VECTORS * group + i] = total;
+            sums[V * group + i] = total;
         }
     }
 }
