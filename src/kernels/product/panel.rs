@@ -59,14 +59,15 @@ impl<L: Fn(usize, &mut [PanelRow])> WithSimd for Loaded<'_, L> {
 pub fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], x: (Matrix, usize), sums: &mut [PanelRow]) {
     let mut done = 0;
     // So many rows at a time, each with so many vectors of sums, as find room beside the vectors of weights and one factor: there are 16
-    // registers with AVX2, and 32 elsewhere. The weights of a single row are used once and come from memory.
+    // registers with AVX2, and 32 elsewhere. The weights of a single row are used once and come from memory. Few rows wait for memory, which
+    // brings long pieces of a panel faster than short ones: they take more vectors, although one finds no room.
     macro_rules! add {
         ($($rows:literal by $vectors:literal),+) => {
             $(done += add_blocks::<S, $rows, $vectors>(simd, panel, x, done, sums);)+
         };
     }
     if S::F32_LANES == 8 {
-        add!(6 by 2, 5 by 2, 4 by 2, 3 by 2, 2 by 4, 1 by 8);
+        add!(6 by 2, 3 by 4, 2 by 4, 1 by 8);
     } else {
         add!(6 by 4, 5 by 4, 4 by 4, 3 by 4, 2 by 4, 1 by 4);
     }
