@@ -242,16 +242,23 @@ quad_loop!(
     super::neon::dot
 );
 
+/// Four bytes, each less [`EXCESS`]: with their highest bits turned they are numbers with a sign.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[inline(always)]
+fn less_excess(bytes: i32) -> i32 {
+    bytes ^ i32::from_ne_bytes([EXCESS as u8; 4])
+}
+
 /// What AVX2 has in place of VNNI.
 #[cfg(target_arch = "x86_64")]
 mod signed {
     use std::arch::x86_64::*;
 
-    /// Four bytes into every lane, each less [`EXCESS`](super::EXCESS): with their highest bits turned they are numbers with a sign.
+    /// Four bytes into every lane, as numbers with a sign.
     #[inline]
     #[target_feature(enable = "avx2")]
     pub fn spread(bytes: i32) -> __m256i {
-        _mm256_set1_epi32(bytes ^ i32::from_ne_bytes([0x80; 4]))
+        _mm256_set1_epi32(super::less_excess(bytes))
     }
 
     /// The sums of two products have 16 bits, in which two of at most 127 times 127 fit: one factor gives its sign to the other.
@@ -268,11 +275,11 @@ mod neon {
     use std::arch::aarch64::{int32x4_t, vdupq_n_s32};
     use std::arch::asm;
 
-    /// Four bytes into every lane, each less [`EXCESS`](super::EXCESS): with their highest bits turned they are numbers with a sign.
+    /// Four bytes into every lane, as numbers with a sign.
     #[inline]
     #[target_feature(enable = "neon,dotprod")]
     pub fn spread(bytes: i32) -> int32x4_t {
-        vdupq_n_s32(bytes ^ i32::from_ne_bytes([0x80; 4]))
+        vdupq_n_s32(super::less_excess(bytes))
     }
 
     /// `vdotq_s32`, which Rust 1.95 does not offer yet.
