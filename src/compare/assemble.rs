@@ -4,7 +4,7 @@ use super::describe::{decoding_words, task_name};
 use super::jobs::Jobs;
 use super::measure::alignments::{Looked, aligned, look};
 use super::measure::claims::{self, OF_GOOD};
-use super::measure::cost::{Bench, Timed, note_of_load, note_of_shared};
+use super::measure::costs::{Bench, Timed, note_of_load, note_of_shared};
 use super::measure::quality::{Scored, metrics, quality};
 use super::measure::threshold::thresholds;
 use super::measure::translations::{Translation, translations};

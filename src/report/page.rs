@@ -6,8 +6,11 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, html};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
+
+pub use maud::{Markup, PreEscaped};
 
 /// What the pages of reports share beyond the shell: shortcuts, the wall, the address, hints, marks of tokens, vectors as cells,
 /// copying. It goes before a page's own script.
@@ -29,8 +32,8 @@ pub struct Page {
     pub title: String,
     /// The heading, as plain text; the title if it is empty.
     pub heading: String,
-    /// The content of `<main>`, as HTML; text in it is escaped with [`escape`].
-    pub body: String,
+    /// The content of `<main>`.
+    pub body: Markup,
     /// CSS after the shell's own.
     pub style: String,
     /// JavaScript that runs when the page is loaded.
@@ -51,42 +54,37 @@ fn policy(script: &str, is_connected: bool) -> String {
 impl Page {
     /// The whole document.
     pub fn render(&self) -> String {
-        let title = escape(&self.title);
-        let heading = if self.heading.is_empty() { title.clone() } else { escape(&self.heading) };
+        let heading = if self.heading.is_empty() { &self.title } else { &self.heading };
         let data = if self.data.is_empty() { "null" } else { &self.data };
+        // Byte for byte what the policy has the hash of.
         let script = format!("\n\"use strict\";\n{}\n{}", include_str!("page/shell.js"), self.script);
-        let policy = policy(&script, self.is_connected);
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{title}</title>\n\
-             <link rel=\"icon\" href=\"data:,\">\n\
-             <style>\n{}\n{}</style>\n</head>\n<body>\n<header><h1>{heading}</h1></header>\n<main>\n{}\n</main>\n\
-             <script type=\"application/json\" id=\"data\">{}</script>\n<script>{script}</script>\n\
-             </body>\n</html>\n",
-            include_str!("page/shell.css"),
-            self.style,
-            self.body,
-            data,
-        )
+        let page = html! {
+            (DOCTYPE) "\n"
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(policy(&script, self.is_connected));
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { (self.title) }
+                    link rel="icon" href="data:,";
+                    style { "\n" (PreEscaped(include_str!("page/shell.css"))) "\n" (PreEscaped(&self.style)) }
+                }
+                "\n"
+                body {
+                    header { h1 { (heading) } }
+                    "\n"
+                    main { "\n" (self.body) "\n" }
+                    "\n"
+                    script type="application/json" id="data" { (PreEscaped(data)) }
+                    "\n"
+                    script { (PreEscaped(&script)) }
+                }
+            }
+            "\n"
+        };
+        page.into_string()
     }
-}
-
-/// Text that can stand in HTML, inside an element or a quoted attribute.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// Plain data as the JSON of [`Page::data`].

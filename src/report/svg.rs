@@ -2,7 +2,6 @@
 //!
 //! Pictures are white whatever the reader's theme, since they go into papers and other people's pages.
 
-use super::page::escape;
 use std::fmt::Write;
 
 /// Families for pictures and pages: the embedded one first, then what systems have for other scripts.
@@ -143,6 +142,21 @@ impl Svg {
             self.body
         )
     }
+}
+
+/// Text that can stand inside an element or a quoted attribute.
+pub fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 /// A coordinate without needless digits.

@@ -1,6 +1,7 @@
 //! The page at `/`: a sentence, its translation, and the translation after an intervention.
 
 use crate::report::page::Page;
+use maud::PreEscaped;
 
 /// One script of several files, each of which uses only those above it.
 const SCRIPT: &str = concat!(
@@ -20,7 +21,7 @@ const SCRIPT: &str = concat!(
 pub(super) fn page() -> String {
     Page {
         title: "Lookback".to_owned(),
-        body: include_str!("page/page.html").to_owned(),
+        body: PreEscaped(include_str!("page/page.html").to_owned()),
         style: include_str!("page/page.css").to_owned(),
         script: SCRIPT.to_owned(),
         is_connected: true,

@@ -5,6 +5,7 @@ use crate::models::Model;
 use crate::report::attention::collect::Written;
 use crate::report::attention::{Part, SentenceMaps};
 use crate::report::faithfulness::{Attribution, Erasure, Faithfulness, erase, gradient_times_input};
+use maud::{Markup, html};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -76,24 +77,33 @@ pub(super) fn text(verdict: &Verdict) -> String {
     text
 }
 
-pub(super) fn html(verdict: &Verdict) -> String {
-    let head: String = COLUMNS.iter().map(|column| format!("<th class=\"number\">{column}</th>")).collect();
-    let rows: String = verdict
-        .rows()
-        .iter()
-        .map(|(name, f)| {
-            let cells: String = numbers(f).iter().map(|cell| format!("<td class=\"number\">{cell}</td>")).collect();
-            format!("<tr><td>{name}</td>{cells}</tr>")
-        })
-        .collect();
-    format!(
-        "<h2>Is it to be believed?</h2>\n<p class=\"muted\">One source token at a time is replaced by &lt;unk&gt;: the one with \
-         the most weight for a target token, the one with the least, and any. Faithful weights change the prediction most where \
-         they are largest. <i>Same word</i> is how often the token of most weight is the one whose loss hurts most; <i>rank \
-         corr.</i> is Spearman's correlation of weights and effects. Gradient x input is measured from &lt;unk&gt; too. \
-         {} target tokens.</p>\n<div class=\"panel\"><table><thead><tr><th rowspan=\"2\">token chosen by</th>\
-         <th colspan=\"3\">log-probability falls by (nats)</th><th colspan=\"3\">prediction changes</th><th colspan=\"2\">\
-         </th></tr><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>",
-        verdict.gradient_times_input.n_targets
-    )
+pub(super) fn html(verdict: &Verdict) -> Markup {
+    html! {
+        h2 { "Is it to be believed?" }
+        p.muted {
+            "One source token at a time is replaced by <unk>: the one with the most weight for a target token, the one with the least, \
+             and any. Faithful weights change the prediction most where they are largest. "
+            i { "Same word" } " is how often the token of most weight is the one whose loss hurts most; "
+            i { "rank corr." } " is Spearman's correlation of weights and effects. Gradient x input is measured from <unk> too. "
+            (verdict.gradient_times_input.n_targets) " target tokens."
+        }
+        div.panel {
+            table {
+                thead {
+                    tr {
+                        th rowspan="2" { "token chosen by" }
+                        th colspan="3" { "log-probability falls by (nats)" }
+                        th colspan="3" { "prediction changes" }
+                        th colspan="2" {}
+                    }
+                    tr { @for column in COLUMNS { th.number { (column) } } }
+                }
+                tbody {
+                    @for (name, f) in verdict.rows() {
+                        tr { td { (name) } @for cell in numbers(f) { td.number { (cell) } } }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -11,7 +11,6 @@ use crate::experiment::LoadedModel;
 use crate::models::Autoregressive;
 use crate::notice;
 use crate::report::attention::files::quoted;
-use crate::report::page::escape;
 use crate::report::states::scatter::{Dot, scatter};
 use crate::report::states::words::{Neighbour, WordVectors, cosine};
 use crate::report::states::{
@@ -19,6 +18,7 @@ use crate::report::states::{
     token_map,
 };
 use clap::Args;
+use maud::{Markup, html};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -318,33 +318,30 @@ fn text(report: &Report) -> String {
     text
 }
 
-fn tables(report: &Report) -> String {
-    let grouping = report.grouping.map(|g| {
-        format!(
-            "<p class=\"about muted\">Cosine of two sentences with one label: {:.3}; with different labels: {:.3}. The nearest sentence has the same \
-             label in {:.1} % of cases (by chance {:.1} %). The mean vector is taken off first; all dimensions count.</p>",
-            g.within,
-            g.between,
-            100.0 * g.nearest_is_same,
-            100.0 * g.by_chance
-        )
-    });
-    let words: String = report
-        .words
-        .iter()
-        .map(|word| {
-            let near: Vec<String> = word
-                .neighbours
-                .iter()
-                .map(|n| format!("{} <span class=\"muted\">{:.2}</span>", escape(&n.token), n.cosine))
-                .collect();
-            format!("<tr><th>{}</th><td>{}</td></tr>", escape(&word.word), near.join(", "))
-        })
-        .collect();
-    let words = if words.is_empty() {
-        words
-    } else {
-        format!("<h2>Words most alike</h2><div class=\"panel\"><table>{words}</table></div>")
-    };
-    grouping.unwrap_or_default() + &words
+fn tables(report: &Report) -> Markup {
+    html! {
+        @if let Some(g) = report.grouping {
+            p.about.muted {
+                "Cosine of two sentences with one label: " (format!("{:.3}", g.within)) "; with different labels: "
+                (format!("{:.3}", g.between)) ". The nearest sentence has the same label in "
+                (format!("{:.1}", 100.0 * g.nearest_is_same)) " % of cases (by chance " (format!("{:.1}", 100.0 * g.by_chance))
+                " %). The mean vector is taken off first; all dimensions count."
+            }
+        }
+        @if !report.words.is_empty() {
+            h2 { "Words most alike" }
+            div.panel {
+                table { @for word in &report.words { tr { th { (word.word) } td { (near(&word.neighbours)) } } } }
+            }
+        }
+    }
+}
+
+fn near(neighbours: &[Neighbour]) -> Markup {
+    html! {
+        @for (i, near) in neighbours.iter().enumerate() {
+            @if i > 0 { ", " }
+            (near.token) " " span.muted { (format!("{:.2}", near.cosine)) }
+        }
+    }
 }

@@ -7,6 +7,7 @@ use crate::report::attention::measure::HeadSummary;
 use crate::report::attention::memory::{AGES, MemorySummary};
 use crate::report::attention::select::average;
 use crate::report::attention::{AttentionMap, Part, SentenceMaps};
+use maud::{Markup, html};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -145,56 +146,64 @@ fn memory_text(memories: &[MemorySummary]) -> String {
     text
 }
 
-fn memory_table(memories: &[MemorySummary]) -> String {
-    if memories.is_empty() {
-        return String::new();
-    }
-    let ages: String = AGES.iter().map(|age| format!("<th class=\"number\">{age}</th>")).collect();
+fn memory_table(memories: &[MemorySummary]) -> Markup {
     let row = |memory: &MemorySummary| {
         let [layer, head] = place(memory.layer, memory.head);
-        let left: String = left(memory).iter().map(|share| format!("<td class=\"number\">{share}</td>")).collect();
-        let name = memory.part.name();
-        format!(
-            "<tr><td>{name}</td><td>{layer}</td><td>{head}</td><td class=\"number\">{:.1}</td>{left}</tr>",
-            memory.tokens
-        )
+        html! {
+            tr {
+                td { (memory.part.name()) } td { (layer) } td { (head) }
+                td.number { (format!("{:.1}", memory.tokens)) }
+                @for share in left(memory) { td.number { (share) } }
+            }
+        }
     };
-    let rows: String = memories.iter().map(row).collect();
-    format!(
-        "<h2>What is kept</h2>\n<p class=\"muted\">A recurrence multiplies its state by a factor at every token. The product of the \
-         factors since a token is the share of what that token wrote that is still there: exact, as a mean over the elements of \
-         the state. It is no weight of attention: a row does not sum to one, and a large share of a small input is still small. \
-         <i>Tokens</i> is the mean sum of a row; then the mean share that is left after so many further tokens.</p>\n\
-         <div class=\"panel\"><table><thead><tr><th>part</th><th>layer</th><th>head</th><th class=\"number\">tokens</th>{ages}\
-         </tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    html! {
+        h2 { "What is kept" }
+        p.muted {
+            "A recurrence multiplies its state by a factor at every token. The product of the factors since a token is the share of \
+             what that token wrote that is still there: exact, as a mean over the elements of the state. It is no weight of attention: \
+             a row does not sum to one, and a large share of a small input is still small. "
+            i { "Tokens" } " is the mean sum of a row; then the mean share that is left after so many further tokens."
+        }
+        div.panel {
+            table {
+                thead { tr {
+                    th { "part" } th { "layer" } th { "head" } th.number { "tokens" }
+                    @for age in AGES { th.number { (age) } }
+                } }
+                tbody { @for memory in memories { (row(memory)) } }
+            }
+        }
+    }
 }
 
 /// What stands below the heads on the page.
-pub(super) fn html(report: &Report) -> String {
-    memory_table(&report.memories)
-        + &error_table(report)
-        + &report.faithfulness.as_ref().map(faithfulness::html).unwrap_or_default()
+pub(super) fn html(report: &Report) -> Markup {
+    html! {
+        @if !report.memories.is_empty() { (memory_table(&report.memories)) }
+        @if !report.errors.is_empty() { (error_table(report)) }
+        @if let Some(verdict) = &report.faithfulness { (faithfulness::html(verdict)) }
+    }
 }
 
-fn error_table(report: &Report) -> String {
-    if report.errors.is_empty() {
-        return String::new();
+fn error_table(report: &Report) -> Markup {
+    html! {
+        h2 { "Alignment error rate" }
+        p.muted {
+            "Over " (report.aligned) " sentences whose right alignment is known. Each target word is linked to the source word with the \
+             most weight; a source word's weight is the sum over its tokens, a target word's the mean over its tokens; end symbols take \
+             no part."
+        }
+        div.panel {
+            table {
+                thead { tr { th { "layer" } th { "head" } th.number { "AER" } } }
+                tbody {
+                    @for error in &report.errors {
+                        @let [layer, head] = place(error.layer, error.head).map(|text| text.replace('-', "all"));
+                        tr { td { (layer) } td { (head) } td.number { (format!("{:.2} %", 100.0 * error.aer)) } }
+                    }
+                }
+            }
+        }
     }
-    let rows: String = report
-        .errors
-        .iter()
-        .map(|error| {
-            let [layer, head] = place(error.layer, error.head).map(|text| text.replace('-', "all"));
-            let aer = 100.0 * error.aer;
-            format!("<tr><td>{layer}</td><td>{head}</td><td class=\"number\">{aer:.2} %</td></tr>")
-        })
-        .collect();
-    format!(
-        "<h2>Alignment error rate</h2>\n<p class=\"muted\">Over {} sentences whose right alignment is known. Each target word is \
-         linked to the source word with the most weight; a source word's weight is the sum over its tokens, a target word's the \
-         mean over its tokens; end symbols take no part.</p>\n<div class=\"panel\"><table><thead><tr><th>layer</th><th>head</th>\
-         <th class=\"number\">AER</th></tr></thead><tbody>{rows}</tbody></table></div>",
-        report.aligned
-    )
 }

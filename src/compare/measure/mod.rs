@@ -3,7 +3,7 @@
 pub mod alignments;
 pub mod cell;
 pub mod claims;
-pub mod cost;
+pub mod costs;
 pub mod curves;
 pub mod faults;
 pub mod growth;

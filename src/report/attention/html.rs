@@ -10,6 +10,7 @@ use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, json};
 use base64::Engine;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use maud::{Markup, PreEscaped, html};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::io::Write;
@@ -77,8 +78,8 @@ struct PageData<'a> {
     sentences: Vec<PageSentence<'a>>,
 }
 
-/// The page of these sentences. `about` says in plain text where the maps come from; `tables` is HTML to stand at the end.
-pub fn page(title: &str, about: &str, sentences: &[SentenceMaps], heads: &[HeadSummary], tables: &str) -> Page {
+/// The page of these sentences. `about` says in plain text where the maps come from; `tables` stands at the end.
+pub fn page(title: &str, about: &str, sentences: &[SentenceMaps], heads: &[HeadSummary], tables: &Markup) -> Page {
     let n_weights = sentences.iter().flat_map(|sentence| &sentence.maps).map(|map| map.weights.len()).sum();
     let packing = Packing::for_weights(n_weights);
     let data = PageData { packing, heads, sentences: sentences.iter().map(|s| of_sentence(s, packing)).collect() };
@@ -89,13 +90,9 @@ pub fn page(title: &str, about: &str, sentences: &[SentenceMaps], heads: &[HeadS
              The CSV and safetensors files have them in full."
         }
     };
-    let body = include_str!("page.html")
-        .replace("{{about}}", &crate::report::page::escape(about))
-        .replace("{{precision}}", precision)
-        .replace("{{tables}}", tables);
     Page {
         title: title.to_string(),
-        body,
+        body: html! { (PreEscaped(include_str!("page.html"))) (tables) p.about.muted { (about) " " (precision) } },
         style: [VIEW_STYLE, include_str!("page.css")].concat(),
         script: [
             VIEW_SCRIPT,

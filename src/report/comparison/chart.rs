@@ -5,8 +5,7 @@ mod name;
 
 use super::marker::{COLOURS, marker};
 use super::scale::{Division, Scale, short};
-use crate::report::page::escape;
-use crate::report::svg::{Anchor, LINE, MUTED, Svg, TextStyle, number, text_width};
+use crate::report::svg::{Anchor, LINE, MUTED, Svg, TextStyle, escape, number, text_width};
 use name::{fitting, names};
 use std::fmt::Write;
 

@@ -1,8 +1,12 @@
 //! What was compared, and how fairly.
 
-use super::measured::{
-    AlignedSentence, Claim, Cost, Crossing, Curve, Faults, Growth, PositionAccuracy, Quality, Threshold,
-};
+use super::claims::rows::{Claim, Threshold};
+use super::measures::alignments::rows::AlignedSentence;
+use super::measures::costs::rows::{Cost, Crossing, Growth};
+use super::measures::curves::rows::Curve;
+use super::measures::faults::rows::Faults;
+use super::measures::positions::rows::PositionAccuracy;
+use super::measures::quality::rows::{Quality, Score};
 use crate::scoring::LengthUnit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -216,7 +220,7 @@ pub struct Group {
 
 impl Comparison {
     /// A score of a contestant in a group.
-    pub fn score(&self, contestant: &str, group: &str, metric: &str) -> Option<&super::Score> {
+    pub fn score(&self, contestant: &str, group: &str, metric: &str) -> Option<&Score> {
         let row = self.quality.iter().find(|row| row.contestant == contestant && row.group == group)?;
         row.scores.iter().find(|score| score.metric == metric)
     }

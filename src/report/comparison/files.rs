@@ -1,10 +1,10 @@
 //! Everything that a comparison writes: `results.json`, the page, charts as SVG and PNG, tables as CSV.
 
 use super::chart;
-use super::charts::charts;
 use super::data::Comparison;
-use super::html::{map_svg, page};
-use super::tables::tables;
+use super::html::page;
+use super::measures::alignments::map_svg;
+use super::measures::{charts, tables};
 use crate::error::{Error, Result};
 use crate::files::replace;
 use crate::report::png::png;

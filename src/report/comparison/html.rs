@@ -1,92 +1,57 @@
 //! The report as one self-contained page.
 
-mod alignments;
 mod first;
+pub(super) mod parts;
 
-use super::chart::{Chart, SHADE};
-use super::charts::charts;
+use super::chart::Chart;
+use super::contestants::{contestants, fairness, trials};
 use super::data::{Comparison, GroupKind};
-use super::marker::COLOURS;
-use super::tables::{Cell, Table, tables};
-use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, escape};
-use crate::report::svg::{INK, LINE, MUTED, number};
-use std::fmt::Write;
+use super::measures::{MEASURES, Measure};
+use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE};
+use maud::{Markup, html};
 
-pub use alignments::map_svg;
+use parts::sortable;
+pub(in crate::report) use parts::{contents, facts, figure, folded, section};
 
-/// Sections: the beginning of the names of their charts, their tables, their title, and what they show.
-const SECTIONS: [(&str, &[&str], &str, &str); 5] = [
-    (
-        "quality",
-        &["quality", "claims"],
-        "Quality by source length",
-        "The shaded part is longer than any sentence of training: what a model does there it was never shown.",
-    ),
-    (
-        "positions",
-        &["positions"],
-        "What is forgotten",
-        "Accuracy by the place of what a token needs. A model that forgets what it read first is low on the left, or on the right if it \
-         reads the source backwards.",
-    ),
-    (
-        "faults",
-        &["faults"],
-        "What goes wrong with length",
-        "Answers that are too long or too short, that repeat themselves, end early, or leave words of the source unread.",
-    ),
-    (
-        "cost",
-        &["costs", "growth", "crossings"],
-        "Cost by length",
-        "One pair of sentences with random weights: only the size of the model and the length count.",
-    ),
-    ("curves", &[], "Learning", "How fast the models learnt, by updates and by time."),
-];
-
-/// Sections without charts: the end of their address, and their title.
-const ALIGNMENTS: (&str, &str) = ("alignments", "What they looked at");
+/// The address of the last section, and its title.
 const FAIRNESS: (&str, &str) = ("fairness", "How fair it is");
 
 /// The page of a comparison.
 pub fn page(comparison: &Comparison) -> Page {
-    let (charts, tables) = (charts(comparison), tables(comparison));
-    // What was not measured has no charts, and no section.
-    let charts_of = |prefix: &str| charts.iter().filter(|chart| chart.id.starts_with(prefix)).collect::<Vec<&Chart>>();
-    let shown = SECTIONS.map(|section| (section, charts_of(section.0))).into_iter().filter(|(_, own)| !own.is_empty());
-    let shown: Vec<_> = shown.collect();
-    let mut contents: Vec<(&str, &str)> = shown.iter().map(|((id, _, title, _), _)| (*id, *title)).collect();
-    if !comparison.alignments.is_empty() {
-        contents.push(ALIGNMENTS);
-    }
+    // What was not measured has no charts and no pictures, and no section.
+    let shown: Vec<(&Measure, Vec<Chart>, Option<Markup>)> = MEASURES
+        .iter()
+        .map(|measure| (measure, measure.drawn(comparison), (measure.pictures)(comparison)))
+        .filter(|(_, charts, pictures)| !charts.is_empty() || pictures.is_some())
+        .collect();
+    let mut contents: Vec<(&str, &str)> = shown.iter().map(|(measure, ..)| (measure.id, measure.title)).collect();
     contents.push(FAIRNESS);
-    let mut body = head(comparison, &contents);
-    let table = |id: &str| tables.iter().find(|table| table.id == id);
-    body += &first::first_screen(comparison, &charts);
-    for ((id, ids, title, about), own) in shown {
-        body += &open((id, title));
-        let _ = writeln!(body, "<p class=\"muted\">{}</p>", escape(about));
-        body += "<div class=\"charts\">\n";
-        own.iter().for_each(|chart| body += &figure(chart, "chart-"));
-        body += "</div>\n";
-        ids.iter().filter_map(|id| table(id)).for_each(|table| body += &folded(table));
-        body += CLOSE;
-    }
-    if !comparison.alignments.is_empty() {
-        body += &(open(ALIGNMENTS) + &alignments::alignments(comparison) + CLOSE);
-    }
-    body += &open(FAIRNESS);
-    for id in ["contestants", "differences", "trials"] {
-        body += &table(id).map(|table| html_table(table, true)).unwrap_or_default();
-    }
-    body += &same(comparison);
-    body += CLOSE;
+    let fair = [contestants(comparison), fairness(comparison), trials(comparison)];
+    let by_length = shown.iter().flat_map(|(_, charts, _)| charts).find(|chart| chart.id.starts_with("quality-"));
+    let body = html! {
+        (head(comparison, &contents))
+        (first::first_screen(comparison, by_length))
+        @for (measure, charts, pictures) in &shown {
+            (section((measure.id, measure.title), false, html! {
+                p.muted { (measure.about) }
+                @if !charts.is_empty() { div.charts { @for chart in charts { (figure(chart, "chart-")) } } }
+                @if let Some(pictures) = pictures { (pictures) }
+                @for table in measure.listed(comparison) { (folded(&table)) }
+            }))
+        }
+        (section(FAIRNESS, false, html! {
+            @for table in fair.iter().filter(|table| !table.rows.is_empty()) {
+                h3 { (table.title) }
+                (sortable(table))
+            }
+            (same(comparison))
+        }))
+    };
     Page {
         title: title(comparison),
         body,
         style: [VIEW_STYLE, include_str!("page.css")].concat(),
         script: [VIEW_SCRIPT, include_str!("page.js")].concat(),
-        data: String::new(),
         ..Page::default()
     }
 }
@@ -98,12 +63,6 @@ fn title(comparison: &Comparison) -> String {
     let who = if names.len() < MANY { names.join(", ") } else { format!("{} models", names.len()) };
     format!("{}: {who}", comparison.task.name)
 }
-
-/// The beginning of a section that is folded: its title is what is clicked.
-fn open((id, title): (&str, &str)) -> String {
-    format!("<details class=\"section\"><summary><h2 id=\"{id}\">{}</h2></summary>\n", escape(title))
-}
-const CLOSE: &str = "</details>\n";
 
 /// With how many seeds each model was trained.
 fn seeds(counts: &[(&str, usize)]) -> String {
@@ -120,7 +79,7 @@ fn seeds(counts: &[(&str, usize)]) -> String {
 }
 
 /// What the page is about, and its contents.
-fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
+fn head(comparison: &Comparison, sections: &[(&str, &str)]) -> Markup {
     let task = &comparison.task;
     let models = match comparison.contestants.len() {
         1 => "1 model".to_string(),
@@ -135,14 +94,11 @@ fn head(comparison: &Comparison, contents: &[(&str, &str)]) -> String {
         test_sentences(comparison),
         comparison.decoding
     );
-    let mut text = format!(
-        "<p class=\"lead about\">{}</p>\n<nav class=\"contents controls\" aria-label=\"Sections\">",
-        escape(&lead)
-    );
-    for (id, title) in contents {
-        let _ = write!(text, "<a href=\"#{id}\">{}</a>", escape(title));
+    let links = sections.iter().map(|(id, title)| (format!("#{id}"), title.to_string()));
+    html! {
+        p.lead.about { (lead) }
+        (contents(links))
     }
-    text + "<span id=\"tools\" class=\"toolbar tools\" role=\"group\" aria-label=\"copy and wall\"></span></nav>\n"
 }
 
 /// The test set proper, and what was made for single lengths.
@@ -160,112 +116,20 @@ pub fn test_sentences(comparison: &Comparison) -> String {
     }
 }
 
-/// A chart whose colours follow the reader's theme. `prefix` begins its id.
-pub(in crate::report) fn figure(chart: &Chart, prefix: &str) -> String {
-    let caption = if chart.caption.is_empty() {
-        String::new()
-    } else {
-        format!("<figcaption>{}</figcaption>", escape(&chart.caption))
-    };
-    let (id, drawing) = (escape(&chart.id), themed(&chart.svg(), &chart.title));
-    format!("<figure class=\"scroll\" id=\"{prefix}{id}\">{drawing}{caption}</figure>\n")
-}
-
-/// The colours of a picture on paper become those of the page.
-fn themed(svg: &str, title: &str) -> String {
-    let start = svg.find("viewBox").unwrap_or(0);
-    let open = svg.find('>').unwrap_or(0);
-    let rest = &svg[open + 1..];
-    // The first rectangle is the white ground.
-    let rest = rest.find("/>").map_or(rest, |end| &rest[end + 2..]);
-    let attributes = &svg[start..open];
-    let least = number(least_width(svg));
-    let label = escape(title);
-    in_theme(&format!("<svg role=\"img\" aria-label=\"{label}\" style=\"min-width:{least}px\" {attributes}>{rest}"))
-}
-
-/// The width of a drawing below which its smallest text could not be read; narrower windows scroll.
-fn least_width(svg: &str) -> f64 {
-    /// Pixels.
-    const LEAST_TEXT: f64 = 11.0;
-    let numbers =
-        |name: &'static str| svg.split(name).skip(1).filter_map(|rest| rest.split('"').next()?.parse::<f64>().ok());
-    let width = numbers(" width=\"").next().unwrap_or_default();
-    width * LEAST_TEXT / numbers(" font-size=\"").fold(LEAST_TEXT, f64::min)
-}
-
-/// The colours of drawings become those of the page.
-fn in_theme(drawing: &str) -> String {
-    let mut text = drawing.to_string();
-    for (from, to) in [(INK, "--ink"), (MUTED, "--muted"), (LINE, "--line"), (SHADE, "--shade")] {
-        text = text.replace(&format!("\"{from}\""), &format!("\"var({to})\""));
-    }
-    for (i, colour) in COLOURS.iter().enumerate() {
-        text = text.replace(&format!("\"{colour}\""), &format!("\"var(--s{i})\""));
-    }
-    text
-}
-
-pub(in crate::report) fn folded(table: &Table) -> String {
-    format!(
-        "<details><summary>{}: {} rows<span class=\"print-only\"> in tables/{}.csv</span></summary>\n{}</details>\n",
-        escape(&table.title),
-        table.rows.len(),
-        table.id,
-        html_table(table, false)
-    )
-}
-
-fn html_table(table: &Table, has_title: bool) -> String {
-    let mut text = String::new();
-    if has_title {
-        let _ = writeln!(text, "<h3>{}</h3>", escape(&table.title));
-    }
-    let _ = write!(
-        text,
-        "<p class=\"muted\">{}</p>\n<div class=\"scroll\"><table class=\"sortable\" id=\"table-{}\"><thead><tr>",
-        escape(&table.about),
-        table.id
-    );
-    let is_number = |column: usize| table.rows.iter().any(|row| row[column].value.is_some());
-    for (i, name) in table.columns.iter().enumerate() {
-        let class = if is_number(i) { " class=\"number\"" } else { "" };
-        let _ = write!(text, "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>", escape(name));
-    }
-    text += "</tr></thead><tbody>\n";
-    for row in &table.rows {
-        text += "<tr>";
-        row.iter().for_each(|cell| text += &html_cell(cell));
-        text += "</tr>\n";
-    }
-    text + "</tbody></table></div>\n"
-}
-
-fn html_cell(cell: &Cell) -> String {
-    match cell.value {
-        Some(value) => format!("<td class=\"number\" data-value=\"{value}\">{}</td>", escape(&cell.text)),
-        None => format!("<td>{}</td>", escape(&cell.text)),
-    }
-}
-
-fn same(comparison: &Comparison) -> String {
-    let mut text = "<h3>What is the same</h3>\n<dl class=\"facts\">\n".to_string();
-    let mut fact = |what: &str, value: &str| {
-        let _ = writeln!(text, "<dt>{}</dt><dd>{}</dd>", escape(what), escape(value));
-    };
-    for same in &comparison.same {
-        fact(&same.what, &same.value);
-    }
-    fact("test data", &format!("SHA-256 {}", comparison.task.test_sha256));
-    fact("decoding", &comparison.decoding);
+fn same(comparison: &Comparison) -> Markup {
     let r = &comparison.resampling;
-    fact("resampling", &format!("{} resamples of the test sentences, seed {}", r.n_samples, r.seed));
-    fact("measured on", &format!("{} ({}), {}", comparison.backend, comparison.device, comparison.platform));
-    fact("command", &comparison.command);
-    fact("version", &comparison.version);
-    text += "</dl>\n";
-    for note in &comparison.notes {
-        let _ = writeln!(text, "<p class=\"muted\">{}</p>", escape(note));
+    let named = [
+        ("test data", format!("SHA-256 {}", comparison.task.test_sha256)),
+        ("decoding", comparison.decoding.clone()),
+        ("resampling", format!("{} resamples of the test sentences, seed {}", r.n_samples, r.seed)),
+        ("measured on", format!("{} ({}), {}", comparison.backend, comparison.device, comparison.platform)),
+        ("command", comparison.command.clone()),
+        ("version", comparison.version.clone()),
+    ];
+    let found = comparison.same.iter().map(|same| (same.what.as_str(), same.value.clone()));
+    html! {
+        h3 { "What is the same" }
+        (facts(found.chain(named)))
+        @for note in &comparison.notes { p.muted { (note) } }
     }
-    text
 }

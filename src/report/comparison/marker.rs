@@ -1,7 +1,6 @@
 //! The marks of points.
 
-use crate::report::page::escape;
-use crate::report::svg::number;
+use crate::report::svg::{escape, number};
 use std::fmt::Write;
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito 2008), darkest first.

@@ -43,3 +43,9 @@ pub(super) fn shown(key: &str, value: f64) -> String {
 pub(super) fn is_better(key: &str, one: f64, other: f64) -> bool {
     if metric_of(key).lower_is_better() { one < other } else { one > other }
 }
+
+/// A text with a capital at its beginning.
+pub(in crate::report) fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,6 +1,8 @@
 //! What documents say of a comparison.
 
 use super::cell;
+use crate::report::comparison::measures::quality::lengths::reach;
+use crate::report::comparison::measures::quality::words::pairs;
 use crate::report::comparison::score::{metric_label, percent};
 use crate::report::comparison::words;
 use crate::report::comparison::{ClaimKind, Comparison, Group, GroupKind};
@@ -50,9 +52,9 @@ pub(super) fn part(comparison: &Comparison, kind: &str, rest: &str) -> Result<Op
         "about" => about(comparison),
         "models" => models(comparison, &groups(comparison, rest)?),
         "lengths" => lengths(comparison, &groups(comparison, rest)?),
-        "claims" => words::pairs(comparison) + "\n",
+        "claims" => pairs(comparison) + "\n",
         "findings" => words::findings(comparison).iter().map(|finding| format!("- {finding}\n")).collect(),
-        "reach" => words::reach(comparison).unwrap_or_default() + "\n",
+        "reach" => reach(comparison).unwrap_or_default() + "\n",
         _ => return Ok(None),
     }))
 }

@@ -1,7 +1,7 @@
 //! What documents say of a suite.
 
 use super::cell;
-use crate::report::comparison::score::metric_label;
+use crate::report::comparison::score::{capitalized, metric_label};
 use crate::report::suite::matrix::{chance, columns, score_in, shown};
 use crate::report::suite::{Suite, words};
 
@@ -23,7 +23,7 @@ fn about(suite: &Suite) -> String {
     let mut labels: Vec<String> = suite.tasks.iter().map(|task| metric_label(&task.metric)).collect();
     labels.sort_unstable();
     labels.dedup();
-    let labels = words::capitalized(&labels.join(", "));
+    let labels = capitalized(&labels.join(", "));
     let n = suite.n_seeds();
     let seeds = if n == 1 { "one seed each".to_string() } else { format!("means of {n} seeds each") };
     format!(

@@ -4,6 +4,7 @@ use super::{AttentionRow, Choice, Explanation, RecurrenceStep, Selection, State,
 use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, json};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use maud::PreEscaped;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ pub fn page(explanation: &Explanation, selection: &Selection) -> String {
     Page {
         title: format!("{} → {}", explanation.source_text, explanation.target_text),
         heading: explanation.model.clone(),
-        body: include_str!("html/page.html").to_owned(),
+        body: PreEscaped(include_str!("html/page.html").to_owned()),
         style: [VIEW_STYLE, include_str!("html/page.css"), include_str!("html/bands.css")].concat(),
         script: [
             VIEW_SCRIPT,

@@ -2,7 +2,8 @@
 
 use super::nearest::nearest;
 use super::{Grouping, Map, SentenceStates};
-use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, escape, json};
+use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE, json};
+use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
 /// Others that a point is linked with when it is pointed at.
@@ -25,13 +26,13 @@ struct PageData<'a> {
     grouping: Option<Grouping>,
 }
 
-/// The page. `about` says in plain text what the vectors are; `grouping` is what came out; `tables` is HTML to stand at the end.
+/// The page. `about` says in plain text what the vectors are; `grouping` is what came out; `tables` stands at the end.
 pub fn page(
     about: &str,
     states: &[SentenceStates],
     [sentences, tokens]: [&Map; 2],
     grouping: Option<Grouping>,
-    tables: &str,
+    tables: &Markup,
 ) -> Page {
     let of = |state: &'_ SentenceStates| state.tokens.len();
     let listed = states.iter().map(|state| PageSentence {
@@ -54,7 +55,7 @@ pub fn page(
     };
     Page {
         title: "States".into(),
-        body: include_str!("page.html").replace("{{about}}", &escape(about)).replace("{{tables}}", tables),
+        body: html! { (PreEscaped(include_str!("page.html"))) (tables) p.about.muted { (about) } },
         style: [VIEW_STYLE, include_str!("page.css")].concat(),
         script: [VIEW_SCRIPT, include_str!("page_data.js"), include_str!("page_draw.js"), include_str!("page.js")]
             .concat(),

@@ -4,8 +4,8 @@ use super::data::{Suite, SuiteTask};
 use super::matrix::shown;
 use super::words::place;
 use crate::report::comparison::chart::{Axis, Chart, Point, Series};
-use crate::report::comparison::charts::charts as of_comparison;
-use crate::report::comparison::score::{metric_label, percent};
+use crate::report::comparison::measures::charts as of_comparison;
+use crate::report::comparison::score::{capitalized, metric_label, percent};
 use crate::report::comparison::{Comparison, Division};
 
 /// A score by length for each task.
@@ -42,7 +42,7 @@ pub fn by_state(suite: &Suite) -> Vec<Chart> {
         Some(Chart {
             id: format!("{}-state", task.name),
             title: format!("{}: score against state", task.name),
-            caption: format!("{}. Lines are 95 % intervals.", super::words::capitalized(&place(task, group))),
+            caption: format!("{}. Lines are 95 % intervals.", capitalized(&place(task, group))),
             x: Axis::logarithmic("what writing carries (KiB)", Division::PowersOfTwo),
             y: Axis::between(&metric_label(&task.metric), 0.0, 100.0),
             series: series.collect(),

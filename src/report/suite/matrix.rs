@@ -1,7 +1,7 @@
 //! The matrix: a row for each family, a column for each task and length.
 
 use super::data::{CellScore, Standing, Suite, SuiteTask};
-use crate::report::comparison::tables::{Cell, Table};
+use crate::report::comparison::table::{Cell, Table};
 use crate::report::comparison::{Claim, Group, metric_of, score};
 use crate::scoring::Metric;
 use unicode_width::UnicodeWidthStr;

@@ -3,6 +3,7 @@
 use super::data::{Standing, Suite, SuiteTask};
 use super::matrix::{columns, score_in, shown, text};
 use crate::report::comparison::Group;
+use crate::report::comparison::score::capitalized;
 
 /// The findings: who is level with the best everywhere, then a sentence for each column.
 pub fn findings(suite: &Suite) -> Vec<String> {
@@ -98,9 +99,4 @@ pub(super) fn place(task: &SuiteTask, group: &Group) -> String {
             format!("{}, sources of {} {unit}, learnt from up to {}", task.name, group.label(), task.trained_length)
         }
     }
-}
-
-pub(in crate::report) fn capitalized(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }

@@ -4,20 +4,21 @@ mod answers;
 mod endpoints;
 mod schema;
 
-use crate::report::page::{Page, escape};
+use crate::report::page::Page;
 pub(in crate::serve) use endpoints::openapi;
+use maud::{Markup, html};
 use serde_json::Value;
-use std::fmt::Write;
 
 /// The page at `/docs`: the description, endpoint by endpoint.
 pub(super) fn page() -> String {
     let api = openapi();
-    let mut body = format!("<p>{}</p>\n", text(&api["info"]["description"]));
-    for (path, methods) in api["paths"].as_object().into_iter().flatten() {
-        for (method, operation) in methods.as_object().into_iter().flatten() {
-            section(&mut body, &api, path, method, operation);
-        }
-    }
+    let endpoints = api["paths"].as_object().into_iter().flatten().flat_map(|(path, methods)| {
+        methods.as_object().into_iter().flatten().map(move |(method, operation)| (path, method, operation))
+    });
+    let body = html! {
+        p { (text(&api["info"]["description"])) }
+        @for (path, method, operation) in endpoints { (section(&api, path, method, operation)) }
+    };
     Page {
         title: "Lookback: endpoints".to_owned(),
         body,
@@ -27,47 +28,51 @@ pub(super) fn page() -> String {
     .render()
 }
 
-fn section(body: &mut String, api: &Value, path: &str, method: &str, operation: &Value) {
-    let title = format!("{} {path}", method.to_uppercase());
-    let _ =
-        writeln!(body, "<section>\n<h2><code>{}</code></h2>\n<p>{}</p>", escape(&title), text(&operation["summary"]));
-    let request = resolve(api, &operation["requestBody"]["content"]["application/json"]["schema"]);
-    if request.is_object() {
-        body.push_str("<h3>Fields</h3>\n");
-        fields(body, api, request);
-        if let Some(example) = operation["requestBody"]["content"]["application/json"].get("example") {
-            let _ = writeln!(
-                body,
-                "<pre>curl http://127.0.0.1:5000{path} -H 'Content-Type: application/json' -d '{}'</pre>",
-                escape(&example.to_string())
-            );
-        }
-    }
+fn section(api: &Value, path: &str, method: &str, operation: &Value) -> Markup {
+    let request = &operation["requestBody"]["content"]["application/json"];
+    let taken = resolve(api, &request["schema"]);
     let answer = &operation["responses"]["200"];
-    let _ = writeln!(body, "<h3>Answer</h3>\n<p>{}</p>", text(&answer["description"]));
-    let mut schema = resolve(api, &answer["content"]["application/json"]["schema"]);
-    if schema["type"] == "array" {
-        schema = resolve(api, &schema["items"]);
+    let mut given = resolve(api, &answer["content"]["application/json"]["schema"]);
+    if given["type"] == "array" {
+        given = resolve(api, &given["items"]);
     }
-    fields(body, api, schema);
-    body.push_str("</section>\n");
+    html! {
+        section {
+            h2 { code { (method.to_uppercase()) " " (path) } }
+            p { (text(&operation["summary"])) }
+            @if taken.is_object() {
+                h3 { "Fields" }
+                (fields(api, taken))
+                @if let Some(example) = request.get("example") {
+                    pre { "curl http://127.0.0.1:5000" (path) " -H 'Content-Type: application/json' -d '" (example) "'" }
+                }
+            }
+            h3 { "Answer" }
+            p { (text(&answer["description"])) }
+            (fields(api, given))
+        }
+        "\n"
+    }
 }
 
 /// The fields of an object, one in a row.
-fn fields(body: &mut String, api: &Value, schema: &Value) {
-    let Some(properties) = schema["properties"].as_object() else { return };
-    body.push_str("<div class=\"panel\"><table>\n");
-    for (name, property) in properties {
-        let is_required = schema["required"].as_array().is_some_and(|names| names.iter().any(|known| known == name));
-        let name = if is_required { format!("<b>{}</b>", escape(name)) } else { escape(name) };
-        let _ = writeln!(
-            body,
-            "<tr><td><code>{name}</code></td><td class=\"muted\">{}</td><td>{}</td></tr>",
-            escape(&kind(api, property)),
-            text(&property["description"])
-        );
+fn fields(api: &Value, schema: &Value) -> Markup {
+    let Some(properties) = schema["properties"].as_object() else { return Markup::default() };
+    let is_required =
+        |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|known| known == name));
+    html! {
+        div.panel {
+            table {
+                @for (name, property) in properties {
+                    tr {
+                        td { code { @if is_required(name) { b { (name) } } @else { (name) } } }
+                        td.muted { (kind(api, property)) }
+                        td { (text(&property["description"])) }
+                    }
+                }
+            }
+        }
     }
-    body.push_str("</table></div>\n");
 }
 
 /// The type of a value in words.
@@ -96,6 +101,6 @@ fn resolve<'a>(api: &'a Value, schema: &'a Value) -> &'a Value {
     place.and_then(|place| api.pointer(place)).unwrap_or(schema)
 }
 
-fn text(value: &Value) -> String {
-    escape(value.as_str().unwrap_or_default())
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }

@@ -47,7 +47,7 @@ fn maps_are_written_in_every_format() {
     }
     assert_says(
         &read(dir.path().join("m.html")),
-        &["<!doctype html>", "\"source\":[\"a\",\"b\",\"c\",\"\\u003c/s>\"]"],
+        &["<!DOCTYPE html>", "\"source\":[\"a\",\"b\",\"c\",\"\\u003c/s>\"]"],
     );
     let csv = read(dir.path().join("m.csv"));
     // The blank line is left out and the numbers stay those of the file.

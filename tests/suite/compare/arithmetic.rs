@@ -19,7 +19,7 @@ use lookback::experiment::Config;
 use lookback::layers::mixer::{MixerKind, SideConfig};
 use lookback::models::costs::Costs;
 use lookback::models::{RnnConfig, TransformerConfig, Vocabularies};
-use lookback::report::comparison::charts::band;
+use lookback::report::comparison::measures::curves::band;
 use lookback::scoring::{Bootstrap, Metric, Verdict};
 use serde::Deserialize;
 

@@ -5,7 +5,7 @@ use crate::training::{
     BAHDANAU, Finished, TRANSFORMER, assert_says, fail, finish_on_full_disk, lookback, read, succeed, tiny_text,
 };
 use lookback::data::stream;
-use lookback::report::comparison::tables::tables;
+use lookback::report::comparison::measures::tables;
 use lookback::report::comparison::{ClaimKind, Comparison, Cost, words};
 use std::path::Path;
 use std::process::{Command, Stdio};

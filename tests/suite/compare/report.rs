@@ -1,10 +1,10 @@
 //! The report says what its data say, and asks the network for nothing.
 
-use lookback::report::comparison::tables::tables;
+use lookback::report::comparison::measures::tables;
 use lookback::report::comparison::words::findings;
 use lookback::report::comparison::{
     AlignedSentence, Claim, ClaimKind, Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Fact,
-    Group, GroupKind, Map, Quality, Score, Task, Trial, charts, files, html,
+    Group, GroupKind, Map, Quality, Score, Task, Trial, files, html, measures,
 };
 use lookback::scoring::Verdict;
 use std::path::Path;
@@ -244,7 +244,7 @@ fn where_less_is_better_the_least_is_first_and_a_rise_is_worse() {
     for part in ["(PER, less is better): other & \"co\" 75.0 %, one <b> 80.0 %", "one <b> gets better with length"] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     }
-    let all = charts::charts(&errors);
+    let all = measures::charts(&errors);
     let quality = all.iter().find(|chart| chart.id == "quality-per").unwrap();
     assert_eq!((quality.title.as_str(), quality.y.label.as_str()), ("PER by source length", "PER (% of phones)"));
 }
@@ -323,7 +323,7 @@ fn no_name_and_no_text_can_become_a_part_of_the_page() {
     assert!(page.contains("&lt;script&gt;alert(1)"), "the name is shown");
     assert_eq!(page.matches("<script").count(), scripts, "a script of a name");
     assert!(!page.contains("\"' onload"), "a quote of a name");
-    for chart in charts::charts(&comparison) {
+    for chart in measures::charts(&comparison) {
         let svg = chart.svg();
         assert!(!svg.contains("<script") && !svg.contains("\"' onload"), "{}", chart.id);
     }
@@ -368,7 +368,7 @@ fn one_architecture_has_one_line_of_costs() {
         .map(|cost| Cost { contestant: names[1].clone(), same_as: Some(names[0].clone()), ..cost.clone() })
         .collect();
     comparison.costs.extend(shared);
-    let all = charts::charts(&comparison);
+    let all = measures::charts(&comparison);
     let costs = all.iter().find(|chart| chart.id == "cost-update-seconds").unwrap();
     let lines: Vec<&str> = costs.series.iter().map(|series| series.name.as_str()).collect();
     assert_eq!(lines, [names.join(", ")]);
@@ -385,7 +385,7 @@ fn learning_curves_of_several_seeds_are_one_line_with_a_band() {
     };
     comparison.curves = vec![of_seed(1, [3.0, 2.0]), of_seed(2, [4.0, 1.0])];
     comparison.contestants[0].seeds = vec![1, 2];
-    let all = charts::charts(&comparison);
+    let all = measures::charts(&comparison);
     let curves = all.iter().find(|chart| chart.id == "curves-updates").unwrap();
     assert_eq!(curves.series.len(), 1);
     let points: Vec<_> = curves.series[0].points.iter().map(|point| (point.y, point.interval)).collect();
@@ -399,7 +399,7 @@ fn learning_curves_of_several_seeds_are_one_line_with_a_band() {
 #[test]
 fn every_chart_is_a_picture_with_labels_markers_and_the_shaded_region() {
     let comparison = example();
-    let all = charts::charts(&comparison);
+    let all = measures::charts(&comparison);
     let quality = all.iter().find(|chart| chart.id == "quality-sequence-accuracy").unwrap().svg();
     for part in ["source length (words)", "sequence accuracy (%)", "never seen in training", "<title>", "fill-opacity"]
     {
@@ -417,7 +417,7 @@ fn results_are_read_back_as_written_and_every_file_is_there() {
     let text = std::fs::read_to_string(dir.path().join("results.json")).unwrap();
     assert_eq!(serde_json::from_str::<Comparison>(&text).unwrap(), comparison);
     let is_there = |name: &str| dir.path().join("report").join(name).is_file();
-    for chart in charts::charts(&comparison) {
+    for chart in measures::charts(&comparison) {
         assert!(is_there(&format!("charts/{}.svg", chart.id)) && is_there(&format!("charts/{}.png", chart.id)));
     }
     assert!(is_there("overview.svg") && is_there("overview.png"));

@@ -181,9 +181,9 @@ fn safetensors_have_every_map_by_name_and_the_tokens() {
 fn the_page_is_one_file_that_loads_nothing() {
     let sentence = sentence();
     let heads = summarize(std::slice::from_ref(&sentence));
-    let page = html::page("Maps & more", "a <model>", &[sentence], &heads, "<h2>extra</h2>").render();
+    let page = html::page("Maps & more", "a <model>", &[sentence], &heads, &maud::html! { h2 { "extra" } }).render();
     for part in
-        ["<!doctype html>", "<title>Maps &amp; more</title>", "a &lt;model&gt;", "<h2>extra</h2>", "default-src 'none'"]
+        ["<!DOCTYPE html>", "<title>Maps &amp; more</title>", "a &lt;model&gt;", "<h2>extra</h2>", "default-src 'none'"]
     {
         assert!(page.contains(part), "{part} is missing");
     }

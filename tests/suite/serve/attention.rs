@@ -132,7 +132,7 @@ fn a_language_model_is_looked_at_too() {
     assert!(tokens(&changed).len() <= 4);
     let (status, page) = server.post_text("/explain", &json!({ "q": "ab", "translation": "cde", "format": "html" }));
     assert_eq!(status, 200);
-    assert_says(&page, &["<!doctype html>", "ab → cde"]);
+    assert_says(&page, &["<!DOCTYPE html>", "ab → cde"]);
 }
 
 #[test]

@@ -1,47 +1,45 @@
 //! The first screen: what is claimed of the models in at most three sentences, and one table of them beside the chart by length.
 
-use super::figure;
+use super::parts::{column, figure, in_theme};
 use crate::report::comparison::chart::Chart;
+use crate::report::comparison::claims::rows::Threshold;
 use crate::report::comparison::data::Comparison;
 use crate::report::comparison::marker::key;
-use crate::report::comparison::measured::{CostKind, Threshold};
+use crate::report::comparison::measures::costs::rows::CostKind;
+use crate::report::comparison::measures::costs::words::{cost_at, cost_length};
+use crate::report::comparison::measures::quality::lengths::longest_tested;
+use crate::report::comparison::measures::quality::words::ranked;
 use crate::report::comparison::scale::short;
 use crate::report::comparison::score::{metric_label, shown};
-use crate::report::comparison::words::{cost_at, cost_length, findings, first_sentences, longest_tested, ranked};
-use crate::report::page::escape;
-use std::fmt::Write;
+use crate::report::comparison::words::{findings, first_sentences};
+use maud::{Markup, html};
 
 /// Everything that is seen before anything is unfolded.
-pub(super) fn first_screen(comparison: &Comparison, charts: &[Chart]) -> String {
-    let mut text = "<ul id=\"headlines\">\n".to_string();
-    for sentence in first_sentences(comparison) {
-        let _ = writeln!(text, "<li>{}</li>", escape(&sentence));
-    }
-    text += "</ul>\n<div id=\"first\">\n";
-    text += &overview(comparison);
-    if let Some(chart) = charts.iter().find(|chart| chart.id.starts_with("quality-")) {
-        text += &figure(chart, "first-");
-    }
-    text += "</div>\n";
+pub(super) fn first_screen(comparison: &Comparison, chart: Option<&Chart>) -> Markup {
     let all = findings(comparison);
-    let _ = writeln!(text, "<details><summary>Everything that was found, in {} sentences</summary>", all.len());
-    text += "<ul id=\"findings\">\n";
-    for finding in all {
-        let _ = writeln!(text, "<li>{}</li>", escape(&finding));
+    html! {
+        ul #headlines { @for sentence in first_sentences(comparison) { "\n" li { (sentence) } } }
+        "\n"
+        div #first {
+            (overview(comparison))
+            @if let Some(chart) = chart { (figure(chart, "first-")) }
+        }
+        "\n"
+        details {
+            summary { "Everything that was found, in " (all.len()) " sentences" }
+            ul #findings { @for finding in all { "\n" li { (finding) } } }
+        }
+        "\n"
     }
-    text + "</ul>\n</details>\n"
 }
 
 /// A cell of the table: what is shown, and the number by which it is sorted.
-fn cell(shown: &str, value: Option<f64>) -> String {
-    match value {
-        Some(value) => format!("<td class=\"number\" data-value=\"{value}\">{}</td>", escape(shown)),
-        None => format!("<td class=\"number\">{}</td>", escape(shown)),
-    }
+fn cell(shown: &str, value: Option<f64>) -> Markup {
+    html! { td.number data-value=[value] { (shown) } }
 }
 
 /// One row for each model, the best first.
-fn overview(comparison: &Comparison) -> String {
+fn overview(comparison: &Comparison) -> Markup {
     let metric = comparison.headline();
     let length = cost_length(comparison);
     let threshold = comparison.thresholds.first();
@@ -53,52 +51,55 @@ fn overview(comparison: &Comparison) -> String {
         columns.push("its memory (MiB)".into());
         columns.push(format!("bytes of state, {length} tokens"));
     }
-    let mut text = "<div class=\"scroll\"><table class=\"sortable\" id=\"overview\"><thead><tr>".to_string();
-    for (i, name) in columns.iter().enumerate() {
-        let class = if i == 0 { "" } else { " class=\"number\"" };
-        let _ = write!(text, "<th scope=\"col\"{class}><button type=\"button\">{}</button></th>", escape(name));
-    }
-    text += "</tr></thead><tbody>\n";
-    let ranked = ranked(comparison);
-    for (name, _) in &ranked {
-        let place = comparison.contestants.iter().position(|contestant| contestant.name == *name).unwrap_or_default();
-        let _ = write!(
-            text,
-            "<tr data-series=\"{place}\"><th scope=\"row\">{}<span>{}</span></th>",
-            super::in_theme(&key(place)),
-            escape(name)
-        );
-        if let Some(score) = comparison.score(name, "all", metric) {
-            let [value, low, high] = [score.score, score.low, score.high].map(|value| shown(metric, value));
-            let _ = write!(
-                text,
-                "<td class=\"number\" data-value=\"{}\"><b>{}</b> <span class=\"small muted\">{} to {}</span></td>",
-                score.score,
-                escape(&value),
-                escape(low.trim_end_matches(" %")),
-                escape(high.trim_end_matches(" %"))
-            );
-        }
-        if threshold.is_some() {
-            let row = comparison.thresholds.iter().find(|row| row.contestant == *name);
-            text += &reach(row, longest_tested(comparison));
-        }
-        if let Some(length) = length {
-            let update = cost_at(comparison, name, CostKind::Update, length);
-            let state =
-                cost_at(comparison, name, CostKind::Decode, length).or(update).map(|row| row.state_bytes as f64);
-            let memory = update.and_then(|row| row.peak_bytes).map(|bytes| bytes as f64 / f64::from(1 << 20));
-            for value in [update.and_then(|row| row.seconds), memory, state] {
-                text += &cell(&value.map_or("–".into(), short), value);
+    html! {
+        div.scroll {
+            table.sortable #overview {
+                thead { tr { @for (i, name) in columns.iter().enumerate() { (column(name, i > 0)) } } }
+                tbody {
+                    @for (name, _) in ranked(comparison) {
+                        "\n" (row(comparison, name, length))
+                    }
+                }
             }
         }
-        text += "</tr>\n";
+        "\n"
     }
-    text + "</tbody></table>\n</div>\n"
+}
+
+/// One model: its score, how far it reaches, what it costs at `length` tokens.
+fn row(comparison: &Comparison, name: &str, length: Option<usize>) -> Markup {
+    let metric = comparison.headline();
+    let place = comparison.contestants.iter().position(|contestant| contestant.name == name).unwrap_or_default();
+    html! {
+        tr data-series=(place) {
+            th scope="row" { (in_theme(&key(place))) span { (name) } }
+            @if let Some(score) = comparison.score(name, "all", metric) {
+                @let [value, low, high] = [score.score, score.low, score.high].map(|value| shown(metric, value));
+                td.number data-value=(score.score) {
+                    b { (value) } " "
+                    span.small.muted { (low.trim_end_matches(" %")) " to " (high.trim_end_matches(" %")) }
+                }
+            }
+            @if !comparison.thresholds.is_empty() {
+                (reach(comparison.thresholds.iter().find(|row| row.contestant == name), longest_tested(comparison)))
+            }
+            @for value in length.map(|length| costs(comparison, name, length)).into_iter().flatten() {
+                (cell(&value.map_or("–".into(), short), value))
+            }
+        }
+    }
+}
+
+/// Seconds and MiB of an update, and the bytes that writing carries.
+fn costs(comparison: &Comparison, name: &str, length: usize) -> [Option<f64>; 3] {
+    let update = cost_at(comparison, name, CostKind::Update, length);
+    let state = cost_at(comparison, name, CostKind::Decode, length).or(update).map(|row| row.state_bytes as f64);
+    let memory = update.and_then(|row| row.peak_bytes).map(|bytes| bytes as f64 / f64::from(1 << 20));
+    [update.and_then(|row| row.seconds), memory, state]
 }
 
 /// The longest length at which a model is claimed to be good.
-fn reach(row: Option<&Threshold>, longest: usize) -> String {
+fn reach(row: Option<&Threshold>, longest: usize) -> Markup {
     match row.map(|row| row.longest_above) {
         Some(Some(above)) if above == longest => cell(&format!("{above}, the longest tested"), Some(above as f64)),
         Some(Some(above)) => cell(&above.to_string(), Some(above as f64)),

@@ -4,6 +4,7 @@ use crate::report::sentence;
 use crate::support::page::PageView;
 use lookback::report::attention::measure::summarize;
 use lookback::report::attention::{AttentionMap, Part, SentenceMaps, html};
+use lookback::report::page::Markup;
 
 /// Two layers of three heads over `n` words, each head with weights of its own.
 fn sentences(n: usize) -> Vec<SentenceMaps> {
@@ -45,7 +46,7 @@ fn sentences(n: usize) -> Vec<SentenceMaps> {
 }
 
 fn page(sentences: &[SentenceMaps]) -> String {
-    html::page("Attention", "The model x.", sentences, &summarize(sentences), "").render()
+    html::page("Attention", "The model x.", sentences, &summarize(sentences), &Markup::default()).render()
 }
 
 #[test]

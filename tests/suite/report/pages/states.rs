@@ -1,6 +1,7 @@
 //! The page of `lookback inspect states --out x.html`.
 
 use crate::support::page::PageView;
+use lookback::report::page::Markup;
 use lookback::report::states::nearest::nearest;
 use lookback::report::states::{Labelled, SentenceStates, grouping, html, sentence_map, token_map};
 
@@ -25,7 +26,7 @@ fn states() -> Vec<SentenceStates> {
 
 fn page(states: &[SentenceStates]) -> String {
     let maps = [&sentence_map(states), &token_map(states)];
-    html::page("The model x.", states, maps, grouping(states), "").render()
+    html::page("The model x.", states, maps, grouping(states), &Markup::default()).render()
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Time and memory.
+//! Costs, growth and crossings in numbers.
 
-use super::{Cell, Table};
-use crate::report::comparison::Comparison;
+use crate::report::comparison::data::Comparison;
+use crate::report::comparison::table::{Cell, Table};
 
 pub(super) fn costs(comparison: &Comparison) -> Table {
     let columns = [

@@ -1,8 +1,9 @@
 //! At which lengths models are good, as far as claims go.
 
-use super::ranked;
+use super::words::ranked;
+use crate::report::comparison::claims::rows::{Claim, ClaimKind, Threshold};
+use crate::report::comparison::data::{Comparison, Group};
 use crate::report::comparison::score::{noun, shown};
-use crate::report::comparison::{Claim, ClaimKind, Comparison, Group, Threshold};
 use crate::scoring::Verdict;
 
 /// Up to which length each model is good.
@@ -28,7 +29,7 @@ pub(in crate::report::comparison) fn longest_tested(comparison: &Comparison) -> 
 }
 
 /// What is claimed of each model's lengths beside a level.
-pub(super) fn levels(comparison: &Comparison) -> Vec<String> {
+pub(in crate::report::comparison) fn levels(comparison: &Comparison) -> Vec<String> {
     let unit = comparison.task.length_unit.name();
     let of_row = |row: &Threshold| {
         let level = format!("a {} of {}", noun(&row.metric), shown(&row.metric, row.level));

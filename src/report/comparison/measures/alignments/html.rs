@@ -1,32 +1,25 @@
 //! What the models looked at.
 
-use super::themed;
+use super::rows::{AlignedSentence, Map};
 use crate::report::comparison::data::Comparison;
-use crate::report::comparison::measured::{AlignedSentence, Map};
+use crate::report::comparison::html::parts::themed;
 use crate::report::heat_map::{HeatMap, cell_colours, heat_map};
-use crate::report::page::escape;
-use std::fmt::Write;
+use maud::{Markup, PreEscaped, html};
 
 /// The maps of a few sentences, and whether each answer was right.
-pub(super) fn alignments(comparison: &Comparison) -> String {
-    let mut text = "<p class=\"muted\">The mean of all cross-attention while each model wrote its own answer. A model without attention \
-             has no map.</p>\n"
-        .to_string();
-    for sentence in &comparison.alignments {
-        let _ = write!(
-            text,
-            "<h3>A sentence {}</h3>\n<p class=\"sentence\">{}</p>\n<div class=\"maps\">\n",
-            escape(&sentence.what),
-            escape(&sentence.source)
-        );
-        for map in &sentence.maps {
-            let verdict = verdict(map, sentence);
-            let (drawing, verdict) = (on_page(map), escape(&verdict));
-            let _ = writeln!(text, "<figure class=\"scroll\">{drawing}<figcaption>{verdict}</figcaption></figure>");
+pub(super) fn alignments(comparison: &Comparison) -> Option<Markup> {
+    let maps = html! {
+        @for sentence in &comparison.alignments {
+            h3 { "A sentence " (sentence.what) }
+            p.sentence { (sentence.source) }
+            div.maps {
+                @for map in &sentence.maps {
+                    figure.scroll { (on_page(map)) figcaption { (verdict(map, sentence)) } }
+                }
+            }
         }
-        text += "</div>\n";
-    }
-    text
+    };
+    (!comparison.alignments.is_empty()).then_some(maps)
 }
 
 fn verdict(map: &Map, sentence: &AlignedSentence) -> String {
@@ -49,12 +42,12 @@ pub fn map_svg(map: &Map) -> String {
 }
 
 /// A map in the colours of the page, light or dark. The darkest cell leaves the numbers on it legible.
-fn on_page(map: &Map) -> String {
-    let mut text = themed(&map_svg(map), &map.contestant);
+fn on_page(map: &Map) -> Markup {
+    let PreEscaped(mut text) = themed(&map_svg(map), &map.contestant);
     // Cells of no weight are not drawn: white is the ink of numbers on dark cells.
     for (colour, share) in cell_colours().filter(|(_, share)| *share > 0.0) {
         let strength = format!("\"rgba(var(--weight), calc({share:.3} * var(--darkest)))\"");
         text = text.replace(&format!("\"{colour}\""), &strength);
     }
-    text.replace("\"#ffffff\"", "\"var(--ink)\"")
+    PreEscaped(text.replace("\"#ffffff\"", "\"var(--ink)\""))
 }
