@@ -1,6 +1,7 @@
 //! `lookback compare`, and the hidden command that measures one cell of its table of costs.
 
 mod processes;
+mod redraw;
 
 use super::place::{PlaceArgs, check as check_of_drivers};
 use super::print;
@@ -39,6 +40,7 @@ Examples:
   lookback compare --suite small --jobs 2
   lookback compare --run runs/first --run runs/second
   lookback compare config/reverse-rnn.toml --sweep model.d_hidden=64,128,256 --out runs/widths
+  lookback compare --redraw runs/compare
   lookback compare a.toml b.toml --tune 6 --match-parameters --budget updates=2000")]
 pub(super) struct CompareArgs {
     /// Experiments to train and compare.
@@ -57,6 +59,12 @@ pub(super) struct CompareArgs {
         "configs", "sweeps", "runs", "budget", "tune", "match_parameters", "lengths", "per_length", "max_cost_length",
     ])]
     suite: Option<String>,
+    /// Train and measure nothing: draw the report of finished results again. A results.json, or the folder that has it.
+    #[arg(long, value_name = "PATH", conflicts_with_all = [
+        "configs", "set", "sweeps", "runs", "suite", "backend", "device", "seeds", "budget", "tune", "match_parameters", "lengths",
+        "per_length", "max_cost_length", "cell_seconds", "beam", "jobs",
+    ])]
+    redraw: Option<PathBuf>,
     /// The folder of the comparison [default: runs/compare, or runs/suite-NAME].
     #[arg(short, long)]
     out: Option<PathBuf>,
@@ -126,6 +134,10 @@ pub(super) struct CompareCellArgs {
 }
 
 pub(super) fn run(args: CompareArgs) -> Result<()> {
+    if let Some(results) = &args.redraw {
+        let page = redraw::redraw(results, args.out.as_deref())?;
+        return print(&format!("the report is {}\n", page.display()));
+    }
     let suite = args.suite.as_deref().map(SuiteConfig::load).transpose()?;
     let is_built_in = args.configs.is_empty() && args.runs.is_empty();
     check(&args)?;

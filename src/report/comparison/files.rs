@@ -25,15 +25,24 @@ const OVERVIEW: [&str; 6] =
 /// # Errors
 /// If the disk refuses.
 pub fn write(comparison: &Comparison, out: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(out).map_err(Error::io(out))?;
+    replace(&out.join("results.json"), json(comparison).as_bytes())?;
+    draw(comparison, out)
+}
+
+/// Writes all but `results.json`; the place of the page.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn draw(comparison: &Comparison, out: &Path) -> Result<PathBuf> {
     let [report, pictures, data] = ["report", "report/charts", "report/tables"].map(|name| out.join(name));
     for folder in [&report, &pictures, &data] {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
     }
-    replace(&out.join("results.json"), json(comparison).as_bytes())?;
     for chart in charts(comparison) {
-        let svg = chart.svg();
-        replace(&pictures.join(format!("{}.svg", chart.id)), svg.as_bytes())?;
-        replace(&pictures.join(format!("{}.png", chart.id)), &png(&svg, SCALE)?)?;
+        let (svg, name) = (chart.svg(), plain(&chart.id));
+        replace(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
+        replace(&pictures.join(format!("{name}.png")), &png(&svg, SCALE)?)?;
     }
     let overview = overview(comparison);
     replace(&report.join("overview.svg"), overview.as_bytes())?;
@@ -76,7 +85,7 @@ pub fn json(comparison: &Comparison) -> String {
     serde_json::to_string_pretty(comparison).expect("a comparison is plain data") + "\n"
 }
 
-/// A name that any file system takes.
-fn plain(name: &str) -> String {
+/// A name that any file system takes, and that leads nowhere else.
+pub(in crate::report) fn plain(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }

@@ -7,6 +7,7 @@ use super::matrix::table;
 use crate::error::{Error, Result};
 use crate::files::replace;
 use crate::report::comparison::Comparison;
+use crate::report::comparison::files::plain;
 use crate::report::png::png;
 use std::path::{Path, PathBuf};
 
@@ -18,16 +19,25 @@ const SCALE: f32 = 2.0;
 /// # Errors
 /// If the disk refuses.
 pub fn write(suite: &Suite, comparisons: &[Comparison], out: &Path) -> Result<PathBuf> {
+    std::fs::create_dir_all(out).map_err(Error::io(out))?;
+    replace(&out.join("results.json"), json(suite).as_bytes())?;
+    draw(suite, comparisons, out)
+}
+
+/// Writes all but `results.json`; the place of the page.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn draw(suite: &Suite, comparisons: &[Comparison], out: &Path) -> Result<PathBuf> {
     let [report, pictures, data] = ["report", "report/charts", "report/tables"].map(|name| out.join(name));
     for folder in [&report, &pictures, &data] {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
     }
-    replace(&out.join("results.json"), json(suite).as_bytes())?;
     let charts = [by_length(suite, comparisons), by_state(suite), costs(suite, comparisons)];
     for chart in charts.into_iter().flatten() {
-        let svg = chart.svg();
-        replace(&pictures.join(format!("{}.svg", chart.id)), svg.as_bytes())?;
-        replace(&pictures.join(format!("{}.png", chart.id)), &png(&svg, SCALE)?)?;
+        let (svg, name) = (chart.svg(), plain(&chart.id));
+        replace(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
+        replace(&pictures.join(format!("{name}.png")), &png(&svg, SCALE)?)?;
     }
     let table = table(suite);
     replace(&data.join(format!("{}.csv", table.id)), table.csv().as_bytes())?;

@@ -6,6 +6,7 @@ mod arithmetic;
 mod claims;
 mod command;
 mod page;
+mod redraw;
 mod refusals;
 mod report;
 mod suite;

@@ -58,7 +58,7 @@ training = { warmup_updates = 2 }
 "#;
 
 /// A finished suite in `out`, made once; tests must not write into it.
-static MADE: LazyLock<(TempDir, String)> = LazyLock::new(|| {
+pub(super) static MADE: LazyLock<(TempDir, String)> = LazyLock::new(|| {
     let dir = TempDir::new().unwrap();
     std::fs::write(dir.path().join("own.toml"), SMALL).unwrap();
     let said = succeed(dir.path(), &["compare", "--suite", "own.toml", "--out", "out"]);

@@ -1,0 +1,97 @@
+//! `lookback compare --redraw`: the report of finished results, drawn again from their numbers.
+
+use crate::compare::plan::check_folder;
+use crate::error::{Error, Result};
+use crate::notice;
+use crate::report::comparison::{self, Comparison, files};
+use crate::report::documents::Results;
+use crate::report::suite::{self, Suite, files as suite_files};
+use std::path::{Component, Path, PathBuf};
+
+/// Draws the report of `results`, a `results.json` or the folder that has it, under `out` or where it lies; the place of the page.
+pub(super) fn redraw(results: &Path, out: Option<&Path>) -> Result<PathBuf> {
+    let file = if results.is_dir() { results.join("results.json") } else { results.to_path_buf() };
+    let from = file.parent().unwrap_or(Path::new("")).to_path_buf();
+    let out = Out { folder: out.unwrap_or(&from).to_path_buf(), is_copy: out.is_some_and(|out| !is_same(out, &from)) };
+    if out.is_copy {
+        check_folder(&out.folder)?;
+    }
+    match read(&file)? {
+        Results::Comparison(found) => out.comparison(&found, ""),
+        Results::Suite(found) => {
+            let comparisons = tasks(&found, &from)?;
+            for (task, comparison) in found.tasks.iter().zip(&comparisons) {
+                out.comparison(comparison, &task.name)?;
+            }
+            out.suite(&found, &comparisons)
+        }
+        Results::Evaluations(_) => Err(Error::file(&file, "is of single models; `lookback results --add` takes it")),
+    }
+}
+
+/// Where the report goes, and whether that is another place than that of the results, which are copied then: where they lie, they stay
+/// as they are.
+struct Out {
+    folder: PathBuf,
+    is_copy: bool,
+}
+
+impl Out {
+    fn comparison(&self, found: &Comparison, task: &str) -> Result<PathBuf> {
+        let write = if self.is_copy { files::write } else { files::draw };
+        write(found, &self.folder.join(task))
+    }
+
+    fn suite(&self, found: &Suite, comparisons: &[Comparison]) -> Result<PathBuf> {
+        let write = if self.is_copy { suite_files::write } else { suite_files::draw };
+        write(found, comparisons, &self.folder)
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_path_buf() };
+    matches!((whole(one).canonicalize(), whole(other).canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// The comparisons of a suite's tasks, which lie beside its results: all of them, or none.
+fn tasks(suite: &Suite, from: &Path) -> Result<Vec<Comparison>> {
+    let mut found = Vec::new();
+    for task in &suite.tasks {
+        // It names a folder that is read, and one that is written.
+        let mut parts = Path::new(&task.name).components();
+        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
+            return Err(Error::file(from, format!("has a task called {:?}, which is no name of a folder", task.name)));
+        }
+        let file = from.join(&task.name).join("results.json");
+        if !file.exists() {
+            notice::say(format_args!(
+                "{}: is not there, so that the report has the matrix, and no charts by length or time",
+                file.display()
+            ));
+            return Ok(Vec::new());
+        }
+        match read(&file)? {
+            Results::Comparison(comparison) => found.push(*comparison),
+            _ => return Err(Error::file(&file, "is not of a comparison")),
+        }
+    }
+    Ok(found)
+}
+
+fn read(file: &Path) -> Result<Results> {
+    let text = std::fs::read_to_string(file).map_err(Error::io(file))?;
+    let is_newer = |format: u32, known: u32| match format > known {
+        true => {
+            Err(Error::file(file, format!("has format {format}, and this program knows {known}; take a newer one")))
+        }
+        false => Ok(()),
+    };
+    let found = Results::parse(&text)
+        .map_err(|error| Error::file(file, format!("is not the results of a comparison: {error}")))?;
+    match &found {
+        Results::Comparison(own) => is_newer(own.format, comparison::FORMAT)?,
+        Results::Suite(own) => is_newer(own.format, suite::FORMAT)?,
+        Results::Evaluations(_) => {}
+    }
+    Ok(found)
+}
