@@ -19,7 +19,7 @@ pub fn page(suite: &Suite, comparisons: &[Comparison]) -> Page {
     let shown: Vec<_> = sections.into_iter().filter(|(.., charts)| !charts.is_empty()).collect();
     let titles: Vec<(&str, &str)> = shown.iter().map(|(id, title, ..)| (*id, *title)).collect();
     let body = html! {
-        (head(suite, &titles))
+        (head(suite, &titles, !comparisons.is_empty()))
         (matrix(suite))
         @for (id, title, about, charts) in &shown {
             (section((id, title), true, html! {
@@ -47,14 +47,15 @@ const STATE: &str = "Writing carries its state from step to step. Attention keep
                      recurrence has one size for all. The sources are the longest of the test.";
 const COST: &str = "One pair of sentences with random weights: only the size of the model and the length count.";
 
-fn head(suite: &Suite, sections: &[(&str, &str)]) -> Markup {
+/// What the page is about, and its contents; `has_tasks` if the reports of the tasks lie beside it.
+fn head(suite: &Suite, sections: &[(&str, &str)], has_tasks: bool) -> Markup {
     let seeds = match suite.n_seeds() {
         1 => "one seed each".to_string(),
         n => format!("{n} seeds each, scores are their means"),
     };
     let sections = sections.iter().chain(&[("cells", "Every cell")]);
     let here = sections.map(|(id, title)| (format!("#{id}"), title.to_string()));
-    let tasks = suite.tasks.iter().map(|task| task.name.as_str());
+    let tasks = suite.tasks.iter().filter(|_| has_tasks).map(|task| task.name.as_str());
     let tasks = tasks.map(|name| (format!("../{name}/report/index.html"), format!("all of {name}")));
     html! {
         p.lead.about { (suite.about.trim_end()) " " (seeds) "." }

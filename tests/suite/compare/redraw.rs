@@ -57,7 +57,11 @@ fn a_suite_is_drawn_again_with_its_tasks_or_without() {
     let finished = finish(dir.path(), &["compare", "--redraw", "alone"]);
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     assert_says(&finished.stderr, &["results.json: is not there, so that the report has the matrix"]);
-    assert!(dir.path().join("alone/report/index.html").is_file());
+    assert!(
+        !read(dir.path().join("alone/report/index.html")).contains("/report/index.html"),
+        "a link that leads nowhere"
+    );
+    assert!(read(dir.path().join("old/report/index.html")).contains("/report/index.html"));
 }
 
 #[test]
