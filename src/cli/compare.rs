@@ -6,7 +6,7 @@ mod redraw;
 use super::place::{PlaceArgs, check as check_of_drivers};
 use super::print;
 use super::terminal::Terminal;
-use super::train::command_line;
+use super::train::{arguments, command_line};
 use crate::compare::measure::cell::{Cell, measure};
 use crate::compare::options::{CELL_SECONDS, LONGEST_COST, SHORTEST_COST};
 use crate::compare::suite::{self, SuiteConfig};
@@ -163,12 +163,12 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         cost_lengths: Options::cost_lengths(if args.without_times { 0 } else { args.max_cost_length }),
         cell_seconds: args.cell_seconds.unwrap_or(CELL_SECONDS),
         beam: args.beam.map(|beam| beam as usize),
-        command: command_line(std::env::args().skip(1)),
+        command: command_line(arguments()),
         observer: Arc::new(Terminal),
     };
     let _listening = signal::listen();
     if args.jobs > 1 {
-        let own = processes::own_arguments(std::env::args().skip(1));
+        let own = processes::own_arguments(std::env::args_os().skip(1));
         processes::share(&own, args.jobs.into(), rayon::current_num_threads())?;
     }
     let bar = Bar::new();

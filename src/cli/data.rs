@@ -116,15 +116,17 @@ fn generate(args: GenerateArgs) -> Result<()> {
     if let Some(path) = names.iter().chain([&readme]).find(|path| path.exists() && !args.force) {
         return Err(Error::file(path, "is there already; give another --out, or --force to replace it"));
     }
+    let counts = Split::ALL.map(|split| if split == Split::Train { args.pairs } else { n_held_out });
+    // A task may have fewer pairs than are asked for; until that is known, nothing of an older set is replaced.
+    let splits = Split::ALL.into_iter().zip(counts);
+    let splits = splits.map(|(split, n)| task.generate(split, n, args.seed)).collect::<Result<Vec<_>>>()?;
     let mut written = Written(Vec::new());
-    let mut counts = Vec::new();
-    for (split, path) in Split::ALL.into_iter().zip(&names) {
-        let n = if split == Split::Train { args.pairs } else { n_held_out };
-        let pairs = task.generate(split, n, args.seed)?;
+    for (pairs, path) in splits.iter().zip(&names) {
         let text: String = pairs.iter().map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect();
         written.write(path, &text)?;
-        counts.push(format!("| {split}.tsv | {n} |"));
     }
+    let counts = Split::ALL.iter().zip(counts).map(|(split, n)| format!("| {split}.tsv | {n} |"));
+    let counts: Vec<String> = counts.collect();
     let settings = toml::to_string(&task).expect("a task is plain data");
     let lengths = [("--min-len", args.min_len), ("--max-len", args.max_len)];
     let lengths: String = lengths.iter().filter_map(|(flag, n)| n.map(|n| format!(" {flag} {n}"))).collect();

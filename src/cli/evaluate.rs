@@ -163,7 +163,8 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
         pair_fault(i, "target", message)
     })?;
     let sources: Vec<String> = sentences.iter().map(|sentence| sentence.source.clone()).collect();
-    let found = translate_sources(&prepared, &loaded, &sources, &decoding, "translating")?;
+    let seed = args.decoding.sampling.seed.unwrap_or(loaded.config.seed);
+    let found = translate_sources(&prepared, &loaded, &sources, &decoding, seed, "translating")?;
     if let Some(path) = &args.output {
         files::replace(path, (found.texts.join("\n") + "\n").as_bytes())?;
     }
@@ -266,6 +267,7 @@ pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
     loaded: &LoadedModel,
     sources: &[S],
     config: &DecodingConfig,
+    seed: u64,
     what: &str,
 ) -> Result<Written> {
     let tokenizer = loaded.tokenizers.source();
@@ -278,7 +280,7 @@ pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
         unknown.note(i + 1, tokenizer, source.as_ref(), &request.source);
     }
     let bar = progress::bar(sources.len() as u64, what);
-    let found = decode(model, &requests, config, loaded.config.seed, |n| bar.set_position(n as u64));
+    let found = decode(model, &requests, config, seed, |n| bar.set_position(n as u64));
     bar.finish_and_clear();
     let texts = found.iter().map(|hypotheses| loaded.tokenizers.target().decode(&hypotheses[0].tokens)).collect();
     Ok(Written { texts, cut: count_cut(&found), unknown })

@@ -13,6 +13,9 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// A year in seconds: clocks do not reach to the end of all numbers.
+const LONGEST: u64 = 365 * 24 * 3600;
+
 #[derive(Args, Debug)]
 #[command(
     after_help = "In a browser the address is a page: a sentence, what the model writes, where it looks, and what
@@ -49,10 +52,10 @@ pub(super) struct ServeArgs {
     #[arg(long, conflicts_with = "token")]
     no_token: bool,
     /// Milliseconds that an idle model waits for further sentences before it begins a batch.
-    #[arg(long, value_name = "MS", default_value_t = 5)]
+    #[arg(long, value_name = "MS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(..=1000 * LONGEST))]
     max_wait: u64,
     /// Seconds that a request may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=LONGEST))]
     timeout: u64,
     /// Requests that may wait or be worked on; further ones get status 503.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..))]
@@ -60,7 +63,7 @@ pub(super) struct ServeArgs {
     /// Lines of a request.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     max_lines: u32,
-    /// Tokens that a language model writes for a request.
+    /// Tokens that a language model writes for a completion.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     max_tokens: u32,
     /// Bytes of a request's body.
@@ -88,6 +91,11 @@ pub(super) fn run(args: ServeArgs) -> Result<()> {
     for (i, path) in args.run.iter().enumerate() {
         runs.push(args.load(path, pairs.get(i).cloned())?);
     }
+    let only_text = runs.iter().all(|run| !run.loaded.config.model.reads_source());
+    if let Some(option) = args.decoding.first_given().filter(|option| only_text && *option != "--max-source-len") {
+        let message = format!("{option} has no effect on language models: each request says how its text is written");
+        return Err(Error::message(message));
+    }
     // From here on a signal ends the server in order.
     let _listening = signal::listen();
     let address = listener.local_addr().map_err(Error::io("the server"))?;
@@ -112,6 +120,11 @@ impl ServeArgs {
         let Self { host, port, .. } = self;
         if self.token.as_deref().is_some_and(|token| token.trim().is_empty()) {
             return Err(Error::message("--token is empty; give one that is hard to guess"));
+        }
+        if self.token.as_deref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err(Error::message(
+                "--token has a character that a header cannot hold; take letters, digits and signs of ASCII",
+            ));
         }
         let refused = |error| Error::message(format!("--host {host} --port {port}: {error}"));
         let listener = TcpListener::bind((host.as_str(), *port)).map_err(refused)?;

@@ -99,7 +99,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         run: run.clone(),
         dashboard: args.dashboard.unwrap_or_else(default_dashboard),
         init_from: args.init_from,
-        command: command_line(std::env::args().skip(1)),
+        command: command_line(arguments()),
         observer: Arc::new(Terminal),
         rivals,
         ranks,
@@ -146,7 +146,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         sentences.truncate(N_SHOWN);
     }
     let sources: Vec<&str> = sentences.iter().map(|sentence| sentence.source.as_str()).collect();
-    let found = evaluate::translate_sources(&loaded.model, &loaded, &sources, decoding, "testing")?;
+    let found = evaluate::translate_sources(&loaded.model, &loaded, &sources, decoding, loaded.config.seed, "testing")?;
     if is_task {
         let right = sentences.iter().zip(&found.texts).filter(|(s, text)| s.references.contains(text)).count();
         let accuracy = 100.0 * right as f64 / sentences.len().max(1) as f64;
@@ -215,15 +215,20 @@ fn default_run(config: Option<&Path>) -> PathBuf {
 /// The command that continues this run: the same one without the source of the first parameters.
 fn command_to_go_on() -> String {
     let mut words = Vec::new();
-    let mut arguments = std::env::args().skip(1);
-    while let Some(word) = arguments.next() {
+    let mut given = arguments();
+    while let Some(word) = given.next() {
         match word.as_str() {
-            "--init-from" => drop(arguments.next()),
+            "--init-from" => drop(given.next()),
             _ if word.starts_with("--init-from=") => {}
             _ => words.push(word),
         }
     }
     command_line(words)
+}
+
+/// The arguments of this program, as text: what a name of a file has that is no Unicode is written down as well as it can be.
+pub(super) fn arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned())
 }
 
 /// A command line, as a shell would read it again.

@@ -12,6 +12,7 @@ use crate::data::read_lines;
 use crate::decoding::{DecodingConfig, Hypothesis, Request, count_cut, decode, score_targets};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
+use crate::files;
 use crate::models::{Autoregressive, Ensemble, Model, Seq2Seq};
 use crate::notice;
 use clap::Args;
@@ -103,7 +104,7 @@ impl TranslateArgs {
 
     fn open_alignments(&self) -> Result<Option<Alignments>> {
         let Some(path) = &self.alignments else { return Ok(None) };
-        if *path == self.output {
+        if *path == self.output || files::are_same(path, &self.output) {
             let message = format!("--alignments and --output are both {}; give two files", path.display());
             return Err(Error::message(message));
         }

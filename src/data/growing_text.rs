@@ -2,11 +2,14 @@
 
 use super::{EOS, Tokenizer};
 
+/// Tokens before the next that decide how it is written: as many are decoded again with it, and no more, however long the line is.
+const CONTEXT: usize = 32;
+
 /// The text of tokens that come one by one: what all pushes gave, one after the other, is
 /// [`text_of`](super::text::text_of) the tokens but for a character that is not yet whole.
 #[derive(Clone, Debug, Default)]
 pub struct GrowingText {
-    /// The tokens of the line that is being written, and the bytes of its text that have been given.
+    /// The last tokens of the line that is being written, and the bytes of their text that have been given.
     line: Vec<u32>,
     n_given: usize,
 }
@@ -14,20 +17,29 @@ pub struct GrowingText {
 impl GrowingText {
     /// What the next token adds. A token may end inside a character, which is held back until it is whole.
     pub fn push(&mut self, id: u32, tokenizer: &Tokenizer) -> String {
-        let is_end = id == EOS;
-        if !is_end {
-            self.line.push(id);
+        self.extend(&[id], tokenizer)
+    }
+
+    /// What the next tokens add together.
+    pub fn extend(&mut self, ids: &[u32], tokenizer: &Tokenizer) -> String {
+        let mut all = String::new();
+        for part in ids.split_inclusive(|id| *id == EOS) {
+            let is_end = part.last() == Some(&EOS);
+            self.line.extend(&part[..part.len() - usize::from(is_end)]);
+            let text = tokenizer.decode(&self.line);
+            let whole = if is_end { &text[..] } else { text.trim_end_matches(char::REPLACEMENT_CHARACTER) };
+            all += whole.get(self.n_given..).unwrap_or_default();
+            self.n_given = self.n_given.max(whole.len());
+            if is_end {
+                all.push('\n');
+                self.line.clear();
+                self.n_given = 0;
+            } else if self.line.len() > 2 * CONTEXT && whole.len() == text.len() {
+                self.line.drain(..self.line.len() - CONTEXT);
+                self.n_given = tokenizer.decode(&self.line).len();
+            }
         }
-        let text = tokenizer.decode(&self.line);
-        let whole = if is_end { &text[..] } else { text.trim_end_matches(char::REPLACEMENT_CHARACTER) };
-        let mut new = whole.get(self.n_given..).unwrap_or_default().to_string();
-        self.n_given += new.len();
-        if is_end {
-            new.push('\n');
-            self.line.clear();
-            self.n_given = 0;
-        }
-        new
+        all
     }
 
     /// What `id` would add.
@@ -57,5 +69,27 @@ mod tests {
         // The first byte of a character of two gives nothing; no piece holds half of one.
         assert_eq!((pieces[0].as_str(), pieces[1].as_str()), ("", "é"));
         assert!(pieces.iter().all(|piece| !piece.contains(char::REPLACEMENT_CHARACTER)));
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_last_tokens_are_decoded_again() {
+        let text: String = (0..200).map(|i| format!("é{i} naïve, don't → (w{}) ", i * i)).collect();
+        for kind in ["byte-bpe", "bpe", "unigram", "word-piece", "char", "word"] {
+            let mut config = serde_json::json!({ "kind": kind });
+            if !["char", "word"].contains(&kind) {
+                config["vocab_size"] = 400.into();
+            }
+            let config: TokenizersConfig = serde_json::from_value(config).unwrap();
+            let tokenizers = Tokenizers::train_text(&[&text], &config, false).unwrap();
+            let tokenizer = tokenizers.target();
+            let mut ids = tokenizer.encode(&text);
+            ids.extend([EOS, ids[0]]);
+            assert!(ids.len() > 4 * CONTEXT, "{kind}");
+            let mut growing = GrowingText::default();
+            let pieces: String = ids.iter().map(|id| growing.push(*id, tokenizer)).collect();
+            assert_eq!(pieces, text_of(&ids, tokenizer), "{kind}");
+            assert!(growing.line.len() <= 2 * CONTEXT);
+            assert_eq!(GrowingText::default().extend(&ids, tokenizer), pieces, "{kind}");
+        }
     }
 }

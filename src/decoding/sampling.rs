@@ -52,17 +52,20 @@ pub(super) fn sample<M: Seq2Seq>(
 
 /// The word at `unit`, a number in `[0, 1)`, of the distribution that temperature, top-k and top-p leave.
 pub(super) fn pick(probabilities: &LogProbabilities, row: usize, sampling: &SamplingConfig, unit: f64) -> u32 {
-    let mut words: Vec<(u32, f64)> = probabilities
-        .candidates(row)
-        .map(|(word, log_probability)| (word, log_probability as f64 / sampling.temperature))
-        .collect();
+    let mut words: Vec<(u32, f64)> =
+        probabilities.candidates(row).map(|(word, log_probability)| (word, log_probability as f64)).collect();
     words.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     if sampling.top_k > 0 {
         words.truncate(sampling.top_k);
     }
     let max = words[0].1;
-    words.iter_mut().for_each(|(_, value)| *value = (*value - max).exp());
+    // Differences first: at a temperature near zero the quotients themselves are infinite.
+    words.iter_mut().for_each(|(_, value)| *value = ((*value - max) / sampling.temperature).exp());
     let total: f64 = words.iter().map(|(_, value)| value).sum();
+    if !total.is_finite() {
+        // A model whose numbers are none has no distribution; greedy search takes the first word, too.
+        return words[0].0;
+    }
     let mut mass = 0.0;
     let kept = words.iter().take_while(|(_, value)| {
         let is_inside = mass < sampling.top_p * total;

@@ -123,8 +123,8 @@ pub(super) fn losses(logits: Tensor<3>, batch: &Batch) -> Vec<(f64, bool)> {
 }
 
 impl Hypothesis {
-    /// Perplexity per token, end symbol included.
+    /// Perplexity per token, end symbol included where it was written.
     pub fn perplexity(&self) -> f64 {
-        (-self.log_probability / (self.tokens.len() + 1) as f64).exp()
+        (-self.log_probability / (self.tokens.len() + usize::from(self.is_complete)).max(1) as f64).exp()
     }
 }

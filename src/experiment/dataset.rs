@@ -119,7 +119,7 @@ pub fn pairs_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Pair
         (Some(files), None) => read_pairs(&config.resolve(files)),
         (Some(files), Some(_)) if split != Split::Train => read_pairs(&config.resolve(files)),
         (_, Some(_)) => {
-            if let Some(pairs) = prepared::held_out::<(String, String)>(config, seed, split)? {
+            if let Some(pairs) = prepared::held_out::<(String, String)>(config, Some(seed), split)? {
                 return Ok(pairs.into_iter().map(|(source, target)| Pair { source, target }).collect());
             }
             let mut pairs = Vec::new();
@@ -209,8 +209,8 @@ pub fn lines_of(config: &DataConfig, split: Split) -> Result<Vec<String>> {
         .text
         .as_ref()
         .ok_or_else(|| Error::config("data.text", "is missing: this config names no plain text"))?;
-    // A seed has no say in which lines are held out.
-    match prepared::held_out::<String>(config, 0, split)? {
+    // A seed has no say in which lines are held out, only in the vocabulary of much text.
+    match prepared::held_out::<String>(config, None, split)? {
         Some(lines) if !lines.is_empty() => Ok(lines),
         Some(_) => Err(text.nothing_held_out(split, config.hold_out_per_mille)),
         None => text.lines(split, config.dir.as_deref(), config.hold_out_per_mille),

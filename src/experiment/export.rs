@@ -143,7 +143,7 @@ pub(crate) fn model_card(
         );
         row("command", format!("`{}`", environment.command));
     }
-    if let Some(valid) = validation(run, updates) {
+    if let Some(valid) = validation(run, checkpoint, updates) {
         let number = |key: &str| valid[key].as_f64();
         if let Some(perplexity) = number("perplexity") {
             row("validation perplexity", format!("{perplexity:.3} per target token"));
@@ -190,8 +190,12 @@ pub(crate) fn model_card(
     Ok(card)
 }
 
-/// The validation made after `update` updates, as it stands in `metrics.jsonl`.
-fn validation(run: &Run, update: u64) -> Option<serde_json::Value> {
+/// The validation of a checkpoint made after `update` updates, as it stands in `metrics.jsonl`; of a mean of several, beside it.
+fn validation(run: &Run, checkpoint: &str, update: u64) -> Option<serde_json::Value> {
+    let folder = run.folder().checkpoint(checkpoint);
+    if folder.is_dir() && checkpoint != checkpoint::name_of(update) {
+        return serde_json::from_slice(&std::fs::read(folder.join(checkpoint::VALIDATION)).ok()?).ok();
+    }
     let text = std::fs::read_to_string(run.join("metrics.jsonl")).ok()?;
     let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     lines.into_iter().find(|line| line["split"] == "valid" && line["update"] == update)

@@ -98,7 +98,10 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     let unknown = lessons.unknown();
     // Where minutes decide, the speed of updates has to show first where the learning rate ends.
     let at_start = begun.as_ref().unwrap_or(config);
-    let horizon = (is_old || at_start.training.max_minutes.is_none()).then_some(at_start.training.max_updates);
+    let is_known = is_old || at_start.training.max_minutes.is_none() || config.training.max_minutes.is_none();
+    let horizon = is_known.then_some(at_start.training.max_updates);
+    // The others read the config when the first has noted its changes there.
+    let horizon = ranks::say(ranks, horizon).swap_remove(0);
     let trainer = Trainer::new(Setup {
         training: config.training.clone(),
         seed: config.seed,

@@ -74,7 +74,7 @@ impl HeatMap<'_> {
 
     /// The weights as numbers, where there is room.
     fn draw_values(&self, svg: &mut Svg, [x, y]: [f64; 2], cell: f64, most: f32) {
-        if cell < 34.0 {
+        if cell < 34.0 || self.columns.is_empty() {
             return;
         }
         let style = TextStyle::new(10.0).anchor(Anchor::Middle);

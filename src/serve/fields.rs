@@ -138,6 +138,8 @@ impl Fields {
         match self.get(name) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(*flag),
+            // As forms have it.
+            Some(Value::String(text)) if text == "true" || text == "false" => Ok(text == "true"),
             Some(value) => Err(Fault::bad(format!("{name} is {value}; give true or false"))),
         }
     }
@@ -190,6 +192,9 @@ mod tests {
         assert_eq!(fields.text("source").unwrap(), Some(""));
         assert_eq!(fields.text("x").unwrap(), Some(""));
         assert_eq!(fields.count("alternatives").unwrap(), Some(2));
+        let flags = Fields::of_form(b"echo=true&stream=false&x=yes").unwrap();
+        assert_eq!([flags.flag("echo").unwrap(), flags.flag("stream").unwrap()], [true, false]);
+        assert!(flags.flag("x").is_err());
         assert!(Fields::of_form(b"q=%FF").is_err());
     }
 

@@ -95,7 +95,7 @@ impl Asked {
     ///
     /// # Errors
     /// If a field has no such value, the source is empty, or a text has more tokens than the model takes.
-    pub(super) fn read(fields: &Fields, entry: &Entry) -> Result<Self, Fault> {
+    pub(super) fn read(fields: &Fields, entry: &Entry, most_tokens: usize) -> Result<Self, Fault> {
         let source = fields.text("q")?.ok_or_else(|| Fault::bad("q is missing; give the sentence to explain"))?;
         let asked = Self {
             source: if entry.is_text { source.to_string() } else { source.trim().to_string() },
@@ -106,7 +106,7 @@ impl Asked {
                 head: fields.count("head")?,
             },
             heads: heads(fields, entry)?,
-            max_tokens: fields.count("max_tokens")?.unwrap_or(MAX_TOKENS).max(1),
+            max_tokens: fields.count("max_tokens")?.unwrap_or(MAX_TOKENS).clamp(1, most_tokens.max(1)),
             is_page: match fields.text("format")? {
                 None | Some("json") => false,
                 Some("html") => true,

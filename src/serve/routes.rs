@@ -230,8 +230,8 @@ async fn score(State(shared): State<Arc<Shared>>, Extension(Body(fields)): Exten
 async fn explain(State(shared): State<Arc<Shared>>, Extension(Body(fields)): Extension<Body>) -> Answer {
     let fields = fields?;
     let run = shared.choose(&fields, Use::Any)?;
-    let catalogue = shared.catalogue.clone();
-    let asked = aside(move || look::Asked::read(&fields, &catalogue.0[run])).await?;
+    let (catalogue, max_tokens) = (shared.catalogue.clone(), shared.config.max_tokens);
+    let asked = aside(move || look::Asked::read(&fields, &catalogue.0[run], max_tokens)).await?;
     let (catalogue, is_page) = (shared.catalogue.clone(), asked.is_page);
     let work = move |models: &_| asked.explain(&catalogue.0[run], models);
     let explained = shared.queue.work(run, Box::new(work)).await?;

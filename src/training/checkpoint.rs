@@ -50,6 +50,9 @@ pub struct TrainingState {
     pub horizon: Option<u64>,
 }
 
+/// What a mean of checkpoints was measured to be, which no line of `metrics.jsonl` says.
+pub(crate) const VALIDATION: &str = "validation.json";
+
 /// A checkpoint read back.
 pub struct Checkpoint {
     /// The model's parameters.

@@ -181,8 +181,10 @@ impl RunFolder {
             return Ok(());
         }
         pointer::write(&self.join("last"), &self.checkpoint(&checkpoint::name_of(state.update)))?;
+        let best = self.join("best");
         match &state.best_checkpoint {
-            Some(best) => pointer::write(&self.join("best"), &self.checkpoint(best)),
+            Some(name) => pointer::write(&best, &self.checkpoint(name)),
+            None if best.exists() => fs::remove_file(&best).map_err(Error::io(&best)),
             None => Ok(()),
         }
     }

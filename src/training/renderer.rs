@@ -79,7 +79,8 @@ impl Progress {
 
     /// About how many seconds are left, if updates go on taking as long as they have.
     fn seconds_left(&self) -> f64 {
-        let done = (self.update - self.start).max(1) as f64;
+        // After a return to a checkpoint an update may be one from before this process began.
+        let done = self.update.saturating_sub(self.start).max(1) as f64;
         let of_updates = self.total.saturating_sub(self.update) as f64 * self.since.elapsed().as_secs_f64() / done;
         self.max_seconds.map_or(of_updates, |most| of_updates.min((most - self.seconds()).max(0.0)))
     }

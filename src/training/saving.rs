@@ -43,10 +43,17 @@ impl<M: Trainable> Trainer<M> {
         }
         let all = checkpoint::list(&self.folder.join("checkpoints"));
         let n_old = all.len().saturating_sub(self.training.keep_checkpoints);
+        if n_old == 0 {
+            return;
+        }
+        // Whoever goes on from one of them needs those that it knows of. What a damaged one knows nobody asks.
+        let of_kept = all[n_old..].iter().filter_map(|(_, folder)| checkpoint::state(folder).ok());
+        let states: Vec<TrainingState> = of_kept.chain([self.state.clone()]).collect();
         for (update, folder) in &all[..n_old] {
             let name = checkpoint::name_of(*update);
-            let is_best = self.state.best_checkpoint.as_deref() == Some(&name);
-            let is_averaged = self.training.average_checkpoints > 1 && self.state.validated.contains(&name);
+            let is_best = states.iter().any(|state| state.best_checkpoint.as_deref() == Some(&name));
+            let is_averaged =
+                self.training.average_checkpoints > 1 && states.iter().any(|state| state.validated.contains(&name));
             if !is_best && !is_averaged {
                 // A folder that cannot be removed costs space, nothing else.
                 let _ = std::fs::remove_dir_all(folder);
@@ -81,6 +88,8 @@ impl<M: Trainable> Trainer<M> {
         self.observer.say(&line);
         if is_better && !self.folder.is_read_only() {
             checkpoint::save(&folder, &mean, None, &self.state)?;
+            let numbers = serde_json::to_vec_pretty(&stats).expect("stats are plain data");
+            files::replace(&folder.join(checkpoint::VALIDATION), &numbers)?;
             pointer::write(&self.folder.join("best"), &folder)?;
         }
         Ok(())
@@ -153,7 +162,21 @@ impl<M: Trainable> Trainer<M> {
         self.went_back_to = Some(self.state.update);
         self.saved = self.went_back_to;
         let model = self.model().valid();
+        // From here on no rank reads the checkpoints of the course that is left.
         together::check_same(&*self.ranks, &model, self.state.update, together::OTHER_FOLDER)?;
+        self.leave_course(&model)?;
         record::cut(&self.folder, self.state.update)
+    }
+
+    /// Lets whoever goes on with the run begin where this process went back to, with the rate that it goes on with.
+    fn leave_course(&mut self, model: &M) -> Result<()> {
+        if self.folder.is_read_only() {
+            return Ok(());
+        }
+        let folder = self.folder.checkpoint(&checkpoint::name_of(self.state.update));
+        checkpoint::save(&folder, &weights::collect(model), Some(&self.adam), &self.state)?;
+        self.folder.write_pointers(&self.state)?;
+        let all = checkpoint::list(&self.folder.join("checkpoints"));
+        checkpoint::set_aside(all.into_iter().filter(|(update, _)| *update > self.state.update))
     }
 }

@@ -113,6 +113,10 @@ impl<M: Trainable> Trainer<M> {
             if !folder.is_read_only() {
                 checkpoint::set_aside(there.into_iter().filter(|(update, _)| *update > state.update))?;
             }
+            if state.best_checkpoint.as_ref().is_some_and(|best| !folder.checkpoint(best).is_dir()) {
+                // Earlier programs did not keep what only an older checkpoint knew as the best.
+                (state.best, state.best_loss, state.best_checkpoint) = (None, None, None);
+            }
             // A kill between a checkpoint and its pointers leaves those behind.
             folder.write_pointers(&state)?;
         } else if !there.is_empty() {

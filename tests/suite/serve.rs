@@ -8,7 +8,7 @@ mod server;
 
 use crate::cli::trained;
 use crate::reliability::{dead_pipe, full};
-use crate::training::{assert_says, fail, finish, succeed};
+use crate::training::{assert_says, fail, finish, language_model, succeed};
 use serde_json::{Value, json};
 use server::Server;
 use std::fs;
@@ -209,6 +209,18 @@ fn languages_choose_among_several_runs() {
     assert_says(&serve(&["--run", "run", "--host", "0.0.0.0"]), &["lets other machines in; give --token"]);
     assert_says(&serve(&["--run", "run", "--n-best", "1"]), &["--n-best is not for serve"]);
     assert_says(&serve(&["--run", "nothing"]), &["nothing: is no folder"]);
+    for token in ["secret ", "p\u{e4}sse", "two words"] {
+        assert_says(
+            &serve(&["--run", "run", "--token", token]),
+            &["--token has a character that a header cannot hold"],
+        );
+    }
+    let ignored = |option: &str| fail(language_model(), &["serve", "--port", "0", "--run", "run", option]);
+    for option in ["--int8", "--sample"] {
+        assert_says(&ignored(option), &[option, "has no effect on language models"]);
+    }
+    let finished = finish(trained(), &["serve", "--port", "0", "--run", "run", "--timeout", "18446744073709551615"]);
+    assert_says(&finished.stderr, &["--timeout", "is not in 1..=31536000"]);
 }
 
 #[test]

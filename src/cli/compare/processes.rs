@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::signal;
+use std::ffi::OsString;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// If a process cannot be started.
-pub(super) fn share(arguments: &[String], n: usize, threads: usize) -> Result<()> {
+pub(super) fn share(arguments: &[OsString], n: usize, threads: usize) -> Result<()> {
     let program = std::env::current_exe().map_err(|error| Error::message(format!("--jobs: {error}")))?;
     let threads = (threads / n).max(1).to_string();
     let start = |number: usize| {
@@ -54,14 +55,15 @@ fn stop(process: &Child) {
 }
 
 /// The arguments of this program for one of the processes: without the options that say how they share the work.
-pub(super) fn own_arguments(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
+pub(super) fn own_arguments(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     const OWN: [&str; 2] = ["--jobs", "--threads"];
     let mut arguments = arguments.into_iter();
     let mut kept = Vec::new();
     while let Some(argument) = arguments.next() {
-        let name = argument.split('=').next().unwrap_or_default();
+        let text = argument.to_string_lossy();
+        let name = text.split('=').next().unwrap_or_default();
         match OWN.contains(&name) {
-            true if name == argument => _ = arguments.next(),
+            true if name == text => _ = arguments.next(),
             true => {}
             false => kept.push(argument),
         }
@@ -75,7 +77,7 @@ mod tests {
 
     #[test]
     fn processes_get_the_arguments_without_what_shares_the_work() {
-        let own = |text: &str| own_arguments(text.split(' ').map(String::from)).join(" ");
+        let own = |text: &str| own_arguments(text.split(' ').map(Into::into)).join(" ".as_ref());
         assert_eq!(own("compare a.toml --jobs 2 --seeds 3 --threads=4"), "compare a.toml --seeds 3");
         assert_eq!(own("--threads 4 compare --jobs=2 --set a=b --out jobs"), "compare --set a=b --out jobs");
     }

@@ -6,6 +6,7 @@ use crate::notice;
 use crate::report::comparison::{self, Comparison, files};
 use crate::report::documents::Results;
 use crate::report::suite::{self, Suite, files as suite_files};
+use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
 
 /// Draws the report of `results`, a `results.json` or the folder that has it, under `out` or where it lies; the place of the page.
@@ -80,18 +81,19 @@ fn tasks(suite: &Suite, from: &Path) -> Result<Vec<Comparison>> {
 
 fn read(file: &Path) -> Result<Results> {
     let text = std::fs::read_to_string(file).map_err(Error::io(file))?;
-    let is_newer = |format: u32, known: u32| match format > known {
-        true => {
-            Err(Error::file(file, format!("has format {format}, and this program knows {known}; take a newer one")))
-        }
-        false => Ok(()),
-    };
-    let found = Results::parse(&text)
+    let value: Value = serde_json::from_str(&text)
         .map_err(|error| Error::file(file, format!("is not the results of a comparison: {error}")))?;
-    match &found {
-        Results::Comparison(own) => is_newer(own.format, comparison::FORMAT)?,
-        Results::Suite(own) => is_newer(own.format, suite::FORMAT)?,
-        Results::Evaluations(_) => {}
+    let known = if value.get("families").is_some() { suite::FORMAT } else { comparison::FORMAT };
+    let format = value["format"].as_u64();
+    if let Some(newer) = format.filter(|format| *format > u64::from(known)) {
+        let message = format!("has format {newer}, and this program knows {known}; take a newer one");
+        return Err(Error::file(file, message));
     }
-    Ok(found)
+    Results::parse(&text).map_err(|error| {
+        let what = match format.filter(|format| *format < u64::from(known)) {
+            Some(older) => format!("has format {older} of an earlier version, which lacks something: {error}"),
+            None => format!("is not the results of a comparison: {error}"),
+        };
+        Error::file(file, what)
+    })
 }

@@ -11,7 +11,7 @@ use crate::experiment::Config;
 use crate::files;
 use crate::kernels::machine::InstructionSet;
 use crate::memory::of_status;
-use crate::models::{ModelConfig, Vocabularies};
+use crate::models::{Autoregressive, LengthLimit, LengthLimits, ModelConfig, Vocabularies};
 use crate::program;
 use crate::report::comparison::{Cost, CostKind};
 use crate::scoring::{Part, interval, variance};
@@ -174,9 +174,21 @@ impl Bench<'_> {
         self.store.file(&format!("{}.cost.toml", entrant.name))
     }
 
+    /// The most tokens that a model takes on both of its sides.
+    fn limit(&self, timed: &Timed) -> Result<Option<LengthLimit>> {
+        let adapter = self.backend.nth(self.device.0)?;
+        let LengthLimits { source, target } =
+            timed.entrant.config.model.blank(timed.vocabularies, &adapter.device)?.limits();
+        Ok(source.into_iter().chain(target).min_by_key(|limit| limit.len))
+    }
+
     /// What a cell came to, and whether it was there.
     fn outcome(&self, timed: &Timed, kind: CostKind, length: usize, visit: usize) -> Result<(Outcome, bool)> {
         let (entrant, v) = (timed.entrant, timed.vocabularies);
+        if let Some(limit) = self.limit(timed)?.filter(|limit| length + 1 > limit.len) {
+            let message = format!("{length} tokens and an end symbol are more than {} = {}", limit.key, limit.len);
+            return Ok((Outcome::Unfinished(message), true));
+        }
         // What a GPU takes does not depend on them.
         let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
         let config_text = self.config(entrant)?.to_toml();
@@ -253,7 +265,8 @@ impl Bench<'_> {
 /// What a cell came to.
 fn row(timed: &Timed, kind: CostKind, length: usize, cell: Visits) -> Cost {
     let model = timed.entrant.config.model.family();
-    let most = |of: fn(&Measured) -> Option<u64>| cell.measured.iter().filter_map(of).max();
+    // Both numbers of one visit: what it added counts.
+    let most = cell.measured.iter().max_by_key(|visit| visit.peak_bytes);
     let row = Cost {
         contestant: timed.entrant.name.clone(),
         kind,
@@ -273,8 +286,8 @@ fn row(timed: &Timed, kind: CostKind, length: usize, cell: Visits) -> Cost {
     Cost {
         seconds: Some(mean),
         interval: (row.visits > 1).then_some([low, high]),
-        peak_bytes: most(|visit| visit.peak_bytes),
-        base_bytes: most(|visit| visit.base_bytes),
+        peak_bytes: most.and_then(|visit| visit.peak_bytes),
+        base_bytes: most.and_then(|visit| visit.base_bytes),
         load: cell.measured.iter().filter_map(|visit| visit.load).reduce(f64::max),
         ..row
     }

@@ -47,7 +47,11 @@ pub fn translations(
     for (n, chunk) in order.chunks(CHUNK).enumerate() {
         check_stop(observer)?;
         progress((n * CHUNK) as f64 / pairs.len() as f64);
-        let requests: Vec<Request> = chunk.iter().map(|i| Request::new(examples[*i].source.clone())).collect();
+        let requests: Vec<Request> = chunk
+            .iter()
+            // What is drawn for a sentence depends on its place in the test set, and not in the chunk.
+            .map(|i| Request { number: Some(*i as u64), ..Request::new(examples[*i].source.clone()) })
+            .collect();
         let written = decode(&model, &requests, decoding, loaded.config.seed, |_| ());
         for (i, mut hypotheses) in chunk.iter().zip(written) {
             let best = hypotheses.swap_remove(0);

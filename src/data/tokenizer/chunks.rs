@@ -1,7 +1,8 @@
 //! Text for tokenizers to which the end of a line is text as any.
 
-/// Lines with their ends, in pieces whose tokens are those of the whole text: what is cut between is a single end of a line,
-/// which GPT-2's pattern makes a word of in any case; of several spaces the last would go with what follows.
+/// Lines with their ends, in pieces whose tokens are those of the whole text. GPT-2's pattern makes a word of a single end of a line;
+/// of several characters of white space the last would go by itself, or, if it is a plain space, with the word that follows. So a piece
+/// ends where no white space is beside the end of its line, and before a line that begins with one plain space and a word.
 #[derive(Debug, Default)]
 pub struct Chunks {
     chunk: String,
@@ -11,7 +12,11 @@ pub struct Chunks {
 impl Chunks {
     /// Takes the next line, and gives the piece that ends before it, if one does.
     pub fn push(&mut self, line: &str) -> Option<String> {
-        let goes_on = !self.can_end || line.is_empty() || line.starts_with(char::is_whitespace);
+        let mut characters = line.chars();
+        let goes_on = match characters.next() {
+            Some(' ') => characters.next().is_none_or(char::is_whitespace),
+            first => !self.can_end || first.is_none_or(char::is_whitespace),
+        };
         let whole = if goes_on || self.chunk.is_empty() { None } else { Some(std::mem::take(&mut self.chunk)) };
         self.chunk += line;
         self.chunk.push('\n');

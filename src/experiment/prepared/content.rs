@@ -80,16 +80,18 @@ pub(super) fn check(folder: &Path, manifest: &Manifest, expected: &Content) -> R
     Ok(())
 }
 
-/// Refuses a folder that was prepared of other data, keys that only one of the two has included.
-pub(super) fn check_data(folder: &Path, manifest: &Manifest, data: &DataConfig, seed: u64) -> Result<()> {
-    let mut expected = of_data(data, seed);
+/// Refuses a folder that was prepared of other data, keys that only one of the two has included; without a `seed`, whichever it was.
+pub(super) fn check_data(folder: &Path, manifest: &Manifest, data: &DataConfig, seed: Option<u64>) -> Result<()> {
+    let mut expected = of_data(data, seed.unwrap_or_default());
     let is_of_data = |key: &str| key.starts_with("data.") && !manifest.files.iter().any(|file| file.key == key);
     if let Some((key, old)) =
         manifest.content.iter().find(|(key, _)| is_of_data(key) && !expected.contains_key(key.as_str()))
     {
         return Err(differs(folder, key, Some(old), None));
     }
-    expected.insert("seed".into(), json!(seed));
+    if let Some(seed) = seed {
+        expected.insert("seed".into(), json!(seed));
+    }
     check(folder, manifest, &expected)?;
     check_files(folder, manifest, &files_of(data))
 }

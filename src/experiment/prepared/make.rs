@@ -165,6 +165,10 @@ fn begin(
     let mut content = content::of_data(&config.data, config.seed);
     content.extend(content::of_tokens(config));
     content.insert("seed".into(), json!(config.seed));
+    if config.data.text.is_some() {
+        // An unfinished folder is gone on with piece by piece: those of another version of the program are others.
+        content.insert(PIECES.into(), json!(2));
+    }
     if let Some(given) = given {
         content.insert(GIVEN.into(), json!(given.fingerprint()));
     }
@@ -199,6 +203,9 @@ fn check_unchanged(folder: &Path, read: &[FileRead], files: &[(String, PathBuf)]
     }
 }
 
+/// Which version of the rules cut text into pieces.
+const PIECES: &str = "pieces of text";
+
 const NOT_A_FILE: &str = "is no file that can be read; training data have to be files to be prepared";
 
 /// Whether a file of that name is prepared data.
@@ -212,12 +219,18 @@ fn entries(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
     Ok(entries.map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned())).collect())
 }
 
-/// Refuses a folder that has something else in it.
+/// Refuses a folder of something else, whose files might be called as some of these are.
 fn check_own(folder: &Path) -> Result<()> {
-    if !folder.exists() || Manifest::is_there(folder) {
+    if !folder.exists() {
         return Ok(());
     }
-    match entries(folder)?.into_iter().find(|(_, name)| !name.starts_with('.') && name != "lock") {
+    let is_known = |name: &str| match Manifest::is_there(folder) {
+        Some(true) => true,
+        _ if name.starts_with('.') || name == "lock" => true,
+        Some(false) => false,
+        None => is_own(name) || Manifest::is_name(name),
+    };
+    match entries(folder)?.into_iter().find(|(_, name)| !is_known(name)) {
         None => Ok(()),
         Some((other, _)) => {
             let message = format!("is not empty and has no prepared data ({}); give another --out", other.display());

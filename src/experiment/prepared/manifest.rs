@@ -131,9 +131,20 @@ impl Manifest {
         folder.join(NAME).is_file()
     }
 
-    /// Whether there is one in `folder`, whole or not.
-    pub(super) fn is_there(folder: &Path) -> bool {
-        [NAME, BEGUN].iter().any(|name| folder.join(name).is_file())
+    /// Whether there is one in `folder`; nothing where a file of its name is no JSON at all. Checkpoints, exported models and other
+    /// programs have files of that name too.
+    pub(super) fn is_there(folder: &Path) -> Option<bool> {
+        let texts: Vec<Vec<u8>> =
+            [NAME, BEGUN].iter().filter_map(|name| std::fs::read(folder.join(name)).ok()).collect();
+        let values: Vec<_> = texts.iter().map(|text| serde_json::from_slice::<Value>(text)).collect();
+        let is_one = |value: &Value| value["manifest"]["content"].is_object();
+        let is_there = values.iter().flatten().any(is_one);
+        if !is_there && values.iter().any(Result::is_err) { None } else { Some(is_there) }
+    }
+
+    /// Whether a file is called as one is.
+    pub(super) fn is_name(name: &str) -> bool {
+        [NAME, BEGUN].contains(&name)
     }
 
     /// Records what is to be made. It is not used for training until it is finished.

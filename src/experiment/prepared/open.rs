@@ -64,7 +64,7 @@ pub(in crate::experiment) fn text(config: &Config, folder: &Path, known: Option<
 
 fn open(config: &Config, folder: &Path, known: Option<&Tokenizers>) -> Result<(Manifest, Tokenizers)> {
     let manifest = Manifest::load(folder)?;
-    content::check_data(folder, &manifest, &config.data, config.seed)?;
+    content::check_data(folder, &manifest, &config.data, Some(config.seed))?;
     content::check(folder, &manifest, &content::of_tokens(config))?;
     let path = folder.join(super::TOKENIZER);
     let tokenizers = Tokenizers::load(&path).ok().filter(|own| own.fingerprint() == manifest.tokenizer);
@@ -89,10 +89,10 @@ fn open(config: &Config, folder: &Path, known: Option<&Tokenizers>) -> Result<(M
 }
 
 /// What was held out of the training data for a split, where data are prepared; nothing where files are named for the split, or
-/// data are not prepared.
+/// data are not prepared. What does not depend on the `seed` is asked for without one.
 pub(in crate::experiment) fn held_out<T: DeserializeOwned>(
     data: &DataConfig,
-    seed: u64,
+    seed: Option<u64>,
     split: Split,
 ) -> Result<Option<Vec<T>>> {
     let folder = data.prepared.as_ref().filter(|_| data.held_out().contains(&split));

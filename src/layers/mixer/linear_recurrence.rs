@@ -51,7 +51,7 @@ impl LinearRecurrence {
     pub fn new(gating: Gating, d_model: usize, d_state: usize, init: &Init) -> Self {
         let n_gates = gating.n_gates();
         let decay = (gating == Gating::RgLru).then(|| {
-            // a^8, what is left with the gate half open, is spread over 0.9 to 0.999 as in the paper.
+            // a^8, what is left with the gate fully open, is spread over 0.9 to 0.999 as in the paper.
             let at = |i: usize| (i as f64 + 0.5) / d_state as f64;
             let left = |i: usize| (0.9 + 0.099 * at(i)).powf(1.0 / RG_LRU_SPEED);
             let logits: Vec<f32> = (0..d_state).map(|i| (left(i) / (1.0 - left(i))).ln() as f32).collect();

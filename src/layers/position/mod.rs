@@ -180,6 +180,11 @@ impl PositionConfig {
         matches!(self, Self::T5 { .. })
     }
 
+    /// Whether attention with it has a number for each query and key, besides their scores: of biases for each head, or of distances.
+    pub fn has_tables(&self) -> bool {
+        matches!(self, Self::Shaw { .. } | Self::T5 { .. } | Self::Alibi { .. } | Self::HardAlibi { .. })
+    }
+
     /// Refuses a scheme that acts in attention where there is none; `who` has no attention.
     pub fn check_attention(&self, key: &str, has_attention: bool, who: &str) -> Result<()> {
         if has_attention || matches!(self, Self::Sinusoidal {} | Self::Learned { .. } | Self::None {}) {

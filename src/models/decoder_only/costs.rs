@@ -2,7 +2,6 @@
 
 use super::DecoderOnlyConfig;
 use crate::layers::mixer::MixerConfig;
-use crate::layers::position::PositionConfig;
 use crate::models::Vocabularies;
 use crate::models::costs::{Costs, Widths, network_flops, steps};
 
@@ -40,7 +39,7 @@ impl Costs for DecoderOnlyConfig {
         if !layers(self).any(MixerConfig::is_attention) {
             return [1.0, if is_update { 1.0 } else { 0.0 }];
         }
-        let has_tables = matches!(self.positions, PositionConfig::Shaw { .. });
+        let has_tables = self.positions.has_tables();
         [2.0, if is_fused && !has_tables && !self.sees_whole_source { 1.0 } else { 2.0 }]
     }
 }

@@ -2,7 +2,6 @@
 
 use super::TransformerConfig;
 use crate::layers::mixer::{MixerConfig, Mixers};
-use crate::layers::position::PositionConfig;
 use crate::models::Vocabularies;
 use crate::models::costs::{Costs, Widths, network_flops, steps};
 
@@ -52,9 +51,8 @@ impl Costs for TransformerConfig {
     }
 
     fn exponents(&self, _is_update: bool, is_fused: bool) -> [f64; 2] {
-        let has_tables = |positions: &PositionConfig| matches!(positions, PositionConfig::Shaw { .. });
         let decoder = self.decoder_positions.as_ref().unwrap_or(&self.positions);
-        let is_linear = is_fused && !has_tables(&self.positions) && !has_tables(decoder);
+        let is_linear = is_fused && !self.positions.has_tables() && !decoder.has_tables();
         [2.0, if is_linear { 1.0 } else { 2.0 }]
     }
 }

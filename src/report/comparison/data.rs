@@ -233,7 +233,9 @@ impl Comparison {
         let mut longest = 0;
         groups.retain(|group| {
             let is_beyond = group.from > longest;
-            longest = longest.max(group.to);
+            if is_beyond {
+                longest = group.to;
+            }
             is_beyond
         });
         groups

@@ -108,7 +108,10 @@ pub fn test_sentences(comparison: &Comparison) -> String {
     let lengths: Vec<String> = of_length.iter().map(|group| group.label()).collect();
     match &lengths[..] {
         [] => format!("{proper} test sentences"),
-        [length] => format!("{proper} test sentences and {} of {length} words", of_length[0].sentences),
+        [length] => {
+            let unit = comparison.task.length_unit.name();
+            format!("{proper} test sentences and {} of {length} {unit}", of_length[0].sentences)
+        }
         [lengths @ .., last] => {
             let (n, lengths) = (of_length[0].sentences, lengths.join(", "));
             format!("{proper} test sentences and {n} of each of the lengths {lengths} and {last}")

@@ -77,17 +77,21 @@ impl Choice {
 
     /// What comes before any token has been written: the prompt, where it is echoed without probabilities.
     pub(super) fn begin(&mut self, tokenizer: &Tokenizer) -> Option<Piece> {
-        if self.scores_prompt && self.echoed.len() + self.n_added > 1 {
-            // Its tokens come with their probabilities.
+        if self.scores_prompt && !self.echoed.is_empty() {
+            // Its tokens come with their probabilities, but for a first one before which there is nothing.
             if self.n_added == 0 {
                 let first = self.echoed[0];
                 let text = self.text.push(first, tokenizer);
                 self.n_seen += 1;
                 self.show(text, None, Map::new());
+                if self.echoed.len() == 1 && self.max_tokens == 0 {
+                    self.finish = Some("length");
+                    return Some(self.give(0, true));
+                }
             }
             return None;
         }
-        let text: String = self.echoed.iter().map(|id| self.text.push(*id, tokenizer)).collect();
+        let text = self.text.extend(&self.echoed, tokenizer);
         self.n_characters += text.chars().count();
         if self.max_tokens == 0 {
             self.finish = Some("length");

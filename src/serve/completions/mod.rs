@@ -33,13 +33,16 @@ pub(super) async fn complete(State(shared): State<Arc<Shared>>, Extension(Body(f
     let place = Arc::new(shared.queue.place()?);
     let (sender, receiver) = unbounded_channel();
     let mut choices = Vec::new();
+    let in_sight = shared.catalogue.0[run].in_sight().filter(|_| !asked.scores_prompt());
     for prompt in &asked.prompts {
+        // Of a longer prompt the end is read, once for each of its completions.
+        let read = &prompt.ids[prompt.ids.len().saturating_sub(in_sight.unwrap_or(usize::MAX))..];
         for draw in 0..asked.n {
             let is_stopped = Arc::new(AtomicBool::new(false));
             shared.queue.write(WritingJob {
                 run,
                 index: choices.len(),
-                prompt: prompt.ids.clone(),
+                prompt: read.to_vec(),
                 max_tokens: asked.max_tokens,
                 sampling: asked.sampling.clone(),
                 // Each draw has numbers of its own.

@@ -12,6 +12,8 @@ use serde_json::Value;
 const MAX_TOKENS: usize = 16;
 /// Most likeliest tokens beside each: OpenAI's limit.
 const MAX_LIKELIEST: usize = 5;
+/// Most tokens of prompts that an answer repeats, those of each completion counted.
+const MAX_ECHOED: usize = 1 << 18;
 /// Most texts that end a completion: OpenAI's limit.
 const MAX_STOPS: usize = 4;
 
@@ -70,7 +72,13 @@ impl Asked {
             has_usage: fields.get("stream_options").is_some_and(|options| options["include_usage"] == true),
             prompts,
         };
+        let n_prompt: usize = asked.prompts.iter().map(|prompt| prompt.ids.len()).sum();
         let limits = [
+            (
+                "echo of n times the tokens of all prompts",
+                if asked.echo { n_prompt.saturating_mul(n) } else { 0 },
+                MAX_ECHOED,
+            ),
             ("max_tokens", asked.max_tokens, max_tokens),
             ("logprobs", asked.n_likeliest.unwrap_or(0), MAX_LIKELIEST),
             ("the number of stop texts", asked.stops.len(), MAX_STOPS),

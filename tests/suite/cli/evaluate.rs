@@ -199,6 +199,14 @@ fn batches_do_not_matter_and_sampling_from_one_word_is_greedy() {
     let expected = with(&[]);
     assert_eq!(with(&["--batch-tokens", "7"]), expected);
     assert_eq!(with(&["--sample", "--top-p", "0.000001"]), expected);
+    let dir = TempDir::new().unwrap();
+    let drawn = |seed: &str| {
+        let at = dir.path().join(seed).to_str().unwrap().to_string();
+        let sample = ["--sample", "--temperature", "9", "--seed", seed, "--output", &at];
+        succeed(trained(), &[&["evaluate", "--run", "run", "--json"][..], &sample].concat());
+        read(&at)
+    };
+    assert_ne!(drawn("1"), drawn("2"), "the seed decides what is drawn");
 }
 
 #[test]

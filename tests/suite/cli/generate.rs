@@ -74,6 +74,10 @@ fn generated_data_says_how_it_was_made_and_its_command_makes_it_again() {
     std::fs::write(dir.path().join("a/b/train.tsv"), "").unwrap();
     succeed(dir.path(), &[&arguments[..], &["--force"]].concat());
     assert_eq!(read(dir.path().join("a/b/train.tsv")), before);
+    // Words of one letter are too few for three sets: those that are there stay.
+    let few = ["--pairs", "300", "--min-len", "1", "--max-len", "1", "--force"];
+    fail(dir.path(), &[&["data", "generate", "copy", "--out", "a/b"][..], &few].concat());
+    assert_eq!(read(dir.path().join("a/b/train.tsv")), before);
 }
 
 #[test]

@@ -50,6 +50,11 @@ fn standard_input_files_and_gzip_give_the_same() {
     }
     assert_eq!(succeed(trained(), &with(&["--input", &at("in"), "--output", &at("out")])), "");
     assert_eq!(read(at("out")), expected);
+    // One file has two names.
+    let same = ["--output", &at("out"), "--alignments", &at("../").replace("../", "./out")];
+    let finished = finish(trained(), &with(&[&["--input", &at("in")][..], &same].concat()));
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_says(finished.fault(), &["--alignments and --output are both", "give two files"]);
 }
 
 #[test]

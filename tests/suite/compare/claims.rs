@@ -415,7 +415,7 @@ fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_s
     assert_eq!((above, below), (Some(20), Some(40)));
     assert_eq!(text, says("above it at 5 and 20 words, below it at 40 words, not told apart from it at 10 words"));
     assert!(
-        headline.contains("Up to which length the sequence accuracy is surely above 90.0 %: one 20 words."),
+        headline.contains("The longest length at which the sequence accuracy is surely above 90.0 %, with none before it surely below: one 20 words."),
         "{headline}"
     );
     let (above, below, text, _) = found([100, 92, 88, 10]);
@@ -442,6 +442,12 @@ fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_s
     mixed.groups.push(list.clone());
     assert_eq!(thresholds(&mixed), comparison.thresholds);
     assert_eq!(list.name(), "length 6 (9-17)");
+    // One that reaches beyond all buckets has a place there, whatever had none before it.
+    let beyond = Group { id: "length-50".into(), from: 41, to: 60, ..list.clone() };
+    let across = Group { id: "length-45".into(), from: 38, to: 50, ..list.clone() };
+    mixed.groups.extend([across, beyond]);
+    let order: Vec<&str> = mixed.by_length().into_iter().map(|group| group.id.as_str()).collect();
+    assert_eq!(order, ["5-5", "10-10", "20-20", "40-40", "length-50"]);
     for claim in &comparison.claims {
         assert_eq!(claim.family, "4 comparisons of the lengths of one model with one level, by one score");
         assert_eq!((claim.kind, claim.n_seeds, claim.n_sentences), (ClaimKind::Level, [3, 3], 100));

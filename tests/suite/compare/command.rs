@@ -443,6 +443,33 @@ fn models_of_one_config_are_called_after_what_differs() {
 }
 
 #[test]
+fn lengths_beyond_a_models_positions_are_not_timed_and_the_report_says_why() {
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let set = "model.positions={ kind = \"learned\", max_len = 40 }";
+    let rest =
+        ["--budget", "updates=2", "--max-cost-length", "64", "--per-length", "2", "--lengths", "4", "--out", "out"];
+    succeed(dir.path(), &[&["compare", "transformer.toml", "--set", set][..], &rest].concat());
+    let found = results(&dir.path().join("out"));
+    let of_updates: Vec<_> = found.costs[..3].iter().map(|cost| (cost.length, cost.unfinished.as_deref())).collect();
+    let why = "64 tokens and an end symbol are more than model.positions.max_len = 40";
+    assert_eq!(of_updates, [(16, None), (32, None), (64, Some(why))]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_folder_whose_name_is_no_unicode_is_a_folder() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = TempDir::new().unwrap();
+    write_configs(dir.path());
+    let out = dir.path().join(std::ffi::OsStr::from_bytes(b"o\xff"));
+    let mut command = lookback(dir.path(), &arguments(&["--budget", "updates=1", "--out"]));
+    let finished = Finished::from(command.arg(&out).output().unwrap());
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert!(out.join("results.json").is_file());
+}
+
+#[test]
 fn models_that_differ_only_in_their_training_are_timed_once() {
     let dir = TempDir::new().unwrap();
     write_configs(dir.path());

@@ -65,6 +65,19 @@ fn a_suite_is_drawn_again_with_its_tasks_or_without() {
 }
 
 #[test]
+fn rows_and_maps_that_are_not_whole_are_drawn_as_far_as_they_go() {
+    let dir = TempDir::new().unwrap();
+    let mut results: serde_json::Value = serde_json::from_str(&read(COMPARED.path().join("out/results.json"))).unwrap();
+    results["differences"][0]["values"] = serde_json::json!(["one"]);
+    results["alignments"][0]["maps"][0]["columns"] = serde_json::json!([]);
+    results["alignments"][0]["what"] = "of \u{1} letters".into();
+    results["alignments"][0]["maps"][0]["rows"][0] = "\u{1}".into();
+    std::fs::write(dir.path().join("results.json"), results.to_string()).unwrap();
+    succeed(dir.path(), &["compare", "--redraw", "results.json"]);
+    assert!(dir.path().join("report/index.html").is_file());
+}
+
+#[test]
 fn what_is_no_result_is_refused_and_nothing_is_written() {
     let dir = TempDir::new().unwrap();
     let refused = |text: &str, parts: &[&str]| {
@@ -76,6 +89,10 @@ fn what_is_no_result_is_refused_and_nothing_is_written() {
     refused("{\"format\": 1}", &["results.json", "missing field"]);
     let results = read(COMPARED.path().join("out/results.json"));
     refused(&results.replacen("\"format\": 3", "\"format\": 99", 1), &["has format 99", "knows 3"]);
+    refused(
+        &results.replacen("\"format\": 3", "\"format\": 2", 1).replacen("\"thresholds\"", "\"x\"", 1),
+        &["has format 2 of an earlier version, which lacks something: missing field `thresholds`"],
+    );
     // Results name folders; those of somebody else lead nowhere else.
     let suite = read(MADE.0.path().join("out/results.json"));
     let name =

@@ -202,7 +202,7 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
         "one <b> 80.0 %, other & \"co\" 75.0 %",
         "one <b> is ahead of other & \"co\" by 5.0 points, which may be luck (0.0 to 12.0; p = 0.100). A single seed: this is said of these runs",
         "one <b> gets worse with length",
-        "other & \"co\" is as good at any length within what training has seen",
+        "other & \"co\" is as good on the longest sentences as on the shortest within what training has seen",
         "20 words (2.0 times the longest): one <b> 10.0 %, 9.0 to 10.5; other & \"co\" 70.0 %, 63.0 to 73.5.",
     ] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
@@ -230,6 +230,14 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     assert!(!text.contains("single seed"), "{text}");
     turned.claims[0].verdict = Verdict::Equivalent;
     assert!(findings(&turned).join("\n").contains("are equal within 2.0 % (the difference is 1.0 to 9.0 points)"));
+    let tie = (turned.claims[0].estimate, turned.claims[0].verdict);
+    (turned.claims[0].estimate, turned.claims[0].verdict) = (0.0, Verdict::Undecided);
+    let text = findings(&turned).join("\n");
+    assert!(
+        text.contains("other & \"co\" and one <b> have the same score, and may differ by as much as 9.0 points"),
+        "{text}"
+    );
+    (turned.claims[0].estimate, turned.claims[0].verdict) = tie;
     (turned.claims[0].verdict, turned.claims[0].p_corrected) = (Verdict::Undecided, None);
     assert!(findings(&turned).join("\n").contains("too few sentences to say more"));
 }

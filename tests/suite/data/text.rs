@@ -3,6 +3,7 @@
 use crate::support::flex;
 use lookback::data::batch::Batch;
 use lookback::data::text::{Windows, prompt_ids, scored_windows, text_of};
+use lookback::data::tokenizer::{Chunks, SubwordConfig};
 use lookback::data::{EOS, Split, TextConfig, TokenStream, TokenizerConfig, Tokenizers, UNK};
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -105,4 +106,30 @@ fn lines_are_held_out_from_the_end_where_no_files_are_named() {
     assert_eq!([Split::Train, Split::Valid, Split::Test].map(|split| lines(&named, split).len()), [95, 2, 5]);
     let error = named.lines(Split::Test, Some(dir.path()), Some(1)).unwrap_err().to_string();
     assert!(error.contains("data.text.test") && error.contains("holds out none"), "{error}");
+}
+
+#[test]
+fn text_in_pieces_has_the_tokens_of_the_whole() {
+    // White space of several kinds, and what GPT-2's pattern tells apart.
+    let parts = ["a", "b1", " ", "  ", "\t", "\u{a0}", ".", "'s", " = ", "né"];
+    let mut rng = lookback::data::stream(3, "lines", 0);
+    let mut part = || parts[rng.below(parts.len() as u64) as usize];
+    let mut line = |i: usize| -> String { (0..i % 5).map(|_| part()).collect() };
+    let lines: Vec<String> = (0..3000).map(&mut line).collect();
+    let config = TokenizerConfig::ByteBpe(SubwordConfig { vocab_size: 320, ..SubwordConfig::default() });
+    let tokenizers = Tokenizers::train_text(&lines, &(&config).into(), false).unwrap();
+    let ids_in_pieces = |lines: &[String]| {
+        let mut chunks = Chunks::default();
+        let mut pieces: Vec<String> = lines.iter().filter_map(|line| chunks.push(line)).collect();
+        pieces.extend(chunks.finish());
+        (pieces.len(), pieces.iter().flat_map(|piece| tokenizers.target().encode(piece)).collect::<Vec<u32>>())
+    };
+    let whole = |lines: &[String]| tokenizers.target().encode(&(lines.join("\n") + "\n"));
+    let (n, ids) = ids_in_pieces(&lines);
+    assert_eq!(ids, whole(&lines));
+    assert!(n > lines.len() / 3, "{n} pieces");
+    // As in WikiText: a space at both ends of each line.
+    let wiki: Vec<String> = (0..40).map(|i| format!(" = Title {i} = ")).collect();
+    let (n, ids) = ids_in_pieces(&wiki);
+    assert_eq!((n, ids), (wiki.len(), whole(&wiki)));
 }

@@ -76,6 +76,7 @@ fn a_temperature_near_zero_and_a_choice_of_one_are_greedy_search() {
         let greedy = decode_all(&mock, &all, &config(6));
         for sampling in [
             SamplingConfig { temperature: 1e-6, ..SamplingConfig::default() },
+            SamplingConfig { temperature: 1e-310, ..SamplingConfig::default() },
             SamplingConfig { top_k: 1, ..SamplingConfig::default() },
             SamplingConfig { top_p: 1e-9, ..SamplingConfig::default() },
         ] {

@@ -79,4 +79,7 @@ fn perplexity_is_the_inverse_of_the_mean_probability_of_a_token() {
     let log_probability = 4.0 * 0.25f64.ln();
     let hypothesis = Hypothesis { tokens: vec![3, 4, 5], log_probability, score: 0.0, is_complete: true };
     assert!((hypothesis.perplexity() - 4.0).abs() < 1e-12);
+    // Cut: nothing was said of an end.
+    let cut = Hypothesis { tokens: vec![3; 4], is_complete: false, ..hypothesis };
+    assert!((cut.perplexity() - 4.0).abs() < 1e-12);
 }

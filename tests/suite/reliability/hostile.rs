@@ -67,6 +67,10 @@ fn pages_and_pictures_show_markup_as_text() {
             &["inspect", "attention", "--run", "run", "--input", "hostile", "--sentence", "7", "--out", "hostile.png"],
             "hostile.png",
         ),
+        (
+            &["inspect", "attention", "--run", "run", "--input", "hostile", "--sentence", "4", "--out", "control.png"],
+            "control.png",
+        ),
         (&["inspect", "states", "--run", "run", "--input", "hostile", "--out", "states.html"], "states.html"),
         (
             &["explain", "--run", "run", "<script>document.title='hit'</script>", "--html", "explain.html"],

@@ -137,6 +137,15 @@ fn the_prompt_is_scored_as_what_is_written() {
         assert!((one.as_f64().unwrap() - other.as_f64().unwrap()).abs() < 1e-4, "{one} {other}");
     }
     assert_eq!(given["top_logprobs"][2].as_object().map(serde_json::Map::len), Some(2));
+    // A prompt of one token, before which there is nothing: given as text, and as ids after the end of a line.
+    let alone = complete(&server, body("a", 0));
+    assert_eq!((text(&alone), &alone["choices"][0]["finish_reason"]), ("a", &json!("length")));
+    assert_eq!(alone["choices"][0]["logprobs"]["tokens"], json!(["a"]));
+    let on = complete(&server, body("a", 3));
+    assert_eq!(
+        (text(&on).chars().count(), on["choices"][0]["logprobs"]["tokens"].as_array().map(Vec::len)),
+        (4, Some(4))
+    );
     let plain = complete(&server, json!({ "prompt": "ab", "max_tokens": 2, "temperature": 0, "echo": true }));
     assert_eq!((text(&plain), &plain["choices"][0]["logprobs"]), ("abcd", &Value::Null));
 }
@@ -169,6 +178,11 @@ fn models_are_listed_and_faults_are_those_of_openai() {
         (json!({ "prompt": "a", "presence_penalty": 0.5 }), 400, "presence_penalty is not supported"),
         (json!({ "prompt": "a", "suffix": "b" }), 400, "suffix is not supported"),
         (json!({ "prompt": "a", "best_of": 3 }), 400, "best_of is 3 and n is 1"),
+        (
+            json!({ "prompt": "ab".repeat(1000), "n": 200, "echo": true }),
+            400,
+            "echo of n times the tokens of all prompts is",
+        ),
         (
             json!({ "prompt": "abcdefabcdefabcdef", "echo": true, "logprobs": 1 }),
             400,

@@ -1,7 +1,7 @@
 //! Checkpoints: damage is noticed and survived, pointers and numbers of checkpoints are right, averages are averages.
 
 use super::*;
-use lookback::experiment::Run;
+use lookback::experiment::{Run, export};
 use lookback::models::weights::{from_safetensors, to_safetensors};
 use lookback::training::Stop;
 use lookback::training::checkpoint::{TrainingState, load, save};
@@ -211,6 +211,27 @@ fn as_many_checkpoints_are_kept_as_asked_for_and_the_best_besides() {
 }
 
 #[test]
+fn what_a_kept_checkpoint_knows_as_the_best_is_kept_too_so_that_training_goes_on_from_it() {
+    let dir = TempDir::new().unwrap();
+    let run = dir.path().join("run");
+    let mut config = tiny(BAHDANAU);
+    config.training.keep_checkpoints = 3;
+    train_in(&run, &config).unwrap();
+    assert_eq!(named(&run, "best"), "000012", "{:?}", numbers(&run, "valid", "loss"));
+    assert_eq!(checkpoints(&run), ["000008", "000010", "000011", "000012"]);
+    let right = read(run.join("best"));
+    truncate(run.join("checkpoints/000012/model.safetensors"));
+    train_in(&run, &config).unwrap();
+    assert_eq!(read(run.join("best")), right);
+    // Earlier programs kept it only while it was the best.
+    std::fs::remove_dir_all(run.join("checkpoints/000008")).unwrap();
+    truncate(run.join("checkpoints/000012/model.safetensors"));
+    train_in(&run, &config).unwrap();
+    assert_eq!(named(&run, "best"), "000012");
+    Run::open(&run).unwrap().parameters(None, |warning| panic!("{warning}")).unwrap();
+}
+
+#[test]
 fn of_equal_scores_that_with_the_lower_loss_is_the_best() {
     let dir = TempDir::new().unwrap();
     let run = dir.path().join("run");
@@ -242,6 +263,14 @@ fn the_average_of_checkpoints_is_their_mean_and_becomes_the_best_where_it_is_bet
     train_in(&run, &config).unwrap();
     assert_says(&read(run.join("log.txt")), &["mean of 3 checkpoints: loss ", "better than any of them"]);
     assert_eq!(named(&run, "best"), "averaged-000040");
+    // The card of its export has its own numbers, and not those of the last checkpoint.
+    let own: serde_json::Value =
+        serde_json::from_str(&read(run.join("checkpoints/averaged-000040/validation.json"))).unwrap();
+    let perplexity = own["perplexity"].as_f64().unwrap();
+    assert!(perplexity < *numbers(&run, "valid", "perplexity").last().unwrap());
+    let exported = dir.path().join("exported");
+    export(&Run::open(&run).unwrap(), &exported, &Default::default(), |warning| panic!("{warning}")).unwrap();
+    assert_says(&read(exported.join("README.md")), &[&format!("| validation perplexity | {perplexity:.3} ")]);
     let model = |name: &str| load(&run.join("checkpoints").join(name)).unwrap().model;
     let parts = ["000036", "000038", "000040"].map(model);
     let mean = model("averaged-000040");

@@ -1,8 +1,10 @@
 //! A falling learning rate has one end, fixed when the run begins.
 
 use super::*;
-use lookback::training::Stop;
 use lookback::training::schedule::Schedule;
+use lookback::training::{Observer, Stop};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 fn config() -> Config {
@@ -49,6 +51,33 @@ fn where_minutes_decide_the_end_is_planned_and_kept() {
     config.training.max_minutes = Some(2.2 / 60.0);
     let outcome = train_in(&run, &config).unwrap();
     assert_eq!(outcome.state.horizon, Some(horizon));
+}
+
+/// Stops before the update after so many.
+#[derive(Debug)]
+struct StopAfter(usize, AtomicUsize);
+
+impl Observer for StopAfter {
+    fn should_stop(&self) -> bool {
+        self.1.fetch_add(1, Ordering::Relaxed) >= self.0
+    }
+}
+
+#[test]
+fn a_run_whose_minutes_are_taken_away_before_the_end_is_planned_falls_until_its_last_update() {
+    let dir = TempDir::new().unwrap();
+    let run = dir.path().join("run");
+    let mut config = config();
+    // Planned after three hours.
+    config.training.max_minutes = Some(3600.0);
+    let options = TrainOptions { observer: Arc::new(StopAfter(5, AtomicUsize::new(0))), ..TrainOptions::new(&run) };
+    let ended = train(&config, &config.backend.open().unwrap(), &options).unwrap();
+    assert_eq!((ended.state.update, ended.state.horizon), (5, None));
+    config.training.max_minutes = None;
+    let outcome = train_in(&run, &config).unwrap();
+    assert_eq!((outcome.state.update, outcome.state.horizon), (12, Some(12)));
+    let last = config.training.learning_rate * config.training.final_fraction;
+    assert!((numbers(&run, "train", "learning_rate")[11] - last).abs() < 1e-12);
 }
 
 /// A run of format 2 has no horizon in its state: it planned for its last update.

@@ -189,7 +189,14 @@ fn a_run_that_diverges_skips_rolls_back_halves_the_rate_and_stops_with_the_batch
         let (source, target) = line.split_once('\t').expect("source TAB target");
         assert!(!source.is_empty() && source == target, "a pair to be copied: {line:?}");
     }
-    assert_eq!(named(&dir.path().join("run"), "last"), "000004");
+    // Whoever goes on begins where this process went back to, and with its rate; what it left has another name.
+    assert_eq!(named(&dir.path().join("run"), "last"), "000002");
+    let checkpoints = dir.path().join("run/checkpoints");
+    let state: serde_json::Value = serde_json::from_str(&read(checkpoints.join("000002/state.json"))).unwrap();
+    assert_eq!((&state["rollbacks"], &state["rate_factor"]), (&3.into(), &0.125.into()));
+    assert!(!checkpoints.join("000004").exists() && checkpoints.join("000004.damaged").is_dir());
+    let again = finish(dir.path(), &arguments);
+    assert_says(&again.stderr, &["starting at update 3", "and 3 rollbacks"]);
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub(in crate::report::comparison) fn verdict(claim: &Claim, better: &str, worse:
         (Verdict::Equivalent, _) => {
             format!("{better} and {worse} are equal within {margin} (the difference is {low} to {high} points)")
         }
+        (Verdict::Undecided, _) if claim.estimate == 0.0 => {
+            format!("{better} and {worse} have the same score, and may differ by as much as {high} points")
+        }
         (Verdict::Undecided, None) => format!("{better} is ahead of {worse}: too few sentences to say more"),
         (Verdict::Undecided, _) => {
             format!("{better} is ahead of {worse} by {gain} points, which may be luck ({low} to {high}; {p})")

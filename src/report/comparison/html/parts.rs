@@ -90,7 +90,8 @@ pub(in crate::report) fn folded(table: &Table) -> Markup {
 
 /// A table that is sorted by a click on the name of a column, and what its numbers mean.
 pub(super) fn sortable(table: &Table) -> Markup {
-    let is_number = |column: usize| table.rows.iter().any(|row| row[column].value.is_some());
+    let is_number =
+        |column: usize| table.rows.iter().any(|row| row.get(column).is_some_and(|cell| cell.value.is_some()));
     html! {
         p.muted { (table.about) }
         "\n"

@@ -89,3 +89,20 @@ fn ids_that_no_vocabulary_has_and_lengths_that_are_not_true_are_refused() {
         }
     }
 }
+
+#[test]
+fn text_whose_vocabulary_was_drawn_by_a_seed_is_trained_on_with_that_seed_and_with_no_other() {
+    let dir = folder(120);
+    let (config, _) = configs(&dir, "text.toml", &[]);
+    let folder = config.data.prepared.clone().unwrap();
+    made(&config, 1 << 20);
+    // As it is written where there are more lines than a vocabulary is learnt from.
+    let text = read(folder.join("manifest.json"));
+    let key = "\"tokenizer\": {";
+    let with = |seed: u64| text.replacen(key, &format!("\"seed\": {seed},\n      {key}"), 1);
+    fs::write(folder.join("manifest.json"), resealed(&with(3))).unwrap();
+    train_in(&dir.path().join("same"), &config).unwrap();
+    fs::write(folder.join("manifest.json"), resealed(&with(4))).unwrap();
+    let fault = train_in(&dir.path().join("other"), &config).unwrap_err().to_string();
+    assert_says(&fault, &["was prepared with seed = 4, and here it is 3"]);
+}

@@ -102,6 +102,29 @@ fn shards_of_other_data_are_refused() {
     let fault = prepare(&config, &other, &mut silent).unwrap_err().to_string();
     assert_says(&fault, &["is not empty and has no prepared data", "give another --out"]);
     assert!(dir.path().join("anew/config.toml").is_file());
+    // So is one whose manifest is of another kind, as exported models have one, and a damaged one among other files.
+    for (manifest, beside) in [("{\"format\": 4}", "tokenizer.json"), ("{", "model.safetensors")] {
+        let folder = dir.path().join(beside);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("manifest.json"), manifest).unwrap();
+        fs::write(folder.join(beside), "somebody's").unwrap();
+        let options = PrepareOptions { out: Some(folder.clone()), ..in_shards(9) };
+        let fault = prepare(&config, &options, &mut silent).unwrap_err().to_string();
+        assert_says(&fault, &["is not empty and has no prepared data", "give another --out"]);
+        assert_eq!(
+            (read(folder.join("manifest.json")), read(folder.join(beside))),
+            (manifest.into(), "somebody's".into())
+        );
+    }
+    // A damaged one of prepared data is made anew, whatever its user wrote beside a whole one.
+    let folder = config.data.prepared.clone().unwrap();
+    fs::write(folder.join("NOTES.md"), "mine").unwrap();
+    made(&config, 1000);
+    assert_eq!(read(folder.join("NOTES.md")), "mine");
+    fs::remove_file(folder.join("NOTES.md")).unwrap();
+    fs::write(folder.join("manifest.json"), "{").unwrap();
+    made(&config, 1000);
+    train_in(&dir.path().join("again"), &config).unwrap();
 }
 
 #[test]

@@ -20,7 +20,10 @@ pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
         |name: &str| comparison.thresholds.iter().find(|row| row.contestant == name && row.metric == first.metric);
     let rows: Vec<String> = ranked(comparison).iter().filter_map(|(name, _)| row_of(name)).map(of_row).collect();
     let (what, level) = (noun(&first.metric), shown(&first.metric, first.level));
-    Some(format!("Up to which length the {what} is surely above {level}: {}.", rows.join("; ")))
+    Some(format!(
+        "The longest length at which the {what} is surely above {level}, with none before it surely below: {}.",
+        rows.join("; ")
+    ))
 }
 
 /// The longest source of any length tested.

@@ -90,7 +90,7 @@ pub(in crate::report::comparison) fn with_length(comparison: &Comparison, name: 
         Verdict::Different if claim.is_small => "changes little with length",
         Verdict::Different if is_better(metric, long.score, short.score) => "gets better with length",
         Verdict::Different => "gets worse with length",
-        Verdict::Equivalent => "is as good at any length",
+        Verdict::Equivalent => "is as good on the longest sentences as on the shortest",
         Verdict::Undecided => "shows no clear change with length",
     };
     Some(format!(
