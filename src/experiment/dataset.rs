@@ -95,9 +95,12 @@ fn sums_of_files(config: &DataConfig, split: Split) -> BTreeMap<String, String> 
     let Some(files) = files.as_ref().map(|files| config.resolve(files)) else { return BTreeMap::new() };
     // By role, not by name: files may be renamed, and may not change sides.
     let roles = [("source", files.source), ("target", files.target), ("tsv", files.tsv)];
+    let roles = roles.map(|(role, path)| (role.to_string(), path)).into_iter();
+    let more = files.more_targets.into_iter().enumerate();
+    let roles = roles.chain(more.map(|(i, path)| (format!("more_targets[{i}]"), Some(path))));
     // A test file that is not there yet is no reason not to train.
-    let sum = |(role, path): (&str, Option<PathBuf>)| Some((format!("{split}/{role}"), sha256_of_file(path?).ok()?));
-    roles.into_iter().filter_map(sum).collect()
+    let sum = |(role, path): (String, Option<PathBuf>)| Some((format!("{split}/{role}"), sha256_of_file(path?).ok()?));
+    roles.filter_map(sum).collect()
 }
 
 /// The pairs of one split, unfiltered. Where there is a task, validation and test files that are named come before it.

@@ -83,10 +83,11 @@ pub(super) fn check_config(old: &Config, new: &Config) -> Result<()> {
 
 /// Refuses data that is not the data of the run.
 pub(super) fn check_data(old: &Environment, new: &Environment) -> Result<()> {
-    // Files may have moved, so that only the contents are compared.
+    // Files may have moved, so that only the contents are compared. Earlier runs did not write down further references.
+    let is_known = |name: &str| !name.contains("/more_targets") || old.data_sha256.contains_key(name);
     let contents = |environment: &Environment, split: &str| -> Vec<String> {
         let of_split = environment.data_sha256.iter().filter(|(name, _)| name.split('/').next() == Some(split));
-        of_split.map(|(_, hash)| hash.clone()).collect()
+        of_split.filter(|(name, _)| is_known(name)).map(|(_, hash)| hash.clone()).collect()
     };
     for split in ["train", "valid"] {
         if contents(old, split) != contents(new, split) {

@@ -22,7 +22,7 @@ pub(crate) struct MetricsLine {
     split: &'static str,
     /// Updates made.
     update: u64,
-    /// Whole passes over the data before it.
+    /// Whole passes over the data by then.
     epoch: u64,
     #[serde(flatten)]
     stats: Stats,

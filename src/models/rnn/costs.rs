@@ -1,6 +1,6 @@
 //! What a recurrent encoder-decoder costs.
 
-use super::{OutputKind, RnnConfig};
+use super::{ContextUse, OutputKind, RnnConfig};
 use crate::layers::attention::{AttentionConfig, ScoreConfig};
 use crate::layers::mixer::{Gating, MixerConfig};
 use crate::layers::recurrent::CellKind;
@@ -19,7 +19,10 @@ impl Costs for RnnConfig {
         let mut step: f64 = (0..self.n_layers).map(of_layer).sum();
         let mut once = 2.0 * encoded * d * self.n_layers as f64;
         match &self.attention {
-            AttentionConfig::None {} => once += 2.0 * gates * d * encoded,
+            AttentionConfig::None {} => {
+                let enters = self.context == ContextUse::EveryStep;
+                once += if enters { 2.0 * gates * d * encoded } else { 0.0 };
+            }
             AttentionConfig::Bahdanau { score, .. } => {
                 step += 2.0 * gates * d * encoded + attention_flops(score, d, encoded, n);
                 once += prepared_flops(score, d, encoded, n);

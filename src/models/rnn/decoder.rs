@@ -43,11 +43,6 @@ pub(super) fn repeat_rows(tensor: Tensor<2>, n: usize) -> Tensor<2> {
 }
 
 impl RnnModel {
-    /// The fixed context's part in the gates, where it enters every step.
-    pub(super) fn fixed_input(&self, memory: &RnnMemory, pass: &Pass) -> Option<Tensor<2>> {
-        self.context_input.as_ref().map(|linear| linear_layer(linear, memory.context.clone(), pass))
-    }
-
     /// One step from the word's part in the gates of the first layer.
     ///
     /// All that steps depend on happens here; attention on which no later step depends is left to [`RnnModel::attend_late`].

@@ -16,7 +16,7 @@ use super::{Autoregressive, LengthLimits, Seq2Seq, Vocabularies};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::attention::Attention;
-use crate::layers::linear::embedding;
+use crate::layers::linear::{embedding, linear_layer};
 use crate::layers::mixer::{Encoded, RecurrentEncoder};
 use crate::layers::recurrent::{Cell, CellState};
 use crate::layers::{Init, Pass};
@@ -139,8 +139,8 @@ impl RnnModel {
         let embedded = embedding(target_input.ids.clone(), &self.target_embedding, 1.0, pass);
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone(), pass);
-        if let Some(fixed) = self.fixed_input(&memory, pass) {
-            gates = gates + fixed.unsqueeze_dim(1);
+        if let Some(fixed) = &memory.fixed {
+            gates = gates + fixed.clone().unsqueeze_dim(1);
         }
         let (states, contexts) = match self.advance_at_once(gates.clone(), &memory, pass) {
             Some(read) => read,
@@ -183,8 +183,8 @@ impl Autoregressive for RnnModel {
         let embedded = pass.dropout(embedded, self.dropout_rate);
         let mut gates = self.decoder[0].project(embedded.clone(), pass).squeeze_dim::<2>(1);
         let n_beams = gates.dims()[0] / memory.context.dims()[0];
-        if let Some(fixed) = self.fixed_input(memory, pass) {
-            gates = gates + repeat_rows(fixed, n_beams);
+        if let Some(fixed) = &memory.fixed {
+            gates = gates + repeat_rows(fixed.clone(), n_beams);
         }
         let step = state.step;
         let (state, read) = self.advance(gates, state, memory, pass);
@@ -226,7 +226,8 @@ impl Seq2Seq for RnnModel {
             attended.record(pass);
             attended
         });
-        RnnMemory { context, start, attention }
+        let fixed = self.context_input.as_ref().map(|linear| linear_layer(linear, context.clone(), pass));
+        RnnMemory { context, fixed, start, attention }
     }
 
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {

@@ -10,6 +10,8 @@ use burn::tensor::{Int, Tensor};
 pub struct RnnMemory {
     /// The fixed context: the last real state of the top layer's cells, `[batch, d_encoded]`.
     pub context: Tensor<2>,
+    /// Its part in the gates of the first layer, where it enters every step: `[batch, n_gates * d_hidden]`.
+    pub(super) fixed: Option<Tensor<2>>,
     pub(super) start: Vec<CellState>,
     pub(super) attention: Option<AttentionMemory>,
 }
@@ -31,6 +33,7 @@ impl Rows for RnnMemory {
     fn select(&self, rows: &Tensor<1, Int>) -> Self {
         Self {
             context: self.context.clone().select(0, rows.clone()),
+            fixed: self.fixed.clone().map(|fixed| fixed.select(0, rows.clone())),
             start: self.start.iter().map(|state| state.select(rows)).collect(),
             attention: self.attention.as_ref().map(|attention| attention.select(rows)),
         }

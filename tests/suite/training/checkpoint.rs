@@ -219,10 +219,11 @@ fn what_a_kept_checkpoint_knows_as_the_best_is_kept_too_so_that_training_goes_on
     train_in(&run, &config).unwrap();
     assert_eq!(named(&run, "best"), "000012", "{:?}", numbers(&run, "valid", "loss"));
     assert_eq!(checkpoints(&run), ["000008", "000010", "000011", "000012"]);
-    let right = read(run.join("best"));
+    let right = fs::read(run.join("checkpoints/000012/model.safetensors")).unwrap();
     truncate(run.join("checkpoints/000012/model.safetensors"));
     train_in(&run, &config).unwrap();
-    assert_eq!(read(run.join("best")), right);
+    assert_eq!(named(&run, "best"), "000012");
+    assert_eq!(fs::read(run.join("checkpoints/000012/model.safetensors")).unwrap(), right);
     // Earlier programs kept it only while it was the best.
     std::fs::remove_dir_all(run.join("checkpoints/000008")).unwrap();
     truncate(run.join("checkpoints/000012/model.safetensors"));

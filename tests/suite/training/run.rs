@@ -134,6 +134,24 @@ fn moved_and_renamed_data_is_accepted_and_changed_data_refused() {
 }
 
 #[test]
+fn other_references_for_validation_are_other_data() {
+    let dir = TempDir::new().unwrap();
+    with_files(dir.path());
+    fs::write(dir.path().join("data/more"), "c c\na a\n").unwrap();
+    let train = |updates: &str| {
+        let updates = format!("training.max_updates={updates}");
+        let more = "data.valid.more_targets=[\"more\"]";
+        finish(dir.path(), &["train", "files.toml", "--run", "run", "--set", &updates, "--set", more])
+    };
+    assert_eq!(train("2").code, Some(0));
+    assert_eq!(train("3").code, Some(0));
+    fs::write(dir.path().join("data/more"), "c c\nb b\n").unwrap();
+    let finished = train("4");
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert_says(finished.fault(), &["data.valid: is not the data that the run was begun with"]);
+}
+
+#[test]
 fn files_of_the_same_name_in_two_folders_are_both_checked() {
     let dir = TempDir::new().unwrap();
     with_files(dir.path());
