@@ -11,7 +11,7 @@ use burn_train::renderer::{
     EvaluationName, MetricState, MetricsRenderer, MetricsRendererEvaluation, MetricsRendererTraining,
 };
 use burn_train::{Interrupter, LearnerSummary};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::IsTerminal;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -62,12 +62,26 @@ pub struct Progress {
     pub seconds_before: f64,
     /// Seconds after which training ends, if time is limited.
     pub max_seconds: Option<f64>,
+    /// Updates that have been made and not been shown yet, each with its epoch: who shows them may be behind the loop.
+    pub unshown: VecDeque<(u64, u64)>,
 }
+
+/// Most updates that wait to be shown: not every dashboard takes them.
+const MOST_UNSHOWN: usize = 1 << 12;
 
 impl Progress {
     /// Seconds of training so far.
     pub fn seconds(&self) -> f64 {
         self.seconds_before + self.since.elapsed().as_secs_f64()
+    }
+
+    /// Notes that another update has been made, in an epoch that is counted from 1.
+    pub(super) fn advance(&mut self, update: u64, epoch: u64) {
+        (self.update, self.epoch) = (update, epoch);
+        if self.unshown.len() == MOST_UNSHOWN {
+            self.unshown.pop_front();
+        }
+        self.unshown.push_back((update, epoch));
     }
 
     /// The part that is done, from 0 to 1: of the updates or of the time, whichever will end first.
@@ -131,6 +145,7 @@ impl Dashboard {
             train: HashMap::new(),
             valid: HashMap::new(),
             is_valid: false,
+            at: 0,
         })
     }
 }
@@ -175,6 +190,8 @@ struct PlainRenderer {
     train: HashMap<String, (f64, u64)>,
     valid: HashMap<String, f64>,
     is_valid: bool,
+    /// The last update that has come.
+    at: u64,
 }
 
 impl PlainRenderer {
@@ -256,11 +273,13 @@ impl TrainingProgressLogger for PlainRenderer {
     }
 
     fn update_split(&mut self, _items_processed: usize) {
-        let progress = self.progress.lock().expect("no thread panics with the lock");
-        if self.is_silent
-            || self.is_valid
-            || !progress.update.is_multiple_of(self.log_every) && progress.update != progress.start + 1
-        {
+        if self.is_valid {
+            return;
+        }
+        let mut progress = self.progress.lock().expect("no thread panics with the lock");
+        let Some((update, epoch)) = progress.unshown.pop_front() else { return };
+        self.at = update;
+        if self.is_silent || !update.is_multiple_of(self.log_every) && update != progress.start + 1 {
             return;
         }
         let mut means: HashMap<String, f64> =
@@ -270,9 +289,9 @@ impl TrainingProgressLogger for PlainRenderer {
         }
         notice::say(format_args!(
             "update {:>6}/{}  epoch {}  {}  {} left",
-            progress.update,
+            update,
             progress.total,
-            progress.epoch,
+            epoch,
             self.line(&means),
             duration(progress.seconds_left())
         ));
@@ -282,8 +301,7 @@ impl TrainingProgressLogger for PlainRenderer {
 
     fn end_split(&mut self) {
         if self.is_valid && !self.is_silent {
-            let update = self.progress.lock().expect("no thread panics with the lock").update;
-            notice::say(format_args!("  valid {update:>6}  {}", self.line(&self.valid)));
+            notice::say(format_args!("  valid {:>6}  {}", self.at, self.line(&self.valid)));
         }
         self.is_valid = false;
     }

@@ -30,6 +30,7 @@ use burn_train::{
     EventProcessorTraining, Interrupter, LearnerEvent, SupervisedTrainingEventProcessor, TrainLoader, TrainingItem,
     ValidLoader,
 };
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -136,6 +137,7 @@ impl<M: Trainable> Trainer<M> {
             since: Instant::now(),
             seconds_before: state.seconds,
             max_seconds: training.max_minutes.map(|minutes| 60.0 * minutes),
+            unshown: VecDeque::new(),
         };
         Ok(Self {
             training,
@@ -385,11 +387,8 @@ impl<M: Trainable> Trainer<M> {
         self.model = Some(in_pool(&device, || self.adam.step(model, gradients, scale, rate)));
         self.state.tokens += n_total as u64;
         self.tokens += n_total as u64;
-        {
-            let mut progress = self.progress.lock().expect("no thread panics with the lock");
-            progress.update = self.state.update;
-            progress.epoch = self.state.epoch + 1;
-        }
+        let epoch = self.state.epoch + 1;
+        self.progress.lock().expect("no thread panics with the lock").advance(self.state.update, epoch);
         let seconds = start.elapsed().as_secs_f64();
         self.update_seconds += seconds;
         self.plan_horizon(seconds)?;
