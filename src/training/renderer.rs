@@ -54,15 +54,13 @@ pub struct Progress {
     pub start: u64,
     /// Updates at the end.
     pub total: u64,
-    /// The epoch in progress, counted from 1.
-    pub epoch: u64,
     /// When this process took over.
     pub since: Instant,
     /// Seconds of training before that.
     pub seconds_before: f64,
     /// Seconds after which training ends, if time is limited.
     pub max_seconds: Option<f64>,
-    /// Updates that have been made and not been shown yet, each with its epoch: who shows them may be behind the loop.
+    /// Updates that have been made and not been shown yet, each with its epoch, counted from 1: who shows them may be behind the loop.
     pub unshown: VecDeque<(u64, u64)>,
 }
 
@@ -75,9 +73,9 @@ impl Progress {
         self.seconds_before + self.since.elapsed().as_secs_f64()
     }
 
-    /// Notes that another update has been made, in an epoch that is counted from 1.
+    /// Notes that another update has been made.
     pub(super) fn advance(&mut self, update: u64, epoch: u64) {
-        (self.update, self.epoch) = (update, epoch);
+        self.update = update;
         if self.unshown.len() == MOST_UNSHOWN {
             self.unshown.pop_front();
         }

@@ -46,7 +46,7 @@ impl<M: Trainable> Trainer<M> {
         if n_old == 0 {
             return;
         }
-        // Whoever goes on from one of them needs those that it knows of. What a damaged one knows nobody asks.
+        // A run that continues from a kept checkpoint needs the checkpoints that its state names. Damaged ones are never continued from.
         let of_kept = all[n_old..].iter().filter_map(|(_, folder)| checkpoint::state(folder).ok());
         let states: Vec<TrainingState> = of_kept.chain([self.state.clone()]).collect();
         for (update, folder) in &all[..n_old] {

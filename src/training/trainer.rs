@@ -133,7 +133,6 @@ impl<M: Trainable> Trainer<M> {
             update: state.update,
             start: state.update,
             total: training.max_updates,
-            epoch: state.epoch + 1,
             since: Instant::now(),
             seconds_before: state.seconds,
             max_seconds: training.max_minutes.map(|minutes| 60.0 * minutes),

@@ -180,7 +180,7 @@ fn a_gpu_drops_what_the_host_drops() {
     }
 }
 
-/// The norm of all gradients. Some have fewer numbers than the kernel has units, others many more.
+/// The norm of all gradients: of tensors with fewer numbers than the kernel has units, and of tensors with many more.
 #[test]
 fn a_gpu_sums_the_squares_that_the_host_sums() {
     let Some(adapter) = wgpu() else { return };

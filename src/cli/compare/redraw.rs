@@ -2,6 +2,7 @@
 
 use crate::compare::plan::check_folder;
 use crate::error::{Error, Result};
+use crate::files::are_same;
 use crate::notice;
 use crate::report::comparison::{self, Comparison, files};
 use crate::report::documents::Results;
@@ -13,7 +14,8 @@ use std::path::{Component, Path, PathBuf};
 pub(super) fn redraw(results: &Path, out: Option<&Path>) -> Result<PathBuf> {
     let file = if results.is_dir() { results.join("results.json") } else { results.to_path_buf() };
     let from = file.parent().unwrap_or(Path::new("")).to_path_buf();
-    let out = Out { folder: out.unwrap_or(&from).to_path_buf(), is_copy: out.is_some_and(|out| !is_same(out, &from)) };
+    let is_there = |out: &Path| are_same(&file, &out.join(file.file_name().unwrap_or_default()));
+    let out = Out { folder: out.unwrap_or(&from).to_path_buf(), is_copy: out.is_some_and(|out| !is_there(out)) };
     if out.is_copy {
         check_folder(&out.folder)?;
     }
@@ -47,11 +49,6 @@ impl Out {
         let write = if self.is_copy { suite_files::write } else { suite_files::draw };
         write(found, comparisons, &self.folder)
     }
-}
-
-fn is_same(one: &Path, other: &Path) -> bool {
-    let whole = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_path_buf() };
-    matches!((whole(one).canonicalize(), whole(other).canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// The comparisons of a suite's tasks, which lie beside its results: all of them, or none.

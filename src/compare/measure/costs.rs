@@ -123,6 +123,7 @@ impl Bench<'_> {
             let path = self.config_path(own.entrant);
             files::replace(&path, self.config(own.entrant)?.to_toml().as_bytes())?;
         }
+        let limits = timed.iter().map(|own| self.limit(own)).collect::<Result<Vec<_>>>()?;
         let kinds = [CostKind::Update, CostKind::Decode];
         let n_cells = kinds.len() * self.lengths.len();
         let of_cells = |own: &Timed, n: usize| own.work * n as f64 / n_cells as f64;
@@ -137,7 +138,13 @@ impl Bench<'_> {
                     for own in now {
                         check_stop(&*self.observer)?;
                         progress.at(&format!("timing {}", timed[own].entrant.name), 0.0);
-                        let (outcome, is_found) = self.outcome(&timed[own], kind, length, visit)?;
+                        let (outcome, is_found) = match limits[own].filter(|limit| length + 1 > limit.len) {
+                            Some(LengthLimit { key, len }) => {
+                                let message = format!("{length} tokens and an end symbol are more than {key} = {len}");
+                                (Outcome::Unfinished(message), true)
+                            }
+                            None => self.outcome(&timed[own], kind, length, visit)?,
+                        };
                         match outcome {
                             Outcome::Measured(measured) => cells[own].measured.push(measured),
                             // What has been measured before stays.
@@ -185,10 +192,6 @@ impl Bench<'_> {
     /// What a cell came to, and whether it was there.
     fn outcome(&self, timed: &Timed, kind: CostKind, length: usize, visit: usize) -> Result<(Outcome, bool)> {
         let (entrant, v) = (timed.entrant, timed.vocabularies);
-        if let Some(limit) = self.limit(timed)?.filter(|limit| length + 1 > limit.len) {
-            let message = format!("{length} tokens and an end symbol are more than {} = {}", limit.key, limit.len);
-            return Ok((Outcome::Unfinished(message), true));
-        }
         // What a GPU takes does not depend on them.
         let threads = if self.backend.is_host() { rayon::current_num_threads() } else { 1 };
         let config_text = self.config(entrant)?.to_toml();

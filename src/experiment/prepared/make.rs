@@ -224,12 +224,13 @@ fn check_own(folder: &Path) -> Result<()> {
     if !folder.exists() {
         return Ok(());
     }
-    let is_known = |name: &str| match Manifest::is_there(folder) {
-        Some(true) => true,
-        _ if name.starts_with('.') || name == "lock" => true,
-        Some(false) => false,
-        None => is_own(name) || Manifest::is_name(name),
-    };
+    let is_there = Manifest::is_there(folder);
+    if is_there == Some(true) {
+        return Ok(());
+    }
+    let is_damaged = is_there.is_none();
+    let is_known =
+        |name: &str| name.starts_with('.') || name == "lock" || is_damaged && (is_own(name) || Manifest::is_name(name));
     match entries(folder)?.into_iter().find(|(_, name)| !is_known(name)) {
         None => Ok(()),
         Some((other, _)) => {

@@ -3,7 +3,14 @@
 use super::data::Comparison;
 use super::table::{Cell, Table};
 
-pub(super) fn contestants(comparison: &Comparison) -> Table {
+/// Those that have rows.
+pub(super) fn tables(comparison: &Comparison) -> Vec<Table> {
+    let mut found = vec![contestants(comparison), fairness(comparison), trials(comparison)];
+    found.retain(|table| !table.rows.is_empty());
+    found
+}
+
+fn contestants(comparison: &Comparison) -> Table {
     let columns = [
         "model",
         "what it is",
@@ -43,7 +50,7 @@ pub(super) fn contestants(comparison: &Comparison) -> Table {
     table
 }
 
-pub(super) fn fairness(comparison: &Comparison) -> Table {
+fn fairness(comparison: &Comparison) -> Table {
     let names = comparison.contestants.iter().map(|c| c.name.as_str());
     let columns: Vec<&str> = std::iter::once("what").chain(names).collect();
     let mut table = Table::new("differences", "What is not the same", "What is the same is listed below.", &columns);
@@ -54,7 +61,7 @@ pub(super) fn fairness(comparison: &Comparison) -> Table {
     table
 }
 
-pub(super) fn trials(comparison: &Comparison) -> Table {
+fn trials(comparison: &Comparison) -> Table {
     let columns = ["model", "trial", "learning rate", "dropout", "updates", "validation loss", "taken"];
     let about = "The first trial has the settings of the model's own config; the others are the same for every model. The least \
                  cross-entropy on the validation data (nats per target token) decided.";

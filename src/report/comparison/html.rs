@@ -4,7 +4,7 @@ mod first;
 pub(super) mod parts;
 
 use super::chart::Chart;
-use super::contestants::{contestants, fairness, trials};
+use super::contestants;
 use super::data::{Comparison, GroupKind};
 use super::measures::{MEASURES, Measure};
 use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE};
@@ -26,7 +26,6 @@ pub fn page(comparison: &Comparison) -> Page {
         .collect();
     let mut contents: Vec<(&str, &str)> = shown.iter().map(|(measure, ..)| (measure.id, measure.title)).collect();
     contents.push(FAIRNESS);
-    let fair = [contestants(comparison), fairness(comparison), trials(comparison)];
     let by_length = shown.iter().flat_map(|(_, charts, _)| charts).find(|chart| chart.id.starts_with("quality-"));
     let body = html! {
         (head(comparison, &contents))
@@ -40,9 +39,9 @@ pub fn page(comparison: &Comparison) -> Page {
             }))
         }
         (section(FAIRNESS, false, html! {
-            @for table in fair.iter().filter(|table| !table.rows.is_empty()) {
+            @for table in contestants::tables(comparison) {
                 h3 { (table.title) }
-                (sortable(table))
+                (sortable(&table))
             }
             (same(comparison))
         }))

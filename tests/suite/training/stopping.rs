@@ -127,17 +127,8 @@ fn training_ends_when_the_minutes_are_over_and_counts_those_before_an_interrupti
 fn progress_is_that_of_the_limit_that_will_be_reached_first() {
     let part = |update, seconds_before, max_seconds| {
         let since = std::time::Instant::now();
-        Progress {
-            update,
-            start: 0,
-            total: 100,
-            epoch: 1,
-            since,
-            seconds_before,
-            max_seconds,
-            unshown: Default::default(),
-        }
-        .part()
+        Progress { update, start: 0, total: 100, since, seconds_before, max_seconds, unshown: Default::default() }
+            .part()
     };
     assert_eq!((part(20, 50.0, None), part(100, 0.0, None)), (0.2, 1.0));
     let of_time = part(20, 50.0, Some(100.0));

@@ -12,7 +12,7 @@ pub mod positions;
 pub mod quality;
 
 use super::chart::Chart;
-use super::contestants::{contestants, fairness, trials};
+use super::contestants;
 use super::data::Comparison;
 use super::table::Table;
 use maud::Markup;
@@ -60,8 +60,7 @@ pub fn charts(comparison: &Comparison) -> Vec<Chart> {
 
 /// Every table that has rows: of the contestants, then of the measures.
 pub fn tables(comparison: &Comparison) -> Vec<Table> {
-    let mut found = vec![contestants(comparison), fairness(comparison), trials(comparison)];
-    found.retain(|table| !table.rows.is_empty());
+    let mut found = contestants::tables(comparison);
     found.extend(MEASURES.iter().flat_map(|measure| measure.listed(comparison)));
     found
 }
