@@ -4,7 +4,7 @@ use super::mask::Mask;
 use super::named::{Arrays, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::residual::written_dropout;
-use crate::kernels::attention::{Contexts, Heads, Incoming, Projections};
+use crate::kernels::attention::{Bias, Contexts, Heads, Incoming, Projections};
 use crate::kernels::dropout::Dropout;
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Tensor, module};
@@ -39,7 +39,7 @@ named! {
         query: one 3,
         /// Keys and values, where they come from another sequence.
         key_value: maybe 3,
-        /// `[1, n_heads, query_len, key_len]`.
+        /// `[1, n_heads, 1, query_len + key_len - 1]` or `[1, n_heads, query_len, key_len]`.
         bias: maybe 4,
     }
 }
@@ -56,7 +56,8 @@ struct Attention {
 /// that is neither of padding nor causal has the form in burn's operations alone.
 ///
 /// # Shapes
-/// - bias: `[1, n_heads, query_len, key_len]`
+/// - bias: `[1, n_heads, 1, query_len + key_len - 1]`, a number for each distance, from that of the last query to the first key on;
+///   or `[1, n_heads, query_len, key_len]`, one for each pair, whose memory grows with the square of the length
 /// - output: `[batch, query_len, n_heads d_head]`
 ///
 /// # Reference
@@ -93,7 +94,7 @@ impl Attention {
             heads,
             query: query.values,
             key_value: key_value.values,
-            bias: inputs.bias.map(|bias| bias.values),
+            bias: inputs.bias.map(|bias| Bias { values: bias.values, is_by_distance: bias.shape[2] < query.shape[1] }),
             batch: query.shape[0],
             query_len: query.shape[1],
             key_len: key_value.shape[1],
@@ -213,9 +214,28 @@ pub fn scores(query: Tensor<4>, key: Tensor<4>, bias: Option<Tensor<4>>) -> Tens
     let scores = fold(query, key.dims()[1]).matmul(key.swap_dims(2, 3));
     let scores = unfold(scores, n_heads);
     match bias {
-        Some(bias) => scores + bias,
+        Some(bias) => {
+            let [_, _, query_len, key_len] = scores.dims();
+            scores + by_pair(bias, [query_len, key_len])
+        }
         None => scores,
     }
+}
+
+/// The bias of every pair, from either form of it.
+///
+/// # Shapes
+/// - bias: `[1, n_heads, 1, query_len + key_len - 1]` or `[1, n_heads, query_len, key_len]`
+/// - output: `[1, n_heads, query_len, key_len]`
+pub fn by_pair(bias: Tensor<4>, [query_len, key_len]: [usize; 2]) -> Tensor<4> {
+    let [_, n_heads, n_rows, n] = bias.dims();
+    if n_rows == query_len {
+        return bias;
+    }
+    // A row begins one distance earlier than the one above it. That is what one element less in each row of as many copies does.
+    let copies = bias.repeat_dim(2, query_len).reshape([1, n_heads, 1, query_len * n]);
+    let rows = copies.narrow(3, query_len - 1, query_len * (n - 1)).reshape([1, n_heads, query_len, n - 1]);
+    rows.narrow(3, 0, key_len)
 }
 
 /// The weighted mean of the values.
@@ -227,6 +247,7 @@ pub fn average(weights: Tensor<4>, value: Tensor<4>) -> Tensor<4> {
 /// burn's attention kernel, which never stores the matrix of weights on long input, and has no gradient of its own.
 pub fn kernel(query: Tensor<4>, key: Tensor<4>, value: Tensor<4>, mask: &Mask, bias: Option<Tensor<4>>) -> Tensor<4> {
     let ([batch, n_heads, query_len, _], [_, n_folded, key_len, _]) = (query.dims(), key.dims());
+    let bias = bias.map(|bias| by_pair(bias, [query_len, key_len]));
     if n_folded == n_heads {
         let hidden = mask.hidden().map(|hidden| hidden.clone().expand([batch, n_heads, query_len, key_len]));
         let options = AttentionModuleOptions { is_causal: mask.is_causal(), ..Default::default() };

@@ -19,7 +19,7 @@ impl Projections<'_> {
         let mut of_query = zeros(self.batch * group * n_key_value_heads * query_len);
         let mut of_key = zeros(self.batch * n_key_value_heads * key_len);
         let mut of_value = zeros(self.batch * n_key_value_heads * key_len);
-        let mut of_bias = vec![0.0; if needs_bias { self.bias.map_or(0, <[f32]>::len) } else { 0 }];
+        let mut of_bias = vec![0.0; if needs_bias { self.bias.map_or(0, |bias| bias.values.len()) } else { 0 }];
         // The bias is one for all sentences: then a task has a head of all of them, otherwise of one.
         let n_sentences = if needs_bias { self.batch } else { 1 };
         let bias_len = (of_bias.len() / n_key_value_heads).max(1);
@@ -69,7 +69,7 @@ pub struct Gradients {
     query: Vec<f32>,
     key: Vec<f32>,
     value: Vec<f32>,
-    /// `[1, n_heads, query_len, key_len]`, or empty.
+    /// In the form of the bias, or empty.
     pub bias: Vec<f32>,
     n_key_value_heads: usize,
     /// Heads of queries that a head of keys serves.
@@ -136,7 +136,7 @@ struct HeadGradients<'a> {
     query: &'a mut [f32],
     key: &'a mut [f32],
     value: &'a mut [f32],
-    /// `[group, query_len, key_len]`, or empty.
+    /// That of `group` heads in the form of the bias, or empty.
     bias: &'a mut [f32],
 }
 
@@ -226,7 +226,7 @@ impl Projections<'_> {
                 add_product(MatrixMut::new(of_query, n, d_head), of_scores, self.keys(&block), scale, Threads::One);
                 if !out.bias.is_empty() {
                     for (i, row) in gradients.chunks_exact(block.n_keys).enumerate() {
-                        let start = (member * self.query_len + query + i) * self.key_len + block.key;
+                        let start = self.bias_row(member, query + i) + block.key;
                         let of_bias = &mut out.bias[start..start + block.n_keys];
                         of_bias.iter_mut().zip(row).for_each(|(sum, gradient)| *sum += gradient);
                     }

@@ -107,7 +107,7 @@ impl Projections<'_> {
             key,
             value: key + n_key_value_heads * d_head,
         };
-        let bias = self.bias.map(|bias| &bias[(first.head * self.query_len + first.query) * self.key_len..]);
+        let bias = self.bias.map(|bias| &bias.values[self.bias_row(first.head, first.query)..]);
         attend_one(context, self.queries(first).row(0), positions, bias, weights)
     }
 

@@ -53,8 +53,8 @@ pub struct Projections<'a> {
     pub query: &'a [f32],
     /// `[batch, key_len, widths[1]]`: from `key_start` on, a position has the keys of all heads and then the values.
     pub key_value: &'a [f32],
-    /// `[1, n_heads, query_len, key_len]`: added to the scores.
-    pub bias: Option<&'a [f32]>,
+    /// Added to the scores.
+    pub bias: Option<Bias<'a>>,
     /// Sentences.
     pub batch: usize,
     /// Queries of a sentence.
@@ -65,6 +65,15 @@ pub struct Projections<'a> {
     pub widths: [usize; 2],
     /// Where the keys begin in a position of `key_value`.
     pub key_start: usize,
+}
+
+/// What is added to the scores, the same for every sentence.
+#[derive(Clone, Copy)]
+pub struct Bias<'a> {
+    /// `[n_heads, query_len + key_len - 1]`, from the last query's distance to the first key on, or `[n_heads, query_len, key_len]`.
+    pub values: &'a [f32],
+    /// Whether there is one for each distance, or for each pair.
+    pub is_by_distance: bool,
 }
 
 /// A block of attention weights: one head of one sentence, some queries, some keys.
@@ -88,6 +97,14 @@ impl Projections<'_> {
 
     fn group(&self) -> usize {
         self.heads.n_heads / self.heads.n_key_value_heads
+    }
+
+    /// Where the bias of a query and the first key stands.
+    fn bias_row(&self, head: usize, query: usize) -> usize {
+        if self.bias.is_some_and(|bias| bias.is_by_distance) {
+            return head * (self.query_len + self.key_len - 1) + self.query_len - 1 - query;
+        }
+        (head * self.query_len + query) * self.key_len
     }
 
     /// Queries of a head as a matrix.
@@ -139,8 +156,8 @@ impl Projections<'_> {
         product(out, self.queries(block), self.keys(block).transposed(), scale, Threads::One);
         if let Some(bias) = self.bias {
             for (i, row) in scores.chunks_exact_mut(n_keys).enumerate() {
-                let start = (block.head * self.query_len + block.query + i) * self.key_len + block.key;
-                row.iter_mut().zip(&bias[start..]).for_each(|(score, bias)| *score += bias);
+                let start = self.bias_row(block.head, block.query + i) + block.key;
+                row.iter_mut().zip(&bias.values[start..]).for_each(|(score, bias)| *score += bias);
             }
         }
         if self.heads.is_causal && block.key + n_keys > block.query + 1 {

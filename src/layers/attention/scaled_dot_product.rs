@@ -10,7 +10,7 @@ use burn::tensor::{Int, Tensor};
 pub struct AttentionTerms<'a> {
     /// Hides keys.
     pub mask: &'a Mask,
-    /// Added to the scores: `[1, n_heads, query_len, key_len]`.
+    /// Added to the scores, in either form that [`attention`](crate::ops::attention()) takes.
     pub bias: Option<&'a Tensor<4>>,
     /// Vectors added to keys and values, and which of them for each pair.
     pub relative: Option<(&'a ShawTables, &'a Tensor<1, Int>)>,

@@ -37,12 +37,13 @@ impl Alibi {
     /// What is added to the scores of queries at these positions.
     ///
     /// # Shapes
-    /// - output: `[1, n_heads, query_len, key_len]`
+    /// - output: `[1, n_heads, 1, query_len + key_len - 1]`, a number for each distance, where positions follow each other;
+    ///   otherwise `[1, n_heads, query_len, key_len]`
     pub fn bias(&self, places: &Places, device: &Device) -> Tensor<4> {
         let slopes: Vec<f32> = slopes(self.n_heads).into_iter().map(|slope| slope as f32).collect();
-        let distances = places.by_distance(|distance| -distance.abs() as f32);
+        let (distances, [rows, columns]) = places.table(|distance| -distance.abs() as f32);
         let slopes = Tensor::<4>::from_data(TensorData::new(slopes, [1, self.n_heads, 1, 1]), device);
-        let distances = TensorData::new(distances, [1, 1, places.len(), places.key_len()]);
+        let distances = TensorData::new(distances, [1, 1, rows, columns]);
         slopes * Tensor::from_data(distances, device)
     }
 }

@@ -32,13 +32,15 @@ impl HardAlibi {
     /// What is added to the scores of queries at these positions: nothing, or what hides.
     ///
     /// # Shapes
-    /// - output: `[1, n_heads, query_len, key_len]`
+    /// - output: `[1, n_heads, 1, query_len + key_len - 1]`, a number for each distance, where positions follow each other;
+    ///   otherwise `[1, n_heads, query_len, key_len]`
     pub fn bias(&self, places: &Places, device: &Device) -> Tensor<4> {
+        let (distances, [rows, columns]) = places.table(|distance| distance.unsigned_abs() as usize);
         let of_head = |head: usize| {
-            let is_outside = move |distance: i64| head < self.n_windows && distance.unsigned_abs() as usize > head;
-            places.by_distance(move |distance| if is_outside(distance) { HIDDEN } else { 0.0 })
+            let is_outside = move |distance: &usize| head < self.n_windows && *distance > head;
+            distances.iter().map(move |distance| if is_outside(distance) { HIDDEN } else { 0.0 })
         };
         let bias: Vec<f32> = (0..self.n_heads).flat_map(of_head).collect();
-        Tensor::from_data(TensorData::new(bias, [1, self.n_heads, places.len(), places.key_len()]), device)
+        Tensor::from_data(TensorData::new(bias, [1, self.n_heads, rows, columns]), device)
     }
 }

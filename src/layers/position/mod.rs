@@ -131,7 +131,7 @@ pub enum AttentionPositions {
     None,
     /// Queries and keys are turned.
     Rotation(Rotation),
-    /// Added to the scores: `[1, n_heads, query_len, key_len]`.
+    /// Added to the scores, in either form that [`attention`](crate::ops::attention()) takes.
     Bias(Tensor<4>),
     /// The row of each layer's [`ShawTables`] for every pair: `[query_len * key_len]`.
     Distances(Tensor<1, Int>),
@@ -180,9 +180,14 @@ impl PositionConfig {
         matches!(self, Self::T5 { .. })
     }
 
-    /// Whether attention with it has a number for each query and key, besides their scores: of biases for each head, or of distances.
-    pub fn has_tables(&self) -> bool {
-        matches!(self, Self::Shaw { .. } | Self::T5 { .. } | Self::Alibi { .. } | Self::HardAlibi { .. })
+    /// Whether attention with it has a number for each query and key, besides their scores. Biases have one for each distance, unless
+    /// positions are drawn.
+    pub fn has_pairs(&self, are_drawn: bool) -> bool {
+        match self {
+            Self::Shaw { .. } => true,
+            Self::T5 { .. } | Self::Alibi { .. } | Self::HardAlibi { .. } => are_drawn,
+            Self::Sinusoidal {} | Self::Learned { .. } | Self::Rotary { .. } | Self::None {} => false,
+        }
     }
 
     /// Refuses a scheme that acts in attention where there is none; `who` has no attention.

@@ -54,25 +54,37 @@ impl Places {
         following.chain(drawn.iter().copied())
     }
 
-    /// `value(key - query)` for every query and every key that it sees, row-major `[len, key_len]`.
-    pub(super) fn by_distance<T: Copy>(&self, value: impl Fn(i64) -> T) -> Vec<T> {
+    /// The shortest table that has `value(key - query)` for every query and every key that it sees, row-major, and its shape: a value
+    /// for each distance, `[1, len + key_len - 1]`, from the last query's to the first key on, where positions follow each other;
+    /// otherwise one for each pair, `[len, key_len]`.
+    pub(super) fn table<T: Copy>(&self, value: impl Fn(i64) -> T) -> (Vec<T>, [usize; 2]) {
         match self {
-            Self::Following { offset, len } => following(*offset, *len, value),
+            Self::Following { len, .. } => {
+                let (len, key_len) = (*len as i64, self.key_len() as i64);
+                let values: Vec<T> = (1 - key_len..len).map(value).collect();
+                let n = values.len();
+                (values, [1, n])
+            }
             Self::Drawn(positions) => {
                 let of_query = |query: &usize| {
                     let query = *query as i64;
                     positions.iter().map(move |key| *key as i64 - query)
                 };
-                positions.iter().flat_map(of_query).map(value).collect()
+                let values = positions.iter().flat_map(of_query).map(value).collect();
+                (values, [positions.len(), positions.len()])
             }
         }
     }
-}
 
-fn following<T: Copy>(offset: usize, query_len: usize, value: impl Fn(i64) -> T) -> Vec<T> {
-    let key_len = offset + query_len;
-    // The distances run from that of the last query to the first key, -(key_len - 1), to query_len - 1: each value is
-    // computed once, however many pairs have it.
-    let values: Vec<T> = (1 - key_len as i64..query_len as i64).map(value).collect();
-    (offset..key_len).flat_map(|query| values[key_len - 1 - query..][..key_len].iter().copied()).collect()
+    /// `value(key - query)` for every query and every key that it sees, row-major `[len, key_len]`.
+    pub(super) fn by_pair<T: Copy>(&self, value: impl Fn(i64) -> T) -> Vec<T> {
+        let (values, _) = self.table(value);
+        match self {
+            Self::Following { len, .. } => {
+                let key_len = self.key_len();
+                (0..*len).flat_map(|query| values[len - 1 - query..][..key_len].iter().copied()).collect()
+            }
+            Self::Drawn(_) => values,
+        }
+    }
 }

@@ -44,7 +44,7 @@ impl Shaw {
     /// The rows of the tables for queries at these positions: `[query_len * key_len]`.
     pub fn distances(&self, places: &Places, device: &Device) -> Tensor<1, Int> {
         let max = self.max_distance as i64;
-        let rows = places.by_distance(|distance| (distance.clamp(-max, max) + max) as i32);
+        let rows = places.by_pair(|distance| (distance.clamp(-max, max) + max) as i32);
         let len = rows.len();
         Tensor::from_data(TensorData::new(rows, [len]), device)
     }

@@ -73,14 +73,15 @@ impl T5Bias {
     /// What is added to the scores of queries at these positions.
     ///
     /// # Shapes
-    /// - output: `[1, n_heads, query_len, key_len]`
+    /// - output: `[1, n_heads, 1, query_len + key_len - 1]`, a number for each distance, where positions follow each other;
+    ///   otherwise `[1, n_heads, query_len, key_len]`
     pub fn bias(&self, places: &Places) -> Tensor<4> {
         let table = self.table.val();
-        let (n_heads, query_len, key_len) = (table.dims()[1], places.len(), places.key_len());
-        let rows = places.by_distance(|distance| self.buckets.bucket(distance) as i32);
-        let rows = Tensor::from_data(TensorData::new(rows, [query_len * key_len]), &table.device());
-        // [n_heads, query_len * key_len]
-        let bias = table.select(0, rows).transpose();
-        bias.reshape([1, n_heads, query_len, key_len])
+        let n_heads = table.dims()[1];
+        let (buckets, [rows, columns]) = places.table(|distance| self.buckets.bucket(distance) as i32);
+        let buckets = Tensor::from_data(TensorData::new(buckets, [rows * columns]), &table.device());
+        // [n_heads, rows * columns]
+        let bias = table.select(0, buckets).transpose();
+        bias.reshape([1, n_heads, rows, columns])
     }
 }

@@ -39,7 +39,7 @@ impl Costs for DecoderOnlyConfig {
         if !layers(self).any(MixerConfig::is_attention) {
             return [1.0, if is_update { 1.0 } else { 0.0 }];
         }
-        let has_tables = self.positions.has_tables();
-        [2.0, if is_fused && !has_tables && !self.sees_whole_source { 1.0 } else { 2.0 }]
+        let has_pairs = self.positions.has_pairs(is_update && self.randomized_positions.is_some());
+        [2.0, if is_fused && !has_pairs && !self.sees_whole_source { 1.0 } else { 2.0 }]
     }
 }

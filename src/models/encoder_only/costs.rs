@@ -39,11 +39,11 @@ impl Costs for EncoderOnlyConfig {
     }
 
     /// Without attention nothing is looked at twice.
-    fn exponents(&self, _is_update: bool, is_fused: bool) -> [f64; 2] {
+    fn exponents(&self, is_update: bool, is_fused: bool) -> [f64; 2] {
         if !layers(self).any(MixerConfig::is_attention) {
             return [1.0, 1.0];
         }
-        let has_tables = self.positions.has_tables();
-        [2.0, if is_fused && !has_tables { 1.0 } else { 2.0 }]
+        let has_pairs = self.positions.has_pairs(is_update && self.randomized_positions.is_some());
+        [2.0, if is_fused && !has_pairs { 1.0 } else { 2.0 }]
     }
 }

@@ -50,9 +50,10 @@ impl Costs for TransformerConfig {
         n_made * 2 * widths.d_key_value as u64 * n + decoder(self).map(|own| widths.state(own, n)).sum::<u64>()
     }
 
-    fn exponents(&self, _is_update: bool, is_fused: bool) -> [f64; 2] {
+    fn exponents(&self, is_update: bool, is_fused: bool) -> [f64; 2] {
         let decoder = self.decoder_positions.as_ref().unwrap_or(&self.positions);
-        let is_linear = is_fused && !self.positions.has_tables() && !decoder.has_tables();
+        let are_drawn = is_update && self.randomized_positions.is_some();
+        let is_linear = is_fused && ![&self.positions, decoder].iter().any(|scheme| scheme.has_pairs(are_drawn));
         [2.0, if is_linear { 1.0 } else { 2.0 }]
     }
 }

@@ -9,6 +9,7 @@ use lookback::layers::position::t5::Buckets;
 use lookback::layers::position::{AttentionPositions, Places, Position, PositionConfig, Rotary, Side, sinusoids};
 use lookback::layers::{Init, Pass};
 use lookback::models::weights::{collect, to_vec};
+use lookback::ops::attention::by_pair;
 use lookback::random::{Purpose, Stream};
 
 /// Both sides compute in 64 bits; what is left is the rounding to 32 bits of numbers up to one.
@@ -101,7 +102,7 @@ fn at(layer: &Position, places: &Places, device: &Device) -> (Vec<f32>, Vec<f32>
     let embedded = layer.embed_at(Tensor::zeros([1, places.len(), 8], device), places);
     let seen = match layer.in_attention_at(places, device) {
         AttentionPositions::None => Vec::new(),
-        AttentionPositions::Bias(bias) => to_vec(bias),
+        AttentionPositions::Bias(bias) => to_vec(by_pair(bias, [places.len(), places.key_len()])),
         AttentionPositions::Distances(rows) => to_vec(rows.float()),
         AttentionPositions::Rotation(rotation) => {
             to_vec(turned(&rotation, Tensor::ones([1, 1, places.len(), 4], device)))

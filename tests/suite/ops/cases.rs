@@ -207,7 +207,12 @@ fn attention(
     body: Body,
 ) -> Vec<Tensor<1>> {
     let n_heads = sizes.n_key_value_heads * sizes.group;
-    let bias = sizes.has_bias.then(|| leaves.leaf("bias", [1, n_heads, query_len, key_len], 3.0));
+    let shape = if sizes.choice.is_multiple_of(2) {
+        [1, n_heads, query_len, key_len]
+    } else {
+        [1, n_heads, 1, query_len + key_len - 1]
+    };
+    let bias = sizes.has_bias.then(|| leaves.leaf("bias", shape, 3.0));
     let heads = HeadSizes { n_heads, n_key_value_heads: sizes.n_key_value_heads, d_head: sizes.d_head };
     vec![flat(ops::attention(projected, bias, heads, &mask, sizes.dropout(), body))]
 }
