@@ -232,7 +232,8 @@ pub fn by_pair(bias: Tensor<4>, [query_len, key_len]: [usize; 2]) -> Tensor<4> {
     if n_rows == query_len {
         return bias;
     }
-    // A row begins one distance earlier than the one above it. That is what one element less in each row of as many copies does.
+    // A row begins one distance earlier than the row above it. So the table is copied once for each row, and the copies are cut into rows
+    // that are one element shorter than the table.
     let copies = bias.repeat_dim(2, query_len).reshape([1, n_heads, 1, query_len * n]);
     let rows = copies.narrow(3, query_len - 1, query_len * (n - 1)).reshape([1, n_heads, query_len, n - 1]);
     rows.narrow(3, 0, key_len)

@@ -99,7 +99,7 @@ impl Projections<'_> {
         self.heads.n_heads / self.heads.n_key_value_heads
     }
 
-    /// Where the bias of a query and the first key stands.
+    /// Where in the bias, or in its gradient, the number of a query and the first key stands.
     fn bias_row(&self, head: usize, query: usize) -> usize {
         if self.bias.is_some_and(|bias| bias.is_by_distance) {
             return head * (self.query_len + self.key_len - 1) + self.query_len - 1 - query;
