@@ -59,9 +59,13 @@ pub(super) struct CompareArgs {
         "configs", "sweeps", "runs", "budget", "tune", "match_parameters", "lengths", "per_length", "max_cost_length",
     ])]
     suite: Option<String>,
+    /// Of a suite, make this task only; may be repeated. Results of other tasks that the folder has stay, so that machines can each
+    /// make a part: copy the results.json, suite.toml and task folders of one to the next.
+    #[arg(long = "task", value_name = "NAME", requires = "suite")]
+    tasks: Vec<String>,
     /// Train and measure nothing: draw the report of finished results again. A results.json, or the folder that has it.
     #[arg(long, value_name = "PATH", conflicts_with_all = [
-        "configs", "set", "sweeps", "runs", "suite", "backend", "device", "seeds", "budget", "tune", "match_parameters", "lengths",
+        "configs", "set", "sweeps", "runs", "suite", "tasks", "backend", "device", "seeds", "budget", "tune", "match_parameters", "lengths",
         "per_length", "max_cost_length", "cell_seconds", "beam", "jobs",
     ])]
     redraw: Option<PathBuf>,
@@ -173,7 +177,7 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
     }
     let bar = Bar::new();
     if let Some(suite) = suite {
-        let (found, comparisons) = suite::run(&suite, &options, &|status| bar.show(status))?;
+        let (found, comparisons) = suite::run(&suite, &args.tasks, &options, &|status| bar.show(status))?;
         bar.finish();
         let page = suite_files::write(&found, &comparisons, &options.out)?;
         return print(&format!("{}\nthe report is {}\n", suite_words::summary(&found), page.display()));

@@ -9,6 +9,7 @@ use super::output::{self, json_line, print_json};
 use super::place::PlaceArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, print, progress};
+use crate::compare::describe::{search_words, task_name};
 use crate::data::{Split, TokenizerConfig, read_lines};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::{Error, Result};
@@ -92,14 +93,34 @@ pub(super) fn run(args: EvaluateArgs) -> Result<()> {
             return print(&series::evaluate(&args, first)?);
         }
     }
-    let (scores, own) = match args.run.first() {
+    let (found, own) = match args.run.first() {
         Some(first) => of_run(&args, first)?,
-        None => (of_files(&args)?, Metric::Bleu),
+        None => (OfPairs { scores: of_files(&args)?, tested: None }, Metric::Bleu),
     };
     if args.json {
-        return print_json(&scores);
+        return print_json(&found);
     }
-    print(&table(&scores, &args.metrics, own))
+    print(&table(&found.scores, &args.metrics, own))
+}
+
+/// The scores of pairs, and of what they are.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct OfPairs {
+    #[serde(flatten)]
+    scores: Scores,
+    #[serde(flatten)]
+    tested: Option<Tested>,
+}
+
+/// What was scored, where models wrote it.
+#[derive(Serialize, JsonSchema)]
+struct Tested {
+    /// The names of the files, or of the task.
+    test: String,
+    /// How the answers were looked for.
+    decoding: String,
+    /// The seed of each model's training.
+    seeds: Vec<u64>,
 }
 
 fn scorer(args: &EvaluateArgs, lowercase: bool, unit: LengthUnit) -> Scorer {
@@ -136,7 +157,7 @@ fn of_files(args: &EvaluateArgs) -> Result<Scores> {
 }
 
 /// The scores of a run, and the score that its config calls its own.
-fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
+fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     if args.chart.is_some() {
         let message = "--chart has no effect here: it draws the loss of language models of plain text";
         return Err(Error::message(message));
@@ -157,6 +178,11 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
     let mut loaded = load_all(&args.run, &args.place.or(config.backend), args.checkpoint.as_deref())?;
     let decoding = args.decoding.apply(&config.decoding)?;
     let prepared = args.decoding.prepare(&mut loaded)?;
+    let tested = Tested {
+        test: task_name(&config.data, split),
+        decoding: search_words(&decoding),
+        seeds: loaded.iter().map(|loaded| loaded.config.seed).collect(),
+    };
     let (loaded, model) = ensemble(loaded);
     let examples = dataset::encode(&pairs, &loaded.tokenizers);
     check_lengths(model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
@@ -183,7 +209,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(Scores, Metric)> {
     warn_of_cut(found.cut, sources.len(), &decoding);
     let sums = validate(&model, &examples, decoding.batch_tokens, &Alone);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
-    Ok((scores, config.training.score))
+    Ok((OfPairs { scores, tested: Some(tested) }, config.training.score))
 }
 
 /// The scores of a language model.

@@ -7,7 +7,7 @@ use crate::files;
 use crate::report::comparison::Comparison;
 use crate::report::explanation::Explanation;
 use crate::report::suite::Suite;
-use crate::scoring::{MaskedScores, Scores, SeriesScores, TextScores};
+use crate::scoring::{MaskedScores, SeriesScores, TextScores};
 use crate::training::MetricsLine;
 use clap::Args;
 use schemars::generate::SchemaSettings;
@@ -41,7 +41,7 @@ fn all() -> Vec<(&'static str, Schema)> {
         ("compare-results", of::<Comparison>()),
         ("compare-suite-results", of::<Suite>()),
         ("devices", of::<devices::Devices>()),
-        ("evaluate", of::<Scores>()),
+        ("evaluate", of::<evaluate::OfPairs>()),
         ("evaluate-masked-words", of::<evaluate::OfRun<MaskedScores>>()),
         ("evaluate-numbers", of::<SeriesScores>()),
         ("evaluate-text", of::<evaluate::OfRun<TextScores>>()),

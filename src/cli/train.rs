@@ -13,6 +13,7 @@ use crate::experiment::{
 };
 use crate::notice::{self, Level};
 use crate::ranks::{self, Ranks};
+use crate::report::columns::cut;
 use crate::signal;
 use crate::training::{Dashboard, Outcome, Stop, duration};
 use clap::Args;
@@ -26,6 +27,9 @@ const PATIENCE_WITH_THE_FIRST: Duration = Duration::from_secs(2);
 
 /// Examples that are shown at the end.
 const N_SHOWN: usize = 5;
+
+/// Columns of a terminal that a shown source may take, and its translation.
+const SHOWN_WIDTH: usize = 200;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
@@ -159,7 +163,8 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
             (true, false) => "  (wrong)",
             (false, _) => "",
         };
-        print(&format!("  {}  ->  {translation}{verdict}\n", sentence.source))?;
+        let [source, translation] = [&sentence.source, translation].map(|text| cut(text, SHOWN_WIDTH));
+        print(&format!("  {source}  ->  {translation}{verdict}\n"))?;
     }
     show_use(&run, &loaded.config)
 }

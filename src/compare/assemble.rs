@@ -16,6 +16,7 @@ use super::store::Store;
 use super::training::{Finished, finished};
 use super::{Prepared, fairness};
 use crate::backend::Adapter;
+use crate::data::Split;
 use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
 use crate::experiment::{Config, LoadedModel, Run, run};
@@ -98,7 +99,7 @@ pub(super) fn assemble(
         backend: adapter.backend.to_string(),
         device: adapter.name.clone(),
         task: Task {
-            name: task_name(&entrants[0].config.data),
+            name: task_name(&entrants[0].config.data, Split::Test),
             is_generated,
             length_unit: test.unit,
             trained_length: test.trained_length,

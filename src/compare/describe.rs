@@ -1,11 +1,16 @@
 //! Tasks and searches in a few words.
 
-use crate::data::DataConfig;
+use crate::data::{DataConfig, Split};
 use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
 
-/// What is learnt.
-pub(super) fn task_name(data: &DataConfig) -> String {
-    match (&data.task, &data.test) {
+/// What is learnt, and what is tested: the task, or the files of a split.
+pub(crate) fn task_name(data: &DataConfig, split: Split) -> String {
+    let files = match split {
+        Split::Train => &data.train,
+        Split::Valid => &data.valid,
+        Split::Test => &data.test,
+    };
+    match (&data.task, files) {
         (Some(task), _) => task.name().to_string(),
         (None, Some(files)) => {
             let paths = data.resolve(files);
@@ -18,9 +23,9 @@ pub(super) fn task_name(data: &DataConfig) -> String {
     }
 }
 
-/// How answers are written.
-pub(super) fn decoding_words(decoding: &DecodingConfig) -> String {
-    let search = match (&decoding.sampling, decoding.beam_size) {
+/// How the words of answers are looked for.
+pub(crate) fn search_words(decoding: &DecodingConfig) -> String {
+    match (&decoding.sampling, decoding.beam_size) {
         (Some(_), _) => "sampled".to_string(),
         (None, 1) => "greedy".to_string(),
         (None, n) => {
@@ -31,7 +36,12 @@ pub(super) fn decoding_words(decoding: &DecodingConfig) -> String {
             };
             format!("beam {n}, length penalty {}{end}", decoding.length_penalty)
         }
-    };
+    }
+}
+
+/// How answers are written, and where they are cut.
+pub(super) fn decoding_words(decoding: &DecodingConfig) -> String {
+    let search = search_words(decoding);
     if decoding.max_len_factor.is_none() && decoding.max_len_extra.is_none() {
         return format!("{search}, at most the length that each run derived from its training data");
     }

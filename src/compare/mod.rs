@@ -5,7 +5,7 @@
 //! finished is found again, so that an interrupted comparison goes on where it stopped and comes to the same report.
 
 mod assemble;
-mod describe;
+pub(crate) mod describe;
 pub mod fairness;
 mod jobs;
 pub mod measure;

@@ -1,6 +1,7 @@
 //! Sequences step by step.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 /// What a cell carries from step to step.
@@ -62,20 +63,15 @@ pub fn unbind_steps(input: Tensor<3>) -> Vec<Tensor<2>> {
 /// - each step: `[batch, 1]`, one where the step is a real token; `None` where all are
 pub struct Running {
     lengths: Arc<[usize]>,
-    steps: Vec<Option<Tensor<2>>>,
+    device: Device,
+    // Made when they are asked for: fused operations read the lengths alone.
+    steps: Vec<OnceCell<Option<Tensor<2>>>>,
 }
 
 impl Running {
     /// For sentences of these lengths, padded to `len`.
     pub fn new(lengths: &[usize], len: usize, device: &Device) -> Self {
-        let step = |step: usize| {
-            if lengths.iter().all(|length| *length > step) {
-                return None;
-            }
-            let real: Vec<f32> = lengths.iter().map(|length| if *length > step { 1.0 } else { 0.0 }).collect();
-            Some(Tensor::from_data(TensorData::new(real, [lengths.len(), 1]), device))
-        };
-        Self { lengths: lengths.into(), steps: (0..len).map(step).collect() }
+        Self { lengths: lengths.into(), device: device.clone(), steps: vec![OnceCell::new(); len] }
     }
 
     /// The real tokens of each sentence.
@@ -85,6 +81,15 @@ impl Running {
 
     /// The column of step `step`.
     pub fn at(&self, step: usize) -> Option<&Tensor<2>> {
-        self.steps[step].as_ref()
+        self.steps[step].get_or_init(|| self.column(step)).as_ref()
+    }
+
+    fn column(&self, step: usize) -> Option<Tensor<2>> {
+        let is_running = |length: &usize| *length > step;
+        if self.lengths.iter().all(is_running) {
+            return None;
+        }
+        let real: Vec<f32> = self.lengths.iter().map(|length| f32::from(is_running(length))).collect();
+        Some(Tensor::from_data(TensorData::new(real, [self.lengths.len(), 1]), &self.device))
     }
 }

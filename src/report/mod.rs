@@ -7,6 +7,7 @@ pub mod alignment;
 pub mod attention;
 pub mod attribution;
 pub mod by_position;
+pub(crate) mod columns;
 pub mod comparison;
 pub mod documents;
 pub mod explanation;

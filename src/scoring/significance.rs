@@ -60,7 +60,10 @@ impl Bootstrap {
     }
 
     /// `score` of every resample of `n_sentences` indices.
-    fn resample<T: Send>(&self, n_sentences: usize, score: impl Fn(&[usize]) -> T + Sync) -> Result<Vec<T>> {
+    ///
+    /// # Errors
+    /// Where there are no sentences or no resamples.
+    pub fn resample<T: Send>(&self, n_sentences: usize, score: impl Fn(&[usize]) -> T + Sync) -> Result<Vec<T>> {
         if n_sentences == 0 || self.n_samples == 0 {
             return Err(Error::message(format!(
                 "resampling needs at least one sentence and one resample, got {n_sentences} and {}",

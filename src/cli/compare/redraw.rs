@@ -24,7 +24,7 @@ pub(super) fn redraw(results: &Path, out: Option<&Path>) -> Result<PathBuf> {
         Results::Suite(found) => {
             let comparisons = tasks(&found, &from)?;
             for (task, comparison) in found.tasks.iter().zip(&comparisons) {
-                out.comparison(comparison, &task.name)?;
+                comparison.iter().try_for_each(|comparison| out.comparison(comparison, &task.name).map(drop))?;
             }
             out.suite(&found, &comparisons)
         }
@@ -45,14 +45,14 @@ impl Out {
         write(found, &self.folder.join(task))
     }
 
-    fn suite(&self, found: &Suite, comparisons: &[Comparison]) -> Result<PathBuf> {
+    fn suite(&self, found: &Suite, comparisons: &[Option<Comparison>]) -> Result<PathBuf> {
         let write = if self.is_copy { suite_files::write } else { suite_files::draw };
         write(found, comparisons, &self.folder)
     }
 }
 
-/// The comparisons of a suite's tasks, which lie beside its results: all of them, or none.
-fn tasks(suite: &Suite, from: &Path) -> Result<Vec<Comparison>> {
+/// The comparisons of a suite's tasks, as far as they lie beside its results.
+fn tasks(suite: &Suite, from: &Path) -> Result<Vec<Option<Comparison>>> {
     let mut found = Vec::new();
     for task in &suite.tasks {
         // It names a folder that is read, and one that is written.
@@ -63,13 +63,14 @@ fn tasks(suite: &Suite, from: &Path) -> Result<Vec<Comparison>> {
         let file = from.join(&task.name).join("results.json");
         if !file.exists() {
             notice::say(format_args!(
-                "{}: is not there, so that the report has the matrix, and no charts by length or time",
+                "{}: is not there, so that the report has the matrix, and no charts of this task by length or time",
                 file.display()
             ));
-            return Ok(Vec::new());
+            found.push(None);
+            continue;
         }
         match read(&file)? {
-            Results::Comparison(comparison) => found.push(*comparison),
+            Results::Comparison(comparison) => found.push(Some(*comparison)),
             _ => return Err(Error::file(&file, "is not of a comparison")),
         }
     }

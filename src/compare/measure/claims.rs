@@ -11,7 +11,7 @@ use crate::compare::test_set::TestSet;
 use crate::data::TaskConfig;
 use crate::error::Result;
 use crate::report::comparison::{Claim, ClaimKind, Group, GroupKind, metric_of};
-use crate::scoring::{Bootstrap, Contrast, Part, Summable, Verdict, contrast, contrast_with_level, holm};
+use crate::scoring::{Bootstrap, Contrast, Part, Verdict, contrast, contrast_with_level, holm, variance};
 
 /// Differences of scores from 0 to 100 that do not matter to anybody: what is within is equivalent.
 const MARGIN: f64 = 1.0;
@@ -27,24 +27,50 @@ pub const OF_GOOD: &str = "sequence_accuracy";
 /// # Errors
 /// If a group is empty.
 pub fn claims(contestants: &[Scored], test: &TestSet, metrics: &[String], bootstrap: &Bootstrap) -> Result<Vec<Claim>> {
+    // Drawn once for each contestant and group, for every claim about them.
+    let drawn = contestants.iter().map(|one| {
+        let of_group = |(_, indices): &(Group, Vec<usize>)| {
+            Ok(OfGroup { total: one.total(indices), resampled: one.resampled(indices, metrics, bootstrap)? })
+        };
+        test.groups.iter().map(of_group).collect::<Result<Vec<_>>>()
+    });
+    let drawn: Vec<Vec<OfGroup>> = drawn.collect::<Result<_>>()?;
     let mut found = Vec::new();
-    for metric in metrics {
+    for (place, metric) in metrics.iter().enumerate() {
+        let metric = Chosen { place, name: metric };
         for is_all in [true, false] {
             let mut family = Vec::new();
-            for (group, indices) in test.groups.iter().filter(|(group, _)| (group.kind == GroupKind::All) == is_all) {
+            let groups = test.groups.iter().enumerate();
+            for (g, (group, indices)) in groups.filter(|(_, (group, _))| (group.kind == GroupKind::All) == is_all) {
                 for (i, baseline) in contestants.iter().enumerate() {
-                    for system in &contestants[i + 1..] {
-                        family.push(between(baseline, system, group, indices, metric, bootstrap)?);
+                    for (j, system) in contestants.iter().enumerate().skip(i + 1) {
+                        let (names, own) = ([baseline, system], [&drawn[i][g], &drawn[j][g]]);
+                        family.push(between(names, own, group, indices.len(), metric));
                     }
                 }
             }
             let what = if is_all { "on the whole test set" } else { "by length" };
             found.extend(judged(family, what));
         }
-        let lengths: Result<Vec<_>> = contestants.iter().map(|one| with_length(one, test, metric, bootstrap)).collect();
-        found.extend(judged(lengths?.into_iter().flatten().collect(), "of the shortest with the longest sentences"));
+        let lengths = contestants.iter().zip(&drawn).filter_map(|(one, own)| with_length(one, own, test, metric));
+        found.extend(judged(lengths.collect(), "of the shortest with the longest sentences"));
     }
     Ok(found)
+}
+
+/// What a contestant has on the sentences of a group.
+struct OfGroup {
+    total: BySeed,
+    /// A row for each metric.
+    resampled: Vec<Vec<f64>>,
+}
+
+/// The score that a claim is about.
+#[derive(Clone, Copy)]
+struct Chosen<'a> {
+    /// Its row of resamples.
+    place: usize,
+    name: &'a str,
 }
 
 /// A claim without its verdict, and the contrast that it is made of.
@@ -52,53 +78,50 @@ type Unjudged = (Claim, Contrast);
 
 /// Two models on the same sentences.
 fn between(
-    baseline: &Scored,
-    system: &Scored,
+    contestants: [&Scored; 2],
+    drawn: [&OfGroup; 2],
     group: &Group,
-    indices: &[usize],
-    metric: &str,
-    bootstrap: &Bootstrap,
-) -> Result<Unjudged> {
-    let statistics = [baseline, system].map(|one| one.at(indices));
-    let of_sentences = bootstrap.variance(indices.len(), |chosen| {
-        let [one, other] =
-            statistics.each_ref().map(|all| value(metric, &BySeed::total(chosen.iter().map(|i| &all[*i]))));
-        other - one
-    })?;
-    let totals = statistics.each_ref().map(BySeed::total);
-    let by_seed = totals.each_ref().map(|total| scores(metric, total));
-    let parts: Vec<Part> = std::iter::once(Part::of_sentences(of_sentences, indices.len()))
+    n_sentences: usize,
+    Chosen { place, name: metric }: Chosen,
+) -> Unjudged {
+    let [one, other] = drawn.map(|own| &own.resampled[place]);
+    let differences: Vec<f64> = one.iter().zip(other).map(|(one, other)| other - one).collect();
+    let by_seed = drawn.map(|own| scores(metric, &own.total));
+    let parts: Vec<Part> = std::iter::once(Part::of_sentences(variance(&differences), n_sentences))
         .chain(by_seed.iter().filter_map(|scores| Part::of_seeds(scores)))
         .collect();
-    let difference = value(metric, &totals[1]) - value(metric, &totals[0]);
-    let contrast = contrast(difference, is_fraction(metric), indices.len(), &parts);
+    let [one, other] = drawn.map(|own| value(metric, &own.total));
+    let contrast = contrast(other - one, is_fraction(metric), n_sentences, &parts);
     let claim = Claim {
         kind: ClaimKind::Models,
-        operands: [baseline.name.clone(), system.name.clone()],
+        operands: contestants.map(|one| one.name.clone()),
         group: group.id.clone(),
-        n_sentences: indices.len(),
+        n_sentences,
         n_seeds: by_seed.map(|scores| scores.len()),
         ..claim(metric, &contrast)
     };
-    Ok((claim, contrast))
+    (claim, contrast)
 }
 
 /// One model on the shortest and on the longest sentences of those that training has seen; nothing where there is but one group
 /// of them.
-fn with_length(one: &Scored, test: &TestSet, metric: &str, bootstrap: &Bootstrap) -> Result<Option<Unjudged>> {
-    let seen = || test.groups.iter().filter(|(group, _)| group.kind == GroupKind::Bucket && group.is_seen);
-    let (Some((short, shortest)), Some((long, longest))) = (seen().next(), seen().next_back()) else { return Ok(None) };
+fn with_length(
+    one: &Scored,
+    drawn: &[OfGroup],
+    test: &TestSet,
+    Chosen { place, name: metric }: Chosen,
+) -> Option<Unjudged> {
+    let all = || test.groups.iter().zip(drawn);
+    let seen = || all().filter(|((group, _), _)| group.kind == GroupKind::Bucket && group.is_seen);
+    let (((short, shortest), of_short), ((long, longest), of_long)) = (seen().next()?, seen().next_back()?);
     if short.id == long.id {
-        return Ok(None);
+        return None;
     }
     let mut parts = Vec::new();
     let mut by_seed = Vec::new();
-    for indices in [shortest, longest] {
-        let statistics = one.at(indices);
-        let of_sentences = bootstrap
-            .variance(indices.len(), |chosen| value(metric, &BySeed::total(chosen.iter().map(|i| &statistics[*i]))))?;
-        parts.push(Part::of_sentences(of_sentences, indices.len()));
-        by_seed.push(scores(metric, &BySeed::total(&statistics)));
+    for (indices, own) in [(shortest, of_short), (longest, of_long)] {
+        parts.push(Part::of_sentences(variance(&own.resampled[place]), indices.len()));
+        by_seed.push(scores(metric, &own.total));
     }
     // A seed that is better at short sentences is better at long ones: what counts is the spread of its own change.
     let changes: Vec<f64> = by_seed[1].iter().zip(&by_seed[0]).map(|(long, short)| long - short).collect();
@@ -114,7 +137,7 @@ fn with_length(one: &Scored, test: &TestSet, metric: &str, bootstrap: &Bootstrap
         n_seeds: [changes.len(); 2],
         ..claim(metric, &contrast)
     };
-    Ok(Some((claim, contrast)))
+    Some((claim, contrast))
 }
 
 /// One model's right sentences of each length beside [`GOOD`], by [`OF_GOOD`].
@@ -124,11 +147,8 @@ fn with_length(one: &Scored, test: &TestSet, metric: &str, bootstrap: &Bootstrap
 pub fn levels(one: &Scored, test: &TestSet, bootstrap: &Bootstrap) -> Result<Vec<Claim>> {
     let mut family = Vec::new();
     for (group, indices) in test.groups.iter().filter(|(group, _)| group.kind != GroupKind::All) {
-        let statistics = one.at(indices);
-        let n = indices.len();
-        let of_sentences =
-            bootstrap.variance(n, |chosen| value(OF_GOOD, &BySeed::total(chosen.iter().map(|i| &statistics[*i]))))?;
-        let total = BySeed::total(&statistics);
+        let (n, total) = (indices.len(), one.total(indices));
+        let of_sentences = variance(&one.resampled(indices, &[OF_GOOD], bootstrap)?[0]);
         let by_seed = scores(OF_GOOD, &total);
         let parts: Vec<Part> =
             std::iter::once(Part::of_sentences(of_sentences, n)).chain(Part::of_seeds(&by_seed)).collect();

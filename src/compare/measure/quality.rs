@@ -5,7 +5,7 @@ use crate::compare::test_set::TestSet;
 use crate::error::Result;
 use crate::report::comparison::{Quality, Score, key_of, metric_of};
 use crate::scoring::{
-    Bleu, Bootstrap, Chrf, Metric, Part, Scorer, SentenceStatistics, Summable, interval, interval_of_fraction,
+    Bleu, Bootstrap, Chrf, Metric, Part, Scorer, SentenceStatistics, Summable, interval, interval_of_fraction, variance,
 };
 use std::ops::AddAssign;
 
@@ -48,9 +48,27 @@ impl Scored {
         Ok(Self { name: name.to_string(), sentences })
     }
 
-    /// The statistics of some sentences.
-    pub fn at(&self, indices: &[usize]) -> Vec<BySeed> {
-        indices.iter().map(|i| self.sentences[*i].clone()).collect()
+    /// The statistics of some sentences, summed.
+    pub(super) fn total(&self, indices: &[usize]) -> BySeed {
+        BySeed::total(indices.iter().map(|i| &self.sentences[*i]))
+    }
+
+    /// What each score comes to on every resample of some sentences: a row for each of `metrics`. Equal places of equally many
+    /// sentences are drawn for every contestant, so that their differences are paired.
+    ///
+    /// # Errors
+    /// If there are no sentences, or the bootstrap has no resamples.
+    pub(super) fn resampled<S: AsRef<str> + Sync>(
+        &self,
+        indices: &[usize],
+        metrics: &[S],
+        bootstrap: &Bootstrap,
+    ) -> Result<Vec<Vec<f64>>> {
+        let drawn = bootstrap.resample(indices.len(), |chosen| {
+            let total = BySeed::total(chosen.iter().map(|i| &self.sentences[indices[*i]]));
+            metrics.iter().map(|metric| value(metric.as_ref(), &total)).collect::<Vec<f64>>()
+        })?;
+        Ok((0..metrics.len()).map(|place| drawn.iter().map(|values| values[place]).collect()).collect())
     }
 }
 
@@ -92,13 +110,10 @@ pub(super) fn of_seed(metric: &str, sum: &SentenceStatistics) -> f64 {
 pub fn quality(scored: &Scored, test: &TestSet, metrics: &[String], bootstrap: &Bootstrap) -> Result<Vec<Quality>> {
     let mut rows = Vec::new();
     for (group, indices) in &test.groups {
-        let statistics = scored.at(indices);
-        let total = BySeed::total(&statistics);
+        let (n, total) = (indices.len(), scored.total(indices));
         let mut scores = Vec::new();
-        for metric in metrics {
-            let n = indices.len();
-            let of_sentences = bootstrap
-                .variance(n, |chosen| value(metric, &BySeed::total(chosen.iter().map(|i| &statistics[*i]))))?;
+        for (metric, resampled) in metrics.iter().zip(scored.resampled(indices, metrics, bootstrap)?) {
+            let of_sentences = variance(&resampled);
             let score = value(metric, &total);
             let by_seed: Vec<f64> = total.0.iter().map(|sum| of_seed(metric, sum)).collect();
             let seed_deviation = deviation(&by_seed);
@@ -119,5 +134,5 @@ pub fn quality(scored: &Scored, test: &TestSet, metrics: &[String], bootstrap: &
 
 /// The standard deviation of a sample; none for fewer than two values.
 pub fn deviation(values: &[f64]) -> Option<f64> {
-    (values.len() > 1).then(|| crate::scoring::variance(values).sqrt())
+    (values.len() > 1).then(|| variance(values).sqrt())
 }

@@ -1,6 +1,6 @@
 //! From the comparisons of tasks to the cells of the matrix.
 
-use super::config::SuiteConfig;
+use super::config::{SuiteConfig, SuiteTaskConfig};
 use crate::error::{Error, Result};
 use crate::experiment::Run;
 use crate::report::comparison::{ClaimKind, Comparison, Contestant, Group, GroupKind, metric_of};
@@ -8,8 +8,13 @@ use crate::report::suite::{Cell, CellScore, FORMAT, Family, Standing, Suite, Sui
 use crate::scoring::Verdict;
 use std::path::Path;
 
-/// What the comparisons of a suite's tasks say together.
-pub(super) fn suite(suite: &SuiteConfig, command: &str, comparisons: &[Comparison]) -> Result<Suite> {
+/// What the comparisons of `tasks` of a suite say together.
+pub(super) fn suite(
+    suite: &SuiteConfig,
+    tasks: &[&SuiteTaskConfig],
+    command: &str,
+    comparisons: &[Comparison],
+) -> Result<Suite> {
     let first = comparisons.first().ok_or_else(|| Error::message("a suite has a task"))?;
     let model_of = |name: &str| {
         let of = |comparison: &Comparison| {
@@ -31,7 +36,7 @@ pub(super) fn suite(suite: &SuiteConfig, command: &str, comparisons: &[Compariso
         families: families.collect(),
         ..Suite::default()
     };
-    for (task, comparison) in suite.task.iter().zip(comparisons) {
+    for (task, comparison) in tasks.iter().zip(comparisons) {
         let groups = groups(comparison);
         for contestant in &comparison.contestants {
             found.cells.push(cell(&task.name, comparison, contestant, &groups)?);

@@ -147,6 +147,19 @@ impl SuiteConfig {
         Ok(())
     }
 
+    /// The tasks that are called so, in the order of the suite; all of them if none is named.
+    ///
+    /// # Errors
+    /// If the suite has no such task.
+    pub fn chosen(&self, names: &[String]) -> Result<Vec<&SuiteTaskConfig>> {
+        if let Some(name) = names.iter().find(|name| self.task.iter().all(|task| task.name != **name)) {
+            let known: Vec<&str> = self.task.iter().map(|task| task.name.as_str()).collect();
+            let (suite, known) = (&self.name, known.join(", "));
+            return Err(Error::message(format!("--task {name}: the suite {suite} has no such task ({known})")));
+        }
+        Ok(self.task.iter().filter(|task| names.is_empty() || names.contains(&task.name)).collect())
+    }
+
     /// The families that take part in a task.
     pub fn of_task<'a>(&'a self, task: &'a SuiteTaskConfig) -> impl Iterator<Item = &'a FamilyConfig> {
         let takes_part = |name: &str| task.families.as_ref().is_none_or(|names| names.iter().any(|own| own == name));

@@ -3,8 +3,10 @@
 
 mod cells;
 mod config;
+mod earlier;
 
 pub use config::{BUILT_IN, FamilyConfig, SuiteConfig, SuiteTaskConfig};
+use earlier::Earlier;
 
 use super::options::Options;
 use super::progress::{Show, Status};
@@ -18,16 +20,24 @@ use std::path::Path;
 /// The file of the suite, beside the folders of its tasks.
 const FILE: &str = "suite.toml";
 
-/// Makes a suite in `options.out`, or goes on with it; the comparisons of its tasks, in their order, and their reports are there
-/// then. Of `options` count the folder, what is set, the number of seeds, where tensors live, and who is told.
+/// A suite and the comparisons of its tasks, in their order; none for a task that was made elsewhere, if its comparison is not in the
+/// folder.
+pub type Found = (Suite, Vec<Option<Comparison>>);
+
+/// Makes a suite in `options.out`, or goes on with it; the comparisons of its tasks and their reports are there then. Of `options`
+/// count the folder, what is set, the number of seeds, where tensors live, and who is told. With `tasks`, only those are made, and
+/// what the folder's results have of others stays, so that several machines can each make a part.
 ///
 /// # Errors
-/// If the suite, its configs or data cannot be used, training fails, or the observer stops it.
-pub fn run(suite: &SuiteConfig, options: &Options, show: &Show<'_>) -> Result<(Suite, Vec<Comparison>)> {
+/// If the suite, its configs or data cannot be used, the suite has no such task, the folder has results of another suite, training
+/// fails, or the observer stops it.
+pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show<'_>) -> Result<Found> {
+    let made = suite.chosen(tasks)?;
+    let earlier = if tasks.is_empty() { None } else { Earlier::read(suite, &options.out)? };
     prepare(suite, &options.out)?;
-    let n = suite.task.len() as f64;
+    let n = made.len() as f64;
     let mut comparisons = Vec::new();
-    for (i, task) in suite.task.iter().enumerate() {
+    for (i, task) in made.iter().enumerate() {
         let out = options.out.join(&task.name);
         let folder = out.join("configs");
         std::fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
@@ -54,15 +64,19 @@ pub fn run(suite: &SuiteConfig, options: &Options, show: &Show<'_>) -> Result<(S
                 done: (i as f64 + status.done) / n,
                 what: format!("{}: {}", task.name, status.what),
                 // What the tasks after this one take is not known.
-                seconds_left: status.seconds_left.filter(|_| i + 1 == suite.task.len()),
+                seconds_left: status.seconds_left.filter(|_| i + 1 == made.len()),
             })
         };
         let comparison = compare(&own, &show)?;
         files::write(&comparison, &out)?;
         comparisons.push(comparison);
     }
-    let found = cells::suite(suite, &options.command, &comparisons)?;
-    Ok((found, comparisons))
+    let found = cells::suite(suite, &made, &options.command, &comparisons)?;
+    let comparisons = comparisons.into_iter().map(Some).collect();
+    match earlier {
+        Some(earlier) => earlier.join(suite, (found, comparisons), &options.out),
+        None => Ok((found, comparisons)),
+    }
 }
 
 /// Makes the folder, unless it is something else's.

@@ -8,7 +8,9 @@
 //! ```
 //!
 //! First stands the name of the results, then what is written of them, in this order: of a comparison, or of a suite. Models that were
-//! evaluated one by one stand in one table, `<!-- results: scores; scan-simple; dutch -->`. Nothing is judged here: sentences are those of
+//! evaluated one by one stand in one table: `<!-- results: scores; scan-simple; dutch -->` has a row for each score, with every seed; `grid
+//! bleu` a row for each model and a column for each test and search, of those that contain a text with `grid bleu 2016`; `by-length bleu` a
+//! column for each range of source lengths, on the first test. Nothing is judged here: sentences are those of
 //! their reports.
 
 mod comparison;
@@ -162,14 +164,12 @@ fn block(what: &str, published: &BTreeMap<String, Published>) -> Result<String, 
     };
     match parts.next().unwrap_or_default() {
         "list" => Ok(list(published)),
-        "scores" => {
-            let rows = parts.map(|name| match find(name)? {
-                Published { about, results: Results::Evaluations(own) } => {
-                    scores::rows(about, own).map_err(|message| format!("{name}: {message}"))
-                }
+        kind if ["scores", "grid", "by-length"].contains(&kind.split(' ').next().unwrap_or_default()) => {
+            let models = parts.map(|name| match find(name)? {
+                Published { about, results: Results::Evaluations(own) } => Ok((about, own)),
                 _ => Err(format!("{name:?} is a comparison or a suite, and no list of evaluations")),
             });
-            Ok(scores::HEAD.to_string() + &rows.collect::<Result<String, String>>()?)
+            scores::block(kind, &models.collect::<Result<Vec<_>, String>>()?)
         }
         name => {
             let own = find(name)?;

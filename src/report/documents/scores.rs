@@ -1,5 +1,5 @@
 //! What documents say of models that were evaluated one by one: a row for each score, with every seed, the mean and its interval, beside
-//! what is published.
+//! what is published; or models by tests, and by lengths.
 
 use super::{About, cell};
 use crate::scoring::{Metric, Part, interval};
@@ -33,20 +33,152 @@ impl Evaluations {
 
     /// A score of every seed, from 0 to 100.
     fn of(&self, metric: Metric) -> Result<Vec<f64>, String> {
-        let key = match metric {
-            // One computation with two names.
-            Metric::Per => Metric::Wer.name().into(),
-            _ => metric.name().replace('-', "_"),
-        };
-        let scale = if matches!(metric, Metric::Bleu | Metric::Chrf) { 1.0 } else { 100.0 };
-        let value = |one: &Map<String, Value>| Some(scale * one.get(&key)?.as_f64()?);
-        self.0.iter().map(|one| value(one).ok_or_else(|| format!("there is no {key:?} in it"))).collect()
+        self.0.iter().map(|one| score(one, metric)).collect()
+    }
+
+    /// The evaluations on one test with one search each, in the order in which they come: names of both, and a line for each seed.
+    fn groups(&self) -> Result<Vec<Group<'_>>, String> {
+        let mut groups: Vec<Group> = Vec::new();
+        for line in &self.0 {
+            let name = |key: &str| {
+                let name = line.get(key).and_then(Value::as_str);
+                name.ok_or_else(|| format!("a line says no {key:?}; evaluate its model again"))
+            };
+            let names = [name("test")?, name("decoding")?];
+            match groups.iter_mut().find(|group| group.names == names) {
+                Some(group) => group.lines.push(line),
+                None => groups.push(Group { names, lines: vec![line] }),
+            }
+        }
+        Ok(groups)
     }
 }
 
-/// The beginning of the table.
-pub(super) const HEAD: &str =
-    "| test | score | each seed | mean and interval | published |\n| --- | --- | --- | --- | --- |\n";
+/// The evaluations on one test with one search.
+struct Group<'a> {
+    names: [&'a str; 2],
+    lines: Vec<&'a Map<String, Value>>,
+}
+
+/// A score from 0 to 100, of a line or of a part of it.
+fn score(of: &Map<String, Value>, metric: Metric) -> Result<f64, String> {
+    let key = match metric {
+        // One computation with two names.
+        Metric::Per => Metric::Wer.name().into(),
+        _ => metric.name().replace('-', "_"),
+    };
+    let scale = if matches!(metric, Metric::Bleu | Metric::Chrf) { 1.0 } else { 100.0 };
+    let value = of.get(&key).and_then(Value::as_f64);
+    value.map(|value| scale * value).ok_or_else(|| format!("there is no {key:?} in it"))
+}
+
+/// The mean over seeds with its interval, within what the score can be.
+fn mean_of(metric: Metric, values: &[f64]) -> (f64, Option<[f64; 2]>) {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    // More words may be wrong than there are.
+    let most = if matches!(metric, Metric::Wer | Metric::Per | Metric::Cer) { f64::INFINITY } else { 100.0 };
+    let of_mean = Part::of_seeds(values).map(|seeds| interval(mean, &[seeds]));
+    (mean, of_mean.map(|[low, high]| [low.max(0.0), high.min(most)]))
+}
+
+/// Models by tests: a row for each model, a column for each test and search whose title contains `wanted`, in cells the mean over the
+/// seeds and its interval.
+pub(super) fn grid(metric: Metric, wanted: &str, models: &[(&About, &Evaluations)]) -> Result<String, String> {
+    let mut columns: Vec<String> = Vec::new();
+    let mut rows = Vec::new();
+    for (about, evaluations) in models {
+        let mut row = vec![String::new(); columns.len()];
+        let mut n_seeds = Vec::new();
+        for Group { names, lines } in named(about, evaluations.groups())? {
+            let title = names.map(|name| about.names.get(name).map_or(name, String::as_str)).join(", ");
+            if !title.contains(wanted) {
+                continue;
+            }
+            let values: Vec<f64> = lines.iter().map(|line| score(line, metric)).collect::<Result<_, _>>()?;
+            n_seeds.push(values.len());
+            let place = columns.iter().position(|own| *own == title).unwrap_or_else(|| {
+                columns.push(title);
+                columns.len() - 1
+            });
+            row.resize(columns.len(), String::new());
+            let (mean, ends) = mean_of(metric, &values);
+            row[place] = format!("{mean:.1}");
+            if let Some([low, high]) = ends {
+                row[place] += &format!(" ({low:.1} to {high:.1})");
+            }
+        }
+        let [fewest, most] = [n_seeds.iter().min(), n_seeds.iter().max()].map(|n| n.copied().unwrap_or(0));
+        let seeds = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
+        rows.push((&about.test, seeds, row));
+    }
+    let mut text = "| model | seeds |".to_string();
+    columns.iter().for_each(|title| text += &format!(" {} |", cell(title)));
+    text += &format!("\n| --- | ---: |{}\n", " ---: |".repeat(columns.len()));
+    for (name, seeds, mut row) in rows {
+        row.resize(columns.len(), String::new());
+        text += &format!("| {} | {seeds} | {} |\n", cell(name), row.join(" | "));
+    }
+    Ok(text)
+}
+
+/// Models by length: a row for each model, a column for each range of source lengths, in cells the mean over the seeds on the first of
+/// the tests.
+pub(super) fn by_length(metric: Metric, models: &[(&About, &Evaluations)]) -> Result<String, String> {
+    /// The lengths of a column and how many sentences have them, as text, and what the seeds have there.
+    type Column = (String, Vec<f64>);
+    let mut text = String::new();
+    for (about, evaluations) in models {
+        let groups = named(about, evaluations.groups())?;
+        let mut columns: Vec<Column> = Vec::new();
+        for line in groups.first().map_or(&[][..], |group| &group.lines) {
+            let parts = line.get("by_length").and_then(Value::as_array).ok_or("a line has no \"by_length\"")?;
+            for part in parts.iter().filter_map(Value::as_object) {
+                let number = |key: &str| part.get(key).and_then(Value::as_u64).ok_or(format!("no {key:?} of a length"));
+                let (from, n) = (number("from")?, number("sentences")?);
+                let to = part
+                    .get("to")
+                    .and_then(Value::as_u64)
+                    .map_or(format!("{from} or more"), |to| format!("{from}-{to}"));
+                let title = format!("{to} ({n} sentences)");
+                let value = score(part, metric)?;
+                match columns.iter_mut().find(|(own, _)| *own == title) {
+                    Some((_, values)) => values.push(value),
+                    None => columns.push((title, vec![value])),
+                }
+            }
+        }
+        if text.is_empty() {
+            text += "| model |";
+            columns.iter().for_each(|(title, _)| text += &format!(" {title} |"));
+            text += &format!("\n| --- |{}\n", " ---: |".repeat(columns.len()));
+        }
+        text += &format!("| {} |", cell(&about.test));
+        columns.iter().for_each(|(_, values)| text += &format!(" {:.1} |", mean_of(metric, values).0));
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// A table of evaluations, as its mark asks for it: `scores`, `grid METRIC [TEXT]`, `by-length METRIC`.
+pub(super) fn block(kind: &str, models: &[(&About, &Evaluations)]) -> Result<String, String> {
+    let (kind, rest) = kind.split_once(' ').unwrap_or((kind, ""));
+    if kind == "scores" {
+        let rows: Result<String, String> = models.iter().map(|(about, own)| named(about, rows(about, own))).collect();
+        return Ok(HEAD.to_string() + &rows?);
+    }
+    let (metric, wanted) = rest.split_once(' ').unwrap_or((rest, ""));
+    let metric = Metric::ALL.into_iter().find(|own| own.name() == metric);
+    let metric = metric.ok_or_else(|| format!("{kind:?} needs the name of a score, as {kind} bleu"))?;
+    if kind == "grid" { grid(metric, wanted, models) } else { by_length(metric, models) }
+}
+
+/// A fault with the model that has it.
+fn named<T>(about: &About, found: Result<T, String>) -> Result<T, String> {
+    found.map_err(|message| format!("{}: {message}", about.test))
+}
+
+/// The beginning of the table of every seed.
+const HEAD: &str = "| test | score | each seed | mean and interval | published |\n| --- | --- | --- | --- | --- |\n";
 
 /// Two decimals, without a zero at the end: what was kept rounded looks rounded.
 fn shown(value: f64) -> String {
@@ -61,13 +193,8 @@ pub(super) fn rows(about: &About, evaluations: &Evaluations) -> Result<String, S
         let values = evaluations.of(*metric)?;
         let sign = if metric.unit().is_some() { " %" } else { "" };
         let each: Vec<String> = values.iter().map(|value| shown(*value)).collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        let of_mean = Part::of_seeds(&values).map(|seeds| {
-            let [low, high] = interval(mean, &[seeds]);
-            // More words may be wrong than there are.
-            let most = if matches!(metric, Metric::Wer | Metric::Per | Metric::Cer) { f64::INFINITY } else { 100.0 };
-            format!("{}{sign} ({} to {})", shown(mean), shown(low.max(0.0)), shown(high.min(most)))
-        });
+        let (mean, ends) = mean_of(*metric, &values);
+        let of_mean = ends.map(|[low, high]| format!("{}{sign} ({} to {})", shown(mean), shown(low), shown(high)));
         let [test, published] = if i == 0 { [&*about.test, &*about.published] } else { [""; 2] };
         text += &format!(
             "| {} | {} | {}{sign} | {} | {} |\n",
@@ -105,6 +232,49 @@ mod tests {
         assert_eq!(found, expected);
         let alone = rows(&about, &Evaluations::parse(lines.lines().next().unwrap()).unwrap()).unwrap();
         assert!(alone.contains("| 10.0 % |  | 30 % |"), "one model has no interval: {alone}");
+    }
+
+    /// Two models, two seeds each, on two tests; the second has one seed of the second test.
+    fn two() -> [(About, Evaluations); 2] {
+        let names = [("a.de, a.en", "2016"), ("beam 5, length penalty 1", "beam 5")];
+        let names = names.map(|(key, name)| (key.to_string(), name.to_string()));
+        let line = |test: &str, bleu: f64| {
+            let lengths = serde_json::json!([{ "from": 1, "to": 9, "sentences": 3, "bleu": bleu + 1.0 }, { "from": 10, "to": null, "sentences": 1, "bleu": bleu - 1.0 }]);
+            serde_json::json!({ "test": test, "decoding": "beam 5, length penalty 1", "bleu": bleu, "by_length": lengths }).to_string()
+        };
+        let of = |name: &str, lines: &[String]| {
+            let about = About { test: name.into(), names: names.clone().into(), ..About::default() };
+            (about, Evaluations::parse(&lines.join("\n")).unwrap())
+        };
+        let [a, b] = ["a.de, a.en", "b.de, b.en"];
+        [
+            of("RNN", &[line(a, 20.0), line(b, 10.0), line(a, 22.0), line(b, 12.0)]),
+            of("Transformer", &[line(a, 30.0), line(b, 25.0), line(a, 30.0)]),
+        ]
+    }
+
+    #[test]
+    fn tests_and_searches_are_columns_and_models_are_rows() {
+        let two = two();
+        let models = two.each_ref().map(|(about, own)| (about, own));
+        // Student's factor for one degree of freedom is 12.7062; the standard error is 1.
+        let expected = "\
+            | model | seeds | 2016, beam 5 | b.de, b.en, beam 5 |\n\
+            | --- | ---: | ---: | ---: |\n\
+            | RNN | 2 | 21.0 (8.3 to 33.7) | 11.0 (0.0 to 23.7) |\n\
+            | Transformer | 1 to 2 | 30.0 (30.0 to 30.0) | 25.0 |\n";
+        assert_eq!(grid(Metric::Bleu, "", &models).unwrap(), expected);
+        let one = grid(Metric::Bleu, "2016", &models).unwrap();
+        assert!(one.starts_with("| model | seeds | 2016, beam 5 |\n"), "{one}");
+        let expected = "\
+            | model | 1-9 (3 sentences) | 10 or more (1 sentences) |\n\
+            | --- | ---: | ---: |\n\
+            | RNN | 22.0 | 20.0 |\n\
+            | Transformer | 31.0 | 29.0 |\n";
+        assert_eq!(by_length(Metric::Bleu, &models).unwrap(), expected);
+        let about = About::default();
+        let nameless = Evaluations::parse("{\"bleu\":1}").unwrap();
+        assert!(grid(Metric::Bleu, "", &[(&about, &nameless)]).unwrap_err().contains("\"test\""));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::report::comparison::score::{capitalized, metric_label, percent};
 use crate::report::comparison::{Comparison, Division};
 
 /// A score by length for each task.
-pub fn by_length(suite: &Suite, comparisons: &[Comparison]) -> Vec<Chart> {
+pub fn by_length(suite: &Suite, comparisons: &[Option<Comparison>]) -> Vec<Chart> {
     let of = |(task, comparison): (&SuiteTask, &Comparison)| {
         let id = format!("quality-{}", task.metric.replace('_', "-"));
         let chart = of_comparison(comparison).into_iter().find(|chart| chart.id == id)?;
@@ -19,7 +19,7 @@ pub fn by_length(suite: &Suite, comparisons: &[Comparison]) -> Vec<Chart> {
             ..chart
         })
     };
-    suite.tasks.iter().zip(comparisons).filter_map(of).collect()
+    with_comparison(suite, comparisons).filter_map(of).collect()
 }
 
 /// The score at the longest sources against the bytes that writing carries from step to step.
@@ -53,10 +53,18 @@ pub fn by_state(suite: &Suite) -> Vec<Chart> {
 }
 
 /// Time and memory by length, of the task at which they were measured.
-pub fn costs(suite: &Suite, comparisons: &[Comparison]) -> Vec<Chart> {
+pub fn costs(suite: &Suite, comparisons: &[Option<Comparison>]) -> Vec<Chart> {
     let of = |(task, comparison): (&SuiteTask, &Comparison)| {
         let charts = of_comparison(comparison).into_iter().filter(|chart| chart.id.starts_with("cost-"));
         charts.map(|chart| Chart { id: format!("{}-{}", task.name, chart.id), ..chart }).collect::<Vec<_>>()
     };
-    suite.tasks.iter().zip(comparisons).flat_map(of).collect()
+    with_comparison(suite, comparisons).flat_map(of).collect()
+}
+
+/// The tasks whose comparison is there.
+pub(super) fn with_comparison<'a>(
+    suite: &'a Suite,
+    comparisons: &'a [Option<Comparison>],
+) -> impl Iterator<Item = (&'a SuiteTask, &'a Comparison)> {
+    suite.tasks.iter().zip(comparisons).filter_map(|(task, comparison)| Some((task, comparison.as_ref()?)))
 }

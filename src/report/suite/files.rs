@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 /// Pixels of a PNG for each of a chart's own.
 const SCALE: f32 = 2.0;
 
-/// Writes all of it under `out`; the place of the page. `comparisons` are those of the tasks, in their order.
+/// Writes all of it under `out`; the place of the page. `comparisons` are those of the tasks, in their order, as far as they are there.
 ///
 /// # Errors
 /// If the disk refuses.
-pub fn write(suite: &Suite, comparisons: &[Comparison], out: &Path) -> Result<PathBuf> {
+pub fn write(suite: &Suite, comparisons: &[Option<Comparison>], out: &Path) -> Result<PathBuf> {
     std::fs::create_dir_all(out).map_err(Error::io(out))?;
     replace(&out.join("results.json"), json(suite).as_bytes())?;
     draw(suite, comparisons, out)
@@ -28,7 +28,7 @@ pub fn write(suite: &Suite, comparisons: &[Comparison], out: &Path) -> Result<Pa
 ///
 /// # Errors
 /// If the disk refuses.
-pub fn draw(suite: &Suite, comparisons: &[Comparison], out: &Path) -> Result<PathBuf> {
+pub fn draw(suite: &Suite, comparisons: &[Option<Comparison>], out: &Path) -> Result<PathBuf> {
     let [report, pictures, data] = ["report", "report/charts", "report/tables"].map(|name| out.join(name));
     for folder in [&report, &pictures, &data] {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;

@@ -1,6 +1,6 @@
 //! A suite as one self-contained page: the matrix first.
 
-use super::charts::{by_length, by_state, costs};
+use super::charts::{by_length, by_state, costs, with_comparison};
 use super::data::{Standing, Suite, SuiteTask};
 use super::matrix::{chance, columns, score_in, shown, table};
 use super::words::{findings, place};
@@ -9,8 +9,8 @@ use crate::report::comparison::{Comparison, Group, score};
 use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE};
 use maud::{Markup, html};
 
-/// The page of a suite; `comparisons` are those of its tasks, in their order.
-pub fn page(suite: &Suite, comparisons: &[Comparison]) -> Page {
+/// The page of a suite; `comparisons` are those of its tasks, in their order, as far as they are there.
+pub fn page(suite: &Suite, comparisons: &[Option<Comparison>]) -> Page {
     let sections = [
         ("lengths", "Accuracy by length", LENGTHS, by_length(suite, comparisons)),
         ("state", "Quality against bytes of state", STATE, by_state(suite)),
@@ -19,7 +19,7 @@ pub fn page(suite: &Suite, comparisons: &[Comparison]) -> Page {
     let shown: Vec<_> = sections.into_iter().filter(|(.., charts)| !charts.is_empty()).collect();
     let titles: Vec<(&str, &str)> = shown.iter().map(|(id, title, ..)| (*id, *title)).collect();
     let body = html! {
-        (head(suite, &titles, !comparisons.is_empty()))
+        (head(suite, &titles, with_comparison(suite, comparisons).map(|(task, _)| task.name.as_str())))
         (matrix(suite))
         @for (id, title, about, charts) in &shown {
             (section((id, title), true, html! {
@@ -47,15 +47,14 @@ const STATE: &str = "Writing carries its state from step to step. Attention keep
                      recurrence has one size for all. The sources are the longest of the test.";
 const COST: &str = "One pair of sentences with random weights: only the size of the model and the length count.";
 
-/// What the page is about, and its contents; `has_tasks` if the reports of the tasks lie beside it.
-fn head(suite: &Suite, sections: &[(&str, &str)], has_tasks: bool) -> Markup {
+/// What the page is about, and its contents; `tasks` are those whose reports lie beside it.
+fn head<'a>(suite: &Suite, sections: &[(&str, &str)], tasks: impl Iterator<Item = &'a str>) -> Markup {
     let seeds = match suite.n_seeds() {
         1 => "one seed each".to_string(),
         n => format!("{n} seeds each, scores are their means"),
     };
     let sections = sections.iter().chain(&[("cells", "Every cell")]);
     let here = sections.map(|(id, title)| (format!("#{id}"), title.to_string()));
-    let tasks = suite.tasks.iter().filter(|_| has_tasks).map(|task| task.name.as_str());
     let tasks = tasks.map(|name| (format!("../{name}/report/index.html"), format!("all of {name}")));
     html! {
         p.lead.about { (suite.about.trim_end()) " " (seeds) "." }

@@ -146,6 +146,47 @@ fn the_same_command_again_finds_everything_finished() {
 }
 
 #[test]
+fn machines_can_each_make_a_part() {
+    let (made, _) = &*MADE;
+    let [one, other] = [(); 2].map(|()| TempDir::new().unwrap());
+    for dir in [&one, &other] {
+        std::fs::write(dir.path().join("own.toml"), SMALL).unwrap();
+    }
+    let of = |task| ["compare", "--suite", "own.toml", "--task", task, "--out", "out"];
+    let said = succeed(one.path(), &of("reverse"));
+    assert!(said.contains("reverse to 4") && !said.contains("copy to 4"), "{said}");
+    assert!(!one.path().join("out/copy").exists());
+    // What the next machine needs of the first one.
+    std::fs::create_dir(other.path().join("out")).unwrap();
+    for file in ["out/results.json", "out/suite.toml"] {
+        std::fs::copy(one.path().join(file), other.path().join(file)).unwrap();
+    }
+    let said = succeed(other.path(), &of("copy"));
+    assert_says(&said, &["copy to 4", "copy at 6", "reverse to 4"]);
+    let page = read(other.path().join("out/report/index.html"));
+    assert!(page.contains("../copy/report/index.html"), "its report is there");
+    assert!(!page.contains("../reverse/report/index.html"), "its report lies on the other machine");
+    let whole = |dir: &Path| {
+        let mut suite = results(&dir.join("out"));
+        suite.cells.iter_mut().for_each(|cell| cell.train_seconds = 0.0);
+        let command = std::mem::take(&mut suite.command);
+        (suite, command)
+    };
+    let (suite, command) = whole(other.path());
+    assert_eq!(suite, whole(made.path()).0, "as one machine makes it");
+    let commands: Vec<&str> = command.lines().collect();
+    assert_eq!(commands.len(), 2, "{command}");
+    assert!(commands[0].contains("--task reverse") && commands[1].contains("--task copy"), "{command}");
+    // The same task again takes the place of what was there.
+    succeed(other.path(), &of("copy"));
+    assert_eq!(whole(other.path()), (suite, command));
+    let refused = |task, parts: &[&str]| assert_says(&fail(other.path(), &of(task)), parts);
+    refused("sort", &["--task sort", "has no such task (copy, reverse)"]);
+    std::fs::write(other.path().join("own.toml"), SMALL.replace("max_updates = 3", "max_updates = 4")).unwrap();
+    refused("copy", &["suite.toml", "is not the suite own as it is now", "--out"]);
+}
+
+#[test]
 fn what_makes_no_suite_is_refused() {
     let dir = TempDir::new().unwrap();
     let says = |text: &str, parts: &[&str]| {

@@ -1,8 +1,8 @@
 //! Colours, widths, numbers and tables of a terminal page.
 
 use super::Look;
+pub(super) use crate::report::columns::{cut, width};
 use anstyle::{AnsiColor, Style};
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What a piece of text is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,28 +60,6 @@ pub(super) fn muted(text: impl Into<String>) -> Piece {
 /// A token, cut to a width at which tables stay readable.
 pub(super) fn token(text: &str) -> Piece {
     Piece(cut(text, 18), Tone::Token)
-}
-
-/// The columns that `text` takes.
-pub(super) fn width(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
-}
-
-/// `text`, with an ellipsis where it is wider than `room`.
-pub(super) fn cut(text: &str, room: usize) -> String {
-    if width(text) <= room {
-        return text.to_owned();
-    }
-    let mut kept = String::new();
-    let mut used = 1;
-    for c in text.chars() {
-        used += c.width().unwrap_or(0);
-        if used > room {
-            break;
-        }
-        kept.push(c);
-    }
-    kept + "…"
 }
 
 /// As many numbers as fit into `room` columns.

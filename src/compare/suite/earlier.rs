@@ -1,0 +1,85 @@
+//! What the folder of a suite has of tasks that are not made now.
+
+use super::config::SuiteConfig;
+use super::{FILE, Found};
+use crate::error::{Error, Result};
+use crate::report::comparison::Comparison;
+use crate::report::suite::{FORMAT, Suite};
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// The results of a suite that were there before.
+pub(super) struct Earlier(Suite);
+
+impl Earlier {
+    /// Those in the folder `out`; none if it has none.
+    ///
+    /// # Errors
+    /// If they are of another suite, or of another version of its file, so that cells beside each other would answer other questions.
+    pub(super) fn read(suite: &SuiteConfig, out: &Path) -> Result<Option<Self>> {
+        let (results, file) = (out.join("results.json"), out.join(FILE));
+        if !results.exists() || !file.exists() {
+            return Ok(None);
+        }
+        if std::fs::read_to_string(&file).map_err(Error::io(&file))? != suite.text {
+            let name = &suite.name;
+            let message = format!("is not the suite {name} as it is now; give another folder with --out to its tasks");
+            return Err(Error::file(&file, message));
+        }
+        let earlier: Suite = parse(&results)?;
+        if earlier.format != FORMAT {
+            let message = format!("has format {}, and only results of format {FORMAT} can be added to", earlier.format);
+            return Err(Error::file(&results, message));
+        }
+        Ok(Some(Self(earlier)))
+    }
+
+    /// These and the new ones, in the order of the suite.
+    ///
+    /// # Errors
+    /// If a comparison in the folder cannot be read.
+    pub(super) fn join(self, suite: &SuiteConfig, (mut new, comparisons): Found, out: &Path) -> Result<Found> {
+        let Self(old) = self;
+        let mut made: Vec<_> = std::mem::take(&mut new.tasks).into_iter().zip(comparisons).collect();
+        let mut kept = old.tasks;
+        kept.retain(|task| made.iter().all(|(own, _)| own.name != task.name));
+        let is_kept = |name: &str| kept.iter().any(|task| task.name == name);
+        new.cells.extend(old.cells.into_iter().filter(|cell| is_kept(&cell.task)));
+        // What is said of a part is said of the whole where it is the same, and side by side where it is not.
+        let whole = [
+            (&mut new.version, old.version, "; "),
+            (&mut new.platform, old.platform, "; "),
+            (&mut new.backend, old.backend, "; "),
+            (&mut new.device, old.device, "; "),
+            (&mut new.command, old.command, "\n"),
+        ];
+        for (own, old, between) in whole.into_iter().filter(|_| !kept.is_empty()) {
+            if !old.split(between).any(|part| part == own) {
+                *own = old + between + own;
+            } else {
+                *own = old;
+            }
+        }
+        for (own, old) in new.families.iter_mut().zip(old.families) {
+            if own.model.is_empty() {
+                own.model = old.model;
+            }
+        }
+        for task in kept {
+            let file = out.join(&task.name).join("results.json");
+            let comparison: Option<Comparison> = if file.exists() { Some(parse(&file)?) } else { None };
+            made.push((task, comparison));
+        }
+        let place = |name: &str| suite.task.iter().position(|task| task.name == name);
+        made.sort_by_key(|(task, _)| place(&task.name));
+        new.cells.sort_by_key(|cell| place(&cell.task));
+        let comparisons;
+        (new.tasks, comparisons) = made.into_iter().unzip();
+        Ok((new, comparisons))
+    }
+}
+
+fn parse<T: DeserializeOwned>(file: &Path) -> Result<T> {
+    let text = std::fs::read_to_string(file).map_err(Error::io(file))?;
+    serde_json::from_str(&text).map_err(|error| Error::file(file, format!("cannot be read: {error}")))
+}

@@ -1,0 +1,25 @@
+//! The columns that text takes in a terminal, where some characters take two and some none.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// The columns that `text` takes.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// `text`, with an ellipsis where it is wider than `room`.
+pub fn cut(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used > room {
+            break;
+        }
+        kept.push(c);
+    }
+    kept + "…"
+}
