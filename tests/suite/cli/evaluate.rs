@@ -194,6 +194,8 @@ fn batches_do_not_matter_and_sampling_from_one_word_is_greedy() {
         let mut scores: serde_json::Value = serde_json::from_str(&text).unwrap();
         // Another batch rounds the loss in another way.
         let perplexity = scores["perplexity"].take().as_f64().unwrap();
+        let is_sampled = scores["decoding"].take() == "sampled";
+        assert_eq!(is_sampled, more.contains(&"--sample"), "it says how answers were looked for");
         (scores, (1e4 * perplexity).round())
     };
     let expected = with(&[]);
