@@ -4,10 +4,9 @@ use crate::compare::plan::check_folder;
 use crate::error::{Error, Result};
 use crate::files::are_same;
 use crate::notice;
-use crate::report::comparison::{self, Comparison, files};
+use crate::report::comparison::{Comparison, files};
 use crate::report::documents::Results;
-use crate::report::suite::{self, Suite, files as suite_files};
-use serde_json::Value;
+use crate::report::suite::{Suite, files as suite_files};
 use std::path::{Component, Path, PathBuf};
 
 /// Draws the report of `results`, a `results.json` or the folder that has it, under `out` or where it lies; the place of the page.
@@ -19,12 +18,14 @@ pub(super) fn redraw(results: &Path, out: Option<&Path>) -> Result<PathBuf> {
     if out.is_copy {
         check_folder(&out.folder)?;
     }
-    match read(&file)? {
+    match Results::read(&file)? {
         Results::Comparison(found) => out.comparison(&found, ""),
         Results::Suite(found) => {
             let comparisons = tasks(&found, &from)?;
             for (task, comparison) in found.tasks.iter().zip(&comparisons) {
-                comparison.iter().try_for_each(|comparison| out.comparison(comparison, &task.name).map(drop))?;
+                if let Some(comparison) = comparison {
+                    out.comparison(comparison, &task.name)?;
+                }
             }
             out.suite(&found, &comparisons)
         }
@@ -69,29 +70,10 @@ fn tasks(suite: &Suite, from: &Path) -> Result<Vec<Option<Comparison>>> {
             found.push(None);
             continue;
         }
-        match read(&file)? {
+        match Results::read(&file)? {
             Results::Comparison(comparison) => found.push(Some(*comparison)),
             _ => return Err(Error::file(&file, "is not of a comparison")),
         }
     }
     Ok(found)
-}
-
-fn read(file: &Path) -> Result<Results> {
-    let text = std::fs::read_to_string(file).map_err(Error::io(file))?;
-    let value: Value = serde_json::from_str(&text)
-        .map_err(|error| Error::file(file, format!("is not the results of a comparison: {error}")))?;
-    let known = if value.get("families").is_some() { suite::FORMAT } else { comparison::FORMAT };
-    let format = value["format"].as_u64();
-    if let Some(newer) = format.filter(|format| *format > u64::from(known)) {
-        let message = format!("has format {newer}, and this program knows {known}; take a newer one");
-        return Err(Error::file(file, message));
-    }
-    Results::parse(&text).map_err(|error| {
-        let what = match format.filter(|format| *format < u64::from(known)) {
-            Some(older) => format!("has format {older} of an earlier version, which lacks something: {error}"),
-            None => format!("is not the results of a comparison: {error}"),
-        };
-        Error::file(file, what)
-    })
 }

@@ -3,9 +3,8 @@
 use super::config::SuiteConfig;
 use super::{FILE, Found};
 use crate::error::{Error, Result};
-use crate::report::comparison::Comparison;
+use crate::report::documents::Results;
 use crate::report::suite::{FORMAT, Suite};
-use serde::de::DeserializeOwned;
 use std::path::Path;
 
 /// The results of a suite that were there before.
@@ -26,12 +25,14 @@ impl Earlier {
             let message = format!("is not the suite {name} as it is now; give another folder with --out to its tasks");
             return Err(Error::file(&file, message));
         }
-        let earlier: Suite = parse(&results)?;
+        let Results::Suite(earlier) = Results::read(&results)? else {
+            return Err(Error::file(&results, "is not of a suite"));
+        };
         if earlier.format != FORMAT {
             let message = format!("has format {}, and only results of format {FORMAT} can be added to", earlier.format);
             return Err(Error::file(&results, message));
         }
-        Ok(Some(Self(earlier)))
+        Ok(Some(Self(*earlier)))
     }
 
     /// These and the new ones, in the order of the suite.
@@ -67,7 +68,11 @@ impl Earlier {
         }
         for task in kept {
             let file = out.join(&task.name).join("results.json");
-            let comparison: Option<Comparison> = if file.exists() { Some(parse(&file)?) } else { None };
+            let comparison = match file.exists().then(|| Results::read(&file)).transpose()? {
+                Some(Results::Comparison(comparison)) => Some(*comparison),
+                Some(_) => return Err(Error::file(&file, "is not of a comparison")),
+                None => None,
+            };
             made.push((task, comparison));
         }
         let place = |name: &str| suite.task.iter().position(|task| task.name == name);
@@ -77,9 +82,4 @@ impl Earlier {
         (new.tasks, comparisons) = made.into_iter().unzip();
         Ok((new, comparisons))
     }
-}
-
-fn parse<T: DeserializeOwned>(file: &Path) -> Result<T> {
-    let text = std::fs::read_to_string(file).map_err(Error::io(file))?;
-    serde_json::from_str(&text).map_err(|error| Error::file(file, format!("cannot be read: {error}")))
 }

@@ -20,11 +20,13 @@ mod suite;
 pub use comparison::shrunk;
 pub use scores::Evaluations;
 
+use crate::error::Error;
 use crate::report::comparison::Comparison;
 use crate::report::suite::Suite;
 use crate::scoring::Metric;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// How a block begins.
 const BEGINNING: &str = "<!-- results: ";
@@ -39,7 +41,8 @@ pub struct About {
     pub machine: String,
     /// The day on which it was measured.
     pub date: String,
-    /// What the models of a comparison are called in documents, by their names in the results.
+    /// What the models of a comparison, and the tests and searches of evaluations, are called in documents, by their names in the
+    /// results.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
     /// Of evaluations, what was tested, in words.
@@ -80,6 +83,33 @@ impl Results {
         Ok(match is_suite {
             true => Self::Suite(Box::new(serde_json::from_str(text)?)),
             false => Self::Comparison(Box::new(serde_json::from_str(text)?)),
+        })
+    }
+
+    /// Reads the `results.json` of a comparison or of a suite.
+    ///
+    /// # Errors
+    /// If it is neither, or of another version's layout; says which.
+    pub fn read(file: &Path) -> crate::error::Result<Self> {
+        let text = std::fs::read_to_string(file).map_err(Error::io(file))?;
+        let value: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|error| Error::file(file, format!("is not the results of a comparison: {error}")))?;
+        let known = if value.get("families").is_some() {
+            crate::report::suite::FORMAT
+        } else {
+            crate::report::comparison::FORMAT
+        };
+        let format = value["format"].as_u64();
+        if let Some(newer) = format.filter(|format| *format > u64::from(known)) {
+            let message = format!("has format {newer}, and this program knows {known}; take a newer one");
+            return Err(Error::file(file, message));
+        }
+        Self::parse(&text).map_err(|error| {
+            let what = match format.filter(|format| *format < u64::from(known)) {
+                Some(older) => format!("has format {older} of an earlier version, which lacks something: {error}"),
+                None => format!("is not the results of a comparison: {error}"),
+            };
+            Error::file(file, what)
         })
     }
 
@@ -164,7 +194,7 @@ fn block(what: &str, published: &BTreeMap<String, Published>) -> Result<String, 
     };
     match parts.next().unwrap_or_default() {
         "list" => Ok(list(published)),
-        kind if ["scores", "grid", "by-length"].contains(&kind.split(' ').next().unwrap_or_default()) => {
+        kind if scores::KINDS.contains(&kind.split(' ').next().unwrap_or_default()) => {
             let models = parts.map(|name| match find(name)? {
                 Published { about, results: Results::Evaluations(own) } => Ok((about, own)),
                 _ => Err(format!("{name:?} is a comparison or a suite, and no list of evaluations")),

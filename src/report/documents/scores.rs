@@ -159,6 +159,9 @@ pub(super) fn by_length(metric: Metric, models: &[(&About, &Evaluations)]) -> Re
     Ok(text)
 }
 
+/// How the marks of tables of evaluations begin.
+pub(super) const KINDS: [&str; 3] = ["scores", "grid", "by-length"];
+
 /// A table of evaluations, as its mark asks for it: `scores`, `grid METRIC [TEXT]`, `by-length METRIC`.
 pub(super) fn block(kind: &str, models: &[(&About, &Evaluations)]) -> Result<String, String> {
     let (kind, rest) = kind.split_once(' ').unwrap_or((kind, ""));

@@ -1,10 +1,10 @@
 //! The matrix: a row for each family, a column for each task and length.
 
 use super::data::{CellScore, Standing, Suite, SuiteTask};
+use crate::report::columns::width;
 use crate::report::comparison::table::{Cell, Table};
 use crate::report::comparison::{Claim, Group, metric_of, score};
 use crate::scoring::Metric;
-use unicode_width::UnicodeWidthStr;
 
 /// The columns: tasks with each of their groups.
 pub fn columns(suite: &Suite) -> Vec<(&SuiteTask, &Group)> {
@@ -45,11 +45,11 @@ pub fn text(suite: &Suite) -> String {
         columns.iter().map(|column| chance(*column).map_or("-".into(), |chance| shown(&column.0.metric, chance)) + " ");
     rows.push(std::iter::once("guessing".to_string()).chain(guesses).collect());
     let widths: Vec<usize> =
-        (0..=columns.len()).map(|i| rows.iter().map(|row: &Vec<String>| row[i].width()).max().unwrap_or(0)).collect();
+        (0..=columns.len()).map(|i| rows.iter().map(|row: &Vec<String>| width(&row[i])).max().unwrap_or(0)).collect();
     let mut text = String::new();
     for row in rows {
-        for (i, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let room = " ".repeat(width - cell.width());
+        for (i, (cell, room)) in row.iter().zip(&widths).enumerate() {
+            let room = " ".repeat(room - width(cell));
             text += &if i == 0 { format!("{cell}{room}") } else { format!("  {room}{cell}") };
         }
         text = text.trim_end().to_string() + "\n";
