@@ -1,7 +1,7 @@
 //! Keys and values of a decoder that writes, which grow by a position at each step.
 //!
-//! Concatenation copies all keys and values at every step, and reordering the hypotheses of a beam does it once more. On the host
-//! each row owns its own; a row that is chosen by several hypotheses is copied when the first of them grows.
+//! Concatenation would copy all keys and values at every step. On the host each row owns its own; a row that is chosen by several
+//! hypotheses is copied when the first of them grows. Elsewhere there is room for positions to come, and the next one is written into it.
 
 use super::attention::{HeadSizes, Projected, attention};
 use super::bridge::is_on_host;
@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Multiplications from which on rows are spread over all cores.
 const PARALLEL_FROM: usize = 1 << 17;
+/// The least number of positions that room is made for on a device, so that short targets need no more.
+const LEAST_ROOM: usize = 32;
 
 /// Keys and values of the words of each row so far: at every position the keys of all heads, then the values.
 #[derive(Clone, Debug)]
@@ -27,8 +29,8 @@ pub struct KeyValueCache(Kept);
 enum Kept {
     /// Rows in this process's memory, which grow in place.
     Rows(Rows),
-    /// `[rows, len, 2 n_key_value_heads d_head]`, made anew at each step.
-    Tensor(Tensor<3>),
+    /// Positions on a device, with room for more.
+    Ahead(Ahead),
 }
 
 impl KeyValueCache {
@@ -39,7 +41,7 @@ impl KeyValueCache {
     pub fn new(packed: Tensor<3>, starts: Option<&[usize]>, body: Body) -> Self {
         match grows_in_place(&packed, body) {
             true => Self(Kept::Rows(Rows::from_packed(packed, starts))),
-            false => Self(Kept::Tensor(packed)),
+            false => Self(Kept::Ahead(Ahead::full(packed))),
         }
     }
 
@@ -47,7 +49,7 @@ impl KeyValueCache {
     pub fn select(&self, rows: &Tensor<1, Int>) -> Self {
         match &self.0 {
             Kept::Rows(cache) => Self(Kept::Rows(cache.select(rows))),
-            Kept::Tensor(packed) => Self(Kept::Tensor(packed.clone().select(0, rows.clone()))),
+            Kept::Ahead(ahead) => Self(Kept::Ahead(ahead.select(rows))),
         }
     }
 
@@ -57,18 +59,61 @@ impl KeyValueCache {
     /// - next: `[rows, 1, 2 n_key_value_heads d_head]`
     /// - output: `[rows, len, 2 n_key_value_heads d_head]`
     pub fn followed_by(cache: &mut Option<Self>, next: Tensor<3>) -> Tensor<3> {
-        let all = match cache.take() {
-            None => next,
-            Some(Self(kept)) => {
-                let past = match kept {
-                    Kept::Rows(rows) => rows.packed(&next.device()),
-                    Kept::Tensor(packed) => packed,
-                };
-                Tensor::cat(vec![past, next], 1)
-            }
+        let ahead = match cache.take() {
+            None => Ahead::empty(&next),
+            Some(Self(Kept::Rows(rows))) => Ahead::full(rows.packed(&next.device())),
+            Some(Self(Kept::Ahead(ahead))) => ahead,
         };
-        *cache = Some(Self(Kept::Tensor(all.clone())));
+        let ahead = ahead.followed_by(next);
+        let all = ahead.all();
+        *cache = Some(Self(Kept::Ahead(ahead)));
         all
+    }
+}
+
+/// Positions of all rows in one tensor that is longer than they are.
+#[derive(Clone, Debug)]
+struct Ahead {
+    /// `[rows, room, 2 n_key_value_heads d_head]`; what comes after the first `len` positions is never read.
+    values: Tensor<3>,
+    len: usize,
+}
+
+impl Ahead {
+    /// No position yet, of rows such as those of `next`.
+    fn empty(next: &Tensor<3>) -> Self {
+        let [n_rows, _, width] = next.dims();
+        Self { values: Tensor::zeros([n_rows, LEAST_ROOM, width], &next.device()), len: 0 }
+    }
+
+    /// The positions of `packed`, without room for more.
+    fn full(packed: Tensor<3>) -> Self {
+        Self { len: packed.dims()[1], values: packed }
+    }
+
+    /// With the positions of `next` behind the others. Nothing else is copied, as long as there is room and nobody else holds the values.
+    fn followed_by(self, next: Tensor<3>) -> Self {
+        let [n_rows, n_new, width] = next.dims();
+        let (room, len) = (self.values.dims()[1], self.len + n_new);
+        let values = if len <= room {
+            self.values
+        } else {
+            // Half as much again: however many positions come, each is copied about twice.
+            let more = len + (len / 2).max(LEAST_ROOM);
+            let longer = Tensor::zeros([n_rows, more, width], &next.device());
+            longer.slice_assign([0..n_rows, 0..room], self.values)
+        };
+        Self { values: values.slice_assign([0..n_rows, self.len..len], next), len }
+    }
+
+    /// All positions. On a GPU this is a view of them, wherever the width is a multiple of its alignment.
+    fn all(&self) -> Tensor<3> {
+        self.values.clone().narrow(1, 0, self.len)
+    }
+
+    /// The rows `rows`, in that order.
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        Self { values: self.values.clone().select(0, rows.clone()), len: self.len }
     }
 }
 

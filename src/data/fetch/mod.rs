@@ -7,6 +7,7 @@ mod address;
 mod datasets;
 mod described;
 mod g2p;
+mod multi30k;
 mod unpack;
 
 use std::fs::{self, File, OpenOptions};

@@ -320,7 +320,7 @@ fn an_unknown_data_set_lists_those_there_are() {
     let message = dataset("multi3k").unwrap_err().to_string();
     assert_eq!(
         message,
-        "unknown data set `multi3k`; there are: multi30k, tatoeba-en-fr, scan, cmudict, sigmorphon2021-g2p"
+        "unknown data set `multi3k`; there are: multi30k, multi30k-tokenized, tatoeba-en-fr, scan, cmudict, sigmorphon2021-g2p"
     );
 }
 

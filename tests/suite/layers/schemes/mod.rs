@@ -4,6 +4,7 @@ mod distance;
 mod golden;
 mod grouped;
 mod masking;
+mod room;
 
 use crate::support::{closed_form_tensor, host_backends, with_closed_form};
 use burn::tensor::{Device, Tensor};
