@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// What temporary names end with; they begin with a dot.
 const TEMPORARY: &str = ".tmp";
+/// How many random letters and digits tempfile puts before it.
+const N_RANDOM: usize = 6;
 
 /// Writes `bytes` to `path` in one step. What is no regular file, such as a pipe or a terminal, is written to as it is.
 ///
@@ -23,6 +25,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     // A link goes on pointing where it does.
     let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let (folder, prefix) = beside(&place)?;
+    // Otherwise the message has the name of the temporary file.
+    fs::metadata(&folder).map_err(Error::io(path))?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(TEMPORARY);
     // A new file is made as any other, not for its owner alone; one that is there keeps what it has.
@@ -51,6 +55,8 @@ pub fn check_writable(path: &Path) -> Result<()> {
     }
     let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let (folder, prefix) = beside(&place)?;
+    // Otherwise the message has the name of the temporary file.
+    fs::metadata(&folder).map_err(Error::io(path))?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(TEMPORARY).tempfile_in(&folder).map_err(Error::io(path)).map(drop)
 }
@@ -107,12 +113,18 @@ fn sync(folder: &Path) {
     }
 }
 
+/// Whether a file has a name as [`replace`] gives one while it writes: `.NAME.RANDOM.tmp`.
+pub fn is_temporary(name: &str) -> bool {
+    let random =
+        name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY)).and_then(|name| name.rsplit_once('.'));
+    random.is_some_and(|(_, random)| random.len() == N_RANDOM && random.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
 /// Removes what a process that was killed left under temporary names in `folder`. No other process may be writing there.
 pub fn remove_temporary(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') && name.ends_with(TEMPORARY) {
+        if is_temporary(&name.to_string_lossy()) {
             // What cannot be removed costs space, nothing else.
             let path = entry.path();
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };

@@ -37,7 +37,7 @@ pub(super) struct AttendArgs {
     #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, conflicts_with_all = ["query", "keys"])]
     sequence: Option<Matrix>,
     /// Hide from each position of the sequence those behind it.
-    #[arg(long, requires = "sequence")]
+    #[arg(long, requires = "sequence", conflicts_with_all = ["query", "keys"])]
     causal: bool,
     /// How a query is compared with a key.
     #[arg(long, value_enum, default_value_t = ScoreName::Dot)]

@@ -5,7 +5,7 @@ use super::print;
 use crate::data::{DataConfig, Split, Tokenizers};
 use crate::error::Result;
 use crate::experiment::series::series_of;
-use crate::experiment::{Config, dataset};
+use crate::experiment::{Config, check_data, dataset};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -62,6 +62,7 @@ fn check(args: &CheckArgs) -> Result<()> {
     if !args.data {
         return print(&format!("{right}; the data were not read, --data reads them\n"));
     }
+    check_data(&config)?;
     if config.data.text.is_some() {
         return print(&format!("{right}\n{}", text_of_splits(&config.data)?));
     }

@@ -92,12 +92,15 @@ pub(super) fn run(command: DataCommand) -> Result<()> {
 
 fn list() -> Result<()> {
     let mut text = String::from("generated tasks (lookback data generate NAME --out DIR):\n");
+    let names =
+        TaskConfig::TASKS.iter().map(|(name, _)| *name).chain(fetch::DATASETS.iter().map(|dataset| dataset.name));
+    let width = names.map(str::len).max().unwrap_or_default();
     for (name, about) in TaskConfig::TASKS {
-        text += &format!("  {name:<10} {about}\n");
+        text += &format!("  {name:<width$} {about}\n");
     }
     text += "\npublic corpora (lookback data fetch NAME --out DIR):\n";
     for dataset in &fetch::DATASETS {
-        text += &format!("  {:<14} {} [{}]\n", dataset.name, dataset.about, dataset.licence);
+        text += &format!("  {:<width$} {} [{}]\n", dataset.name, dataset.about, dataset.licence);
     }
     print(&text)
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 #[derive(Args, Debug)]
 pub(super) struct DecodingArgs {
     /// Beam size; 1 is greedy search.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sample")]
     beam: Option<usize>,
     /// Hypotheses to print for each sentence, as "LINE ||| TEXT ||| SCORE".
     #[arg(long)]
@@ -22,10 +22,10 @@ pub(super) struct DecodingArgs {
     length_penalty: Option<f64>,
     /// Stop a beam search as soon as it has as many translations as the beam size: up to twice
     /// as fast, at the cost of some half a point of BLEU.
-    #[arg(long, overrides_with = "no_early_stopping")]
+    #[arg(long, overrides_with = "no_early_stopping", conflicts_with = "sample")]
     early_stopping: bool,
     /// Search until no better hypothesis is possible, even if the run's config stops early.
-    #[arg(long, overrides_with = "early_stopping")]
+    #[arg(long, overrides_with = "early_stopping", conflicts_with = "sample")]
     no_early_stopping: bool,
     /// Longest target, in tokens for each source token; `decoding.max_len_extra` is added.
     #[arg(long)]
@@ -36,7 +36,7 @@ pub(super) struct DecodingArgs {
     /// Source tokens in a batch, padding included.
     #[arg(long)]
     batch_tokens: Option<usize>,
-    /// Multiply in 8 bits, weights and what they are multiplied with: up to eight times as fast, and
+    /// Multiply in 8 bits, weights and what they are multiplied with: up to five times as fast, and
     /// nearly as good; on the CPU only.
     #[arg(long)]
     int8: bool,

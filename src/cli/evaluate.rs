@@ -52,27 +52,28 @@ pub(super) struct EvaluateArgs {
     #[arg(long, requires = "references", conflicts_with_all = ["backend", "device"])]
     hypotheses: Option<PathBuf>,
     /// Their references; may be given more than once, for several references of each sentence.
-    #[arg(long, requires = "hypotheses")]
+    #[arg(long, requires = "hypotheses", conflicts_with = "run")]
     references: Vec<PathBuf>,
     /// Their sources, for scores by length.
-    #[arg(long, requires = "hypotheses")]
+    #[arg(long, requires = "hypotheses", conflicts_with = "run")]
     sources: Option<PathBuf>,
     /// sacreBLEU's tokenizer for BLEU.
     #[arg(long, default_value = "13a")]
     tokenize: BleuTokenizer,
-    /// Score BLEU and chrF in lower case; a model that writes lower case is always scored so.
+    /// Score BLEU and chrF in lower case. All scores of a model that writes lower case are in lower case.
     #[arg(long)]
     lowercase: bool,
     /// Write the hypotheses here.
-    #[arg(short, long, requires = "run", value_name = "FILE")]
+    #[arg(short, long, conflicts_with = "hypotheses", value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Show only this score; may be given more than once [default: all, the run's own first].
+    /// Show only this score; may be given more than once [default: all, the run's own first]. PER is WER for targets whose
+    /// tokens are phones.
     #[arg(long = "metric", value_name = "NAME")]
     metrics: Vec<Metric>,
     /// Draw the loss of language models by the number of tokens in the context here: .svg or .png.
-    #[arg(long, requires = "run", value_name = "FILE")]
+    #[arg(long, conflicts_with = "hypotheses", value_name = "FILE")]
     chart: Option<PathBuf>,
-    /// One JSON object, always with all scores.
+    /// One JSON object, always with all scores; PER is `wer` there.
     #[arg(long)]
     json: bool,
     #[command(flatten, next_help_heading = "Decoding")]
@@ -179,7 +180,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     let decoding = args.decoding.apply(&config.decoding)?;
     let prepared = args.decoding.prepare(&mut loaded)?;
     let tested = Tested {
-        test: task_name(&config.data, split),
+        test: test_name(args, &task_name(&config.data, split)),
         decoding: search_words(&decoding),
         seeds: loaded.iter().map(|loaded| loaded.config.seed).collect(),
     };
@@ -194,7 +195,8 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     if let Some(path) = &args.output {
         files::replace(path, (found.texts.join("\n") + "\n").as_bytes())?;
     }
-    let references: Vec<&Vec<String>> = sentences.iter().map(|sentence| &sentence.references).collect();
+    let references: Vec<Vec<String>> =
+        sentences.iter().map(|sentence| loaded.tokenizers.references(sentence)).collect();
     let settings = loaded.tokenizers.config();
     let lowercase = args.lowercase || settings.target().is_lowercase();
     let unit = match settings.source() {
@@ -210,6 +212,14 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     let sums = validate(&model, &examples, decoding.batch_tokens, &Alone);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
     Ok((OfPairs { scores, tested: Some(tested) }, config.training.score))
+}
+
+/// What was scored: the test set, and what of it is not as the run's config says.
+fn test_name(args: &EvaluateArgs, task: &str) -> String {
+    let split = (args.split != Split::Test).then(|| args.split.to_string());
+    let data = args.set.iter().filter(|set| set.starts_with("data.") && !set.starts_with("data.dir=")).cloned();
+    let others: Vec<String> = split.into_iter().chain(data).collect();
+    if others.is_empty() { task.to_string() } else { format!("{task} ({})", others.join(", ")) }
 }
 
 /// The scores of a language model.
@@ -320,9 +330,13 @@ fn table(scores: &Scores, asked: &[Metric], own: Metric) -> String {
         .filter(|metric| *metric != own && *metric != if own == Metric::Per { Metric::Wer } else { Metric::Per })
         .filter(|metric| *metric != Metric::SpanF1 || scores.metrics.span_f1.is_some());
     let shown: Vec<Metric> =
-        if asked.is_empty() { std::iter::once(own).chain(others).collect() } else { asked.to_vec() };
+        if asked.is_empty() { std::iter::once(own).chain(others).collect() } else { without_repetitions(asked) };
     let mut text = format!("{:<30}{:>8}\n", "sentences", scores.sentences);
     for metric in &shown {
+        if *metric == Metric::SpanF1 && scores.metrics.span_f1.is_none() {
+            text += &format!("{:<30}{:>8}   no spans: no tag has the form B-X or I-X\n", metric.title(), "-");
+            continue;
+        }
         let value = metric.of(&scores.metrics);
         let after = match (metric, metric.unit()) {
             (Metric::Bleu, _) => format!("   {}", scores.signature),
@@ -341,6 +355,12 @@ fn table(scores: &Scores, asked: &[Metric], own: Metric) -> String {
         text += &by_length(scores, &shown);
     }
     text
+}
+
+/// Each score once, where it was first asked for.
+fn without_repetitions(asked: &[Metric]) -> Vec<Metric> {
+    let is_first = |place: &usize| !asked[..*place].contains(&asked[*place]);
+    (0..asked.len()).filter(is_first).map(|place| asked[place]).collect()
 }
 
 /// Most scores in the table by length.

@@ -76,7 +76,7 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
         notice::warn(format_args!(
             "the vocabulary does not hold {} of the prompt's tokens: {}",
             unknown.len(),
-            unknown.join(" ")
+            unknown.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(", ")
         ));
     }
     let context = loaded.config.context_of_writing();

@@ -6,7 +6,7 @@ use super::place::PlaceArgs;
 use super::terminal::Terminal;
 use super::{evaluate, print};
 use crate::backend::{Adapter, Backend};
-use crate::data::Split;
+use crate::data::{Sentence, Split};
 use crate::error::{Error, Result};
 use crate::experiment::{
     Config, LoadedModel, QUICK_START, Run, TrainOptions, dataset, race, sample_of_masked, sample_of_text, train_on,
@@ -150,15 +150,16 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         sentences.truncate(N_SHOWN);
     }
     let sources: Vec<&str> = sentences.iter().map(|sentence| sentence.source.as_str()).collect();
+    let is_right = |sentence: &Sentence, text: &String| loaded.tokenizers.references(sentence).contains(text);
     let found = evaluate::translate_sources(&loaded.model, &loaded, &sources, decoding, loaded.config.seed, "testing")?;
     if is_task {
-        let right = sentences.iter().zip(&found.texts).filter(|(s, text)| s.references.contains(text)).count();
+        let right = sentences.iter().zip(&found.texts).filter(|(sentence, text)| is_right(sentence, text)).count();
         let accuracy = 100.0 * right as f64 / sentences.len().max(1) as f64;
         print(&format!("held-out test: {accuracy:.2} % of {} sequences right\n", sentences.len()))?;
         evaluate::warn_of_cut(found.cut, sentences.len(), decoding);
     }
     for (sentence, translation) in sentences.iter().zip(&found.texts).take(N_SHOWN) {
-        let verdict = match (is_task, sentence.references.contains(translation)) {
+        let verdict = match (is_task, is_right(sentence, translation)) {
             (true, true) => "  (right)",
             (true, false) => "  (wrong)",
             (false, _) => "",
@@ -194,7 +195,8 @@ fn default_dashboard() -> Dashboard {
 fn show_use(run: &Path, config: &Config) -> Result<()> {
     let run = run.display().to_string();
     let (what, command) = config.use_of(&run);
-    print(&format!("the run is in {run}\n  {what:<11} {command}\n  evaluate    lookback evaluate --run {run}\n"))
+    let split = if config.data.has_test() { "" } else { " --split valid" };
+    print(&format!("the run is in {run}\n  {what:<11} {command}\n  evaluate    lookback evaluate --run {run}{split}\n"))
 }
 
 /// Shows what a model of text writes, or takes hidden words for, and how it is used.
@@ -256,6 +258,9 @@ fn summary(outcome: &Outcome, unit: &str) -> String {
     };
     let state = &outcome.state;
     let rate = outcome.tokens as f64 / outcome.update_seconds.max(1e-9);
+    if outcome.tokens == 0 && outcome.stop != Stop::Interrupted {
+        return format!("nothing left to train: {why}, {} updates in {}", state.update, duration(state.seconds));
+    }
     let skipped = if state.skipped > 0 { format!(", {} updates skipped", state.skipped) } else { String::new() };
     format!(
         "{why}: {} updates, {} {unit}, {}, {rate:.0} {unit}/s in updates{skipped}",

@@ -5,7 +5,7 @@ use super::decoding::{DecodingArgs, SetArgs};
 use super::lines::LineStream;
 use super::output::json_line;
 use super::place::PlaceArgs;
-use super::unknown::Unknown;
+use super::unknown::{self, Unknown};
 use super::{check_lengths, ensemble, load_all, output, progress};
 use crate::data::batch::Example;
 use crate::data::read_lines;
@@ -139,6 +139,9 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         output: Box<dyn Write>,
     ) -> Result<Self> {
         let prefixes = args.prefixes.as_ref().map(read_lines).transpose()?;
+        if let Some(prefixes) = &prefixes {
+            unknown::encode(prefixes, loaded.tokenizers.target(), "prefix");
+        }
         let alignments = args.open_alignments()?;
         let unknown = Unknown::default();
         Ok(Self { args, loaded, model, config, prefixes, output, alignments, n_lines: 0, n_cut: 0, unknown })
@@ -319,14 +322,10 @@ fn score(
         let message = format!("has {} lines where {} has {}", targets.len(), args.input.display(), sources.len());
         return Err(Error::file(path, message));
     }
-    let examples: Vec<Example> = sources
-        .iter()
-        .zip(&targets)
-        .map(|(source, target)| Example {
-            source: loaded.tokenizers.source().encode(source.trim()),
-            target: loaded.tokenizers.target().encode(target.trim()),
-        })
-        .collect();
+    let encoded_sources = unknown::encode(sources, loaded.tokenizers.source(), "source");
+    let encoded_targets = unknown::encode(&targets, loaded.tokenizers.target(), "target");
+    let examples: Vec<Example> =
+        encoded_sources.into_iter().zip(encoded_targets).map(|(source, target)| Example { source, target }).collect();
     let config = args.decoding.apply(&loaded.config.decoding)?;
     check_lengths(config.source_limit(model.limits().source), examples.iter().map(|e| &e.source), |i, message| {
         Error::line(&args.input, i + 1, message)

@@ -1,6 +1,7 @@
 //! What a vocabulary does not hold: counted, with the first examples.
 
 use crate::data::{Tokenizer, UNK};
+use crate::notice;
 use std::collections::BTreeMap;
 
 /// Examples that a warning names.
@@ -53,8 +54,13 @@ impl Unknown {
         parts
     }
 
-    /// A sentence about them; nothing if there are none.
+    /// A sentence about those of sources; nothing if there are none.
     pub(super) fn warning(&self) -> Option<String> {
+        self.warning_of("source")
+    }
+
+    /// A sentence about them; nothing if there are none. `side` is what the text is of a pair.
+    pub(super) fn warning_of(&self, side: &str) -> Option<String> {
         if self.n_unknown == 0 {
             return None;
         }
@@ -62,7 +68,7 @@ impl Unknown {
             self.examples.iter().map(|(part, line)| format!("\"{}\" in line {line}", shown(part))).collect();
         let more = if self.counts.len() > self.examples.len() { ", ..." } else { "" };
         Some(format!(
-            "{} of {} source tokens, in {} line{}, are not in the vocabulary and were read as <unk>: {}{more}",
+            "{} of {} {side} tokens, in {} line{}, are not in the vocabulary and were read as <unk>: {}{more}",
             self.n_unknown,
             self.n_tokens,
             self.n_lines,
@@ -70,4 +76,15 @@ impl Unknown {
             examples.join(", ")
         ))
     }
+}
+
+/// The ids of lines; warns of what the vocabulary does not hold. `side` is what the lines are of pairs.
+pub(super) fn encode(lines: &[String], tokenizer: &Tokenizer, side: &str) -> Vec<Vec<u32>> {
+    let mut unknown = Unknown::default();
+    let encoded: Vec<Vec<u32>> = lines.iter().map(|line| tokenizer.encode(line.trim())).collect();
+    for (i, (line, ids)) in lines.iter().zip(&encoded).enumerate() {
+        unknown.note(i + 1, tokenizer, line.trim(), ids);
+    }
+    unknown.warning_of(side).into_iter().for_each(notice::warn);
+    encoded
 }

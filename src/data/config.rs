@@ -90,6 +90,15 @@ impl DataConfig {
         held_out.filter(|_| self.hold_out_per_mille.is_some()).collect()
     }
 
+    /// Whether there are test data: generated, in files of their own, or held out.
+    pub fn has_test(&self) -> bool {
+        let has_files = match &self.text {
+            Some(text) => !text.files(Split::Test).is_empty(),
+            None => self.test.is_some(),
+        };
+        has_files || self.task.is_some() || self.held_out().contains(&Split::Test)
+    }
+
     /// The split that a pair of the training files belongs to.
     pub fn split_of(&self, pair: &Pair) -> Split {
         let Some(per_mille) = self.hold_out_per_mille else { return Split::Train };

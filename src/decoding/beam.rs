@@ -1,11 +1,11 @@
 //! Beam search with a length penalty and a stop rule that loses nothing, or one that is quicker.
 
 use super::likeliest::likeliest;
-use super::{DecodingConfig, EarlyStopping, Hypothesis, StopRule, Task, indices, read_prefixes};
+use super::{DecodingConfig, EarlyStopping, Hypothesis, StopRule, Task, at_length, indices, read_prefixes};
 use crate::data::tokenizer::{BOS, EOS};
 use crate::layers::Pass;
 use crate::models::{Rows, Seq2Seq};
-use crate::ops::PreparedWeights;
+use crate::ops::{HIDDEN, PreparedWeights};
 use std::sync::Arc;
 
 /// The search for one sentence.
@@ -34,7 +34,8 @@ impl Search {
         let mut candidates: Vec<(usize, u32, f32)> = Vec::new();
         for beam in 0..self.open.len() {
             let row = first_row + beam;
-            candidates.extend(likeliest[row].iter().map(|(word, gained)| (beam, *word, *gained)));
+            let possible = likeliest[row].iter().filter(|(_, gained)| !(*gained <= HIDDEN / 2.0));
+            candidates.extend(possible.map(|(word, gained)| (beam, *word, *gained)));
         }
         let total = |(beam, _, gained): &(usize, u32, f32)| self.open[*beam].log_probability + *gained as f64;
         // Equal scores: lower beam, then lower id, so that the search does not depend on the sorting algorithm.
@@ -113,7 +114,8 @@ pub(super) fn beam<M: Seq2Seq>(
         let previous = indices(previous, &device);
         let mut pass = Pass::step_of(weights);
         let (logits, next) = model.step(previous, state.take().expect("a state is put back"), &memory, &mut pass);
-        let likeliest = likeliest(logits, width + 1);
+        let lengths = searches.iter().flat_map(|search| std::iter::repeat_n(search.task.len, width));
+        let likeliest = likeliest(at_length(logits, lengths, step), width + 1);
         let n_open = searches.len();
         let mut rows = Vec::new();
         let mut kept = Vec::new();

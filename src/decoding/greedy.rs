@@ -18,7 +18,7 @@ pub(super) fn greedy<M: Seq2Seq>(
     let (mut open, given) = Open::new(model, memory, tasks, weights, config);
     let mut results = Vec::new();
     for step in given.. {
-        let likeliest = likeliest(open.step(model), 1);
+        let likeliest = likeliest(open.step(model, step), 1);
         let mut finished = vec![false; open.tasks.len()];
         for (row, task) in open.tasks.iter().enumerate() {
             let (word, log_probability) = likeliest[row][0];

@@ -22,15 +22,15 @@ pub use score::{score_targets, score_text, score_tokens};
 pub use values::predict_series;
 
 use crate::data::batch::{Padded, plan_by_length};
-use crate::data::tokenizer::{BOS, PAD};
+use crate::data::tokenizer::{BOS, EOS, PAD};
 use crate::kernels::memory::task_rows;
 use crate::kernels::vectors::{highest, log_sum_exp};
 use crate::layers::{Pass, indices};
 use crate::models::{Rows, Seq2Seq};
-use crate::ops::PreparedWeights;
+use crate::ops::{HIDDEN, PreparedWeights};
 use crate::pool::each_in_pool;
 use crate::ranks::{Alone, Ranks, say};
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,7 +41,8 @@ use std::sync::Arc;
 pub struct Hypothesis {
     /// The words, without start and end symbols.
     pub tokens: Vec<u32>,
-    /// The sum of the log-probabilities of its words and of its end, in nats.
+    /// The sum of the log-probabilities of its words and of its end, in nats; where the source decides how many words there are, of each
+    /// word among all but the end.
     pub log_probability: f64,
     /// What hypotheses are ranked by: `log_probability` over the length penalty.
     pub score: f64,
@@ -82,6 +83,34 @@ struct Task {
     prefix: Vec<u32>,
     /// Most words of the target, its end included.
     cap: usize,
+    /// How many words the target has, where the source decides it.
+    len: Option<usize>,
+}
+
+/// The logits of the step `step`, with all words but the end left out of the running where a target has its length, and the end where it
+/// has not. `lengths` has that of each row.
+///
+/// # Shapes
+/// - logits: `[rows, vocab_size]`
+fn at_length(logits: Tensor<2>, lengths: impl Iterator<Item = Option<usize>>, step: usize) -> Tensor<2> {
+    let lengths: Vec<_> = lengths.collect();
+    if lengths.iter().all(Option::is_none) {
+        return logits;
+    }
+    let [rows, vocab_size] = logits.dims();
+    let mut bias = vec![0.0; rows * vocab_size];
+    for (row, len) in bias.chunks_exact_mut(vocab_size).zip(lengths) {
+        match len {
+            Some(len) if step < len => row[EOS as usize] = HIDDEN,
+            Some(_) => row
+                .iter_mut()
+                .enumerate()
+                .for_each(|(word, bias)| *bias = if word == EOS as usize { 0.0 } else { HIDDEN }),
+            None => {}
+        }
+    }
+    let bias = Tensor::from_data(TensorData::new(bias, [rows, vocab_size]), &logits.device());
+    logits + bias
 }
 
 /// What `model` makes of the words that the targets of a batch begin with, which are as many in each: a row for each sentence.
@@ -168,11 +197,11 @@ pub fn decode_among<M: Seq2Seq>(
         let source = Padded::sources(indices.iter().map(|i| &requests[*i].source), &device);
         let tasks: Vec<Task> = indices
             .iter()
-            .map(|i| Task {
-                index: *i,
-                number: requests[*i].number.unwrap_or(*i as u64),
-                prefix: requests[*i].prefix.clone(),
-                cap: config.cap(requests[*i].source.len(), limit).max(requests[*i].prefix.len() + 1),
+            .map(|i| {
+                let Request { source, prefix, number } = &requests[*i];
+                let len = model.answer_len(source.len());
+                let cap = len.map_or_else(|| config.cap(source.len(), limit), |len| len + 1).max(prefix.len() + 1);
+                Task { index: *i, number: number.unwrap_or(*i as u64), prefix: prefix.clone(), cap, len }
             })
             .collect();
         let memory = model.encode(&source, &mut Pass::inference().fused(true));
@@ -267,14 +296,14 @@ impl<'a, M: Seq2Seq> Open<'a, M> {
         (Self { weights, state: Some(state), hypotheses, previous, memory, tasks }, len)
     }
 
-    /// The logits after one step for every open sentence: `[rows, vocab_size]`.
-    fn step(&mut self, model: &M) -> Tensor<2> {
+    /// The logits after step `step` for every open sentence: `[rows, vocab_size]`.
+    fn step(&mut self, model: &M, step: usize) -> Tensor<2> {
         let previous = indices(self.previous.iter().map(|id| *id as usize), &model.device());
         let state = self.state.take().expect("a state is put back after each step");
         let mut pass = Pass::step_of(self.weights);
         let (logits, state) = model.step(previous, state, &self.memory, &mut pass);
         self.state = Some(state);
-        logits
+        at_length(logits, self.tasks.iter().map(|task| task.len), step)
     }
 
     /// Takes the finished sentences out; rows are compacted, so that their work is not done in vain.

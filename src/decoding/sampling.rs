@@ -24,7 +24,7 @@ pub(super) fn sample<M: Seq2Seq>(
         let (mut open, given) = Open::new(model, memory.select(&all), tasks.clone(), weights, config);
         let mut results = Vec::new();
         for step in given.. {
-            let probabilities = LogProbabilities::new(open.step(model));
+            let probabilities = LogProbabilities::new(open.step(model, step));
             let mut finished = vec![false; open.tasks.len()];
             for (row, task) in open.tasks.iter().enumerate() {
                 let stream = Stream::new(seed, Purpose::Sampling, &[task.number, draw as u64]);

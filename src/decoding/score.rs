@@ -20,7 +20,8 @@ pub(super) const BATCHES_AT_ONCE: usize = 64;
 
 /// The log-probability of every target word, its end symbol last, for each example, in nats.
 ///
-/// The sum of a row is the [`Hypothesis::log_probability`] that decoding would give the same target.
+/// The sum of a row is the [`Hypothesis::log_probability`] that decoding would give the same target, unless the source decides how long
+/// an answer is: then decoding leaves the end out of the running, and here it is a word as any.
 pub fn score_targets<M: Seq2Seq>(model: &M, examples: &[Example], batch_tokens: usize) -> Vec<Vec<f64>> {
     let lengths: Vec<(usize, usize)> = examples.iter().map(|e| (e.source.len(), e.target.len())).collect();
     let mut scores = vec![Vec::new(); examples.len()];

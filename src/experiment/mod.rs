@@ -30,5 +30,5 @@ pub use lessons::{sample_of_masked, sample_of_text};
 pub use options::TrainOptions;
 pub use prepared::{PrepareOptions, Prepared, Preparing, SHARD_TOKENS, prepare};
 pub use run::{LoadedModel, Run};
-pub use train::train;
+pub use train::{check_data, train};
 pub use validation::{Sample, sample_score, validate};

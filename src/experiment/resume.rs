@@ -1,6 +1,6 @@
 //! Beginning a run folder, and what may change when it is continued.
 
-use super::format::seal;
+use super::format::{check_seal, seal};
 use super::options::TrainOptions;
 use super::run::{Environment, Run};
 use super::{Config, differences};
@@ -12,6 +12,7 @@ use crate::models::weights::Weights;
 use crate::training::checkpoint::{self, TrainingState};
 use crate::training::format::FORMAT_VERSION;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
 const CHANGEABLE: [&str; 22] = [
@@ -38,6 +39,55 @@ const CHANGEABLE: [&str; 22] = [
     "training.keep_checkpoints",
     "training.log_every",
 ];
+
+/// What training leaves in a folder before its first checkpoint, besides temporary files.
+const LEFT_EARLY: [&str; 12] = [
+    "auto.json",
+    "best",
+    "checkpoints",
+    "diverged-batch.tsv",
+    "environment.json",
+    "last",
+    "lock",
+    "log.txt",
+    "metrics.jsonl",
+    "samples",
+    "tensorboard",
+    "tokenizer.json",
+];
+
+/// Refuses a folder that is no run and has somebody else's files: those of a run would be written over them.
+pub(super) fn check_folder(path: &Path) -> Result<()> {
+    if !checkpoint::list(&path.join("checkpoints")).is_empty() {
+        return Ok(());
+    }
+    let is_of_run = |name: &str| match name {
+        // A config that training wrote has a seal.
+        "config.toml" => std::fs::read_to_string(path.join(name)).is_ok_and(|text| check_seal(&text).unwrap_or(true)),
+        _ => LEFT_EARLY.contains(&name) || files::is_temporary(name),
+    };
+    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+    let mut others: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| !is_of_run(name)).collect();
+    others.sort_unstable();
+    match others.first() {
+        Some(first) => {
+            let more = if others.len() > 1 { " and other files" } else { "" };
+            let message =
+                format!("is no run and has {first}{more}; give --run a new folder, so that nothing is written over");
+            Err(Error::file(path, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Removes a new folder in which training failed before it began; what has content stays.
+pub(super) fn remove_stub(path: &Path) {
+    if !Run::has_begun(path) {
+        let _ = std::fs::remove_file(path.join("lock"));
+        ["checkpoints", "samples", ""].iter().for_each(|name| drop(std::fs::remove_dir(path.join(name))));
+    }
+}
 
 /// The config of a run that can go on; nothing where training is to begin.
 ///
@@ -139,8 +189,18 @@ pub(super) fn begin(
     write_config(run, config)
 }
 
-/// Notes in the log what differs from the last time, and takes the new values over.
+/// Notes in the log what differs from the last time, and takes the new values over. Where no update is left to make, the
+/// command stays that of the training.
+///
+/// # Errors
+/// If fewer updates are to be made than were.
 pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment) -> Result<()> {
+    let made = checkpoint::list(&run.join("checkpoints")).into_iter().map(|(update, _)| update).max().unwrap_or(0);
+    let planned = config.training.max_updates;
+    if planned < made {
+        let message = format!("is {planned} here, and the run has made {made} updates; give as many, or another --run");
+        return Err(Error::config("training.max_updates", message));
+    }
     for (key, old, new) in differences(&run.config()?, config) {
         run.folder().log(&format!("continued with {key} = {new}, before {old}"))?;
     }
@@ -154,7 +214,9 @@ pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment
     // The config first: the environment says of which format it is.
     write_config(run, config)?;
     // What it was begun with stays as it was first written.
-    write_environment(run, &Environment { init_from: old.init_from, ranks: old.ranks, ..environment.clone() })
+    let new = environment.clone();
+    let command = if made < planned { new.command } else { old.command };
+    write_environment(run, &Environment { init_from: old.init_from, ranks: old.ranks, command, ..new })
 }
 
 fn write_config(run: &Run, config: &Config) -> Result<()> {

@@ -21,6 +21,16 @@ use std::sync::Arc;
 /// # Errors
 /// If the data, the config or the run folder cannot be used, or training diverges.
 pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
+    let is_new = !options.run.exists();
+    let outcome = train_in_folder(config, adapter, options);
+    // Others may be writing there too.
+    if outcome.is_err() && is_new && options.ranks.size() == 1 {
+        resume::remove_stub(&options.run);
+    }
+    outcome
+}
+
+fn train_in_folder(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
     let ranks = &*options.ranks;
     // Other programs may say things in another form.
     ranks::check_program(ranks)?;
@@ -37,6 +47,7 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     }
     let (run, lock, begun);
     if is_first {
+        resume::check_folder(&options.run)?;
         run = Run::create(&options.run)?;
         lock = Some(run.folder().lock()?);
         begun = resume::begun(&run, options.init_from.is_some())?;
@@ -172,6 +183,18 @@ fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: boo
         (true, Some(from)) => Some(run::tokenizers_to_go_on(from, &config.tokenizer)?),
         (true, None) => None,
     };
+    read(config, known)
+}
+
+/// Reads the data of `config` as training would.
+///
+/// # Errors
+/// As [`train`], as far as data and tokenizers go.
+pub fn check_data(config: &Config) -> Result<()> {
+    read(&mut config.clone(), None).map(drop)
+}
+
+fn read(config: &mut Config, known: Option<Tokenizers>) -> Result<Prepared> {
     match config.data.text.clone() {
         Some(text) if config.model.has_masks() => MaskedLessons::prepare(config, &text, known),
         Some(text) => TextLessons::prepare(config, &text, known),
@@ -192,10 +215,15 @@ fn weights_from(
     if other.tokenizers()?.fingerprint() != tokenizers.fingerprint() {
         return Err(Error::file(from, "has another tokenizer; a model can only be fine-tuned with its own"));
     }
+    let all_differing = differences(&other.config()?, config);
+    if let Some((_, theirs, ours)) = all_differing.iter().find(|(key, _, _)| key == "model.kind") {
+        let message = format!("is a model of kind {theirs}, and this one is of kind {ours}: parameters do not fit");
+        return Err(Error::file(from, message));
+    }
     let of_model = |(key, theirs, ours): (String, String, String)| {
         key.starts_with("model").then(|| format!("{key} is {ours} here and {theirs} there"))
     };
-    let differing: Vec<String> = differences(&other.config()?, config).into_iter().filter_map(of_model).collect();
+    let differing: Vec<String> = all_differing.into_iter().filter_map(of_model).collect();
     let (_, parameters) = other.parameters(None, |line| observer.warn(&line))?;
     match weights::apply(model, &parameters.weights, &parameters.file) {
         Ok(model) => {

@@ -55,10 +55,7 @@ pub fn sample_score(
     let translations: Vec<String> =
         found.iter().map(|hypotheses| tokenizers.target().decode(&hypotheses[0].tokens)).collect();
     let cut = count_cut(&found);
-    // A model that writes lower case is measured on lower case.
-    let lowercase = tokenizers.config().target().is_lowercase();
-    let cased = |reference: &String| if lowercase { reference.to_lowercase() } else { reference.clone() };
-    let references: Vec<Vec<String>> = sample.iter().map(|s| s.references.iter().map(cased).collect()).collect();
+    let references: Vec<Vec<String>> = sample.iter().map(|sentence| tokenizers.references(sentence)).collect();
     let statistics = Scorer::default().statistics_any(&translations, &references).expect("a sample has sentences");
     let score = score.of_statistics(&SentenceStatistics::total(&statistics));
     Sample { score, translations, cut }

@@ -76,6 +76,12 @@ pub trait Autoregressive: Sync {
         None
     }
 
+    /// How many words every answer to a source of so many tokens has, of a model whose answers have a length that the source decides;
+    /// the end of an answer is none of them.
+    fn answer_len(&self, source_len: usize) -> Option<usize> {
+        self.fixed_len(source_len)
+    }
+
     /// Where the model's parameters are.
     fn device(&self) -> Device;
 }

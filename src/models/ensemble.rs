@@ -76,6 +76,14 @@ impl<M: Autoregressive> Autoregressive for Ensemble<M> {
         (logits.into_iter().collect::<Option<Vec<_>>>().map(mean), Each(states))
     }
 
+    fn fixed_len(&self, source_len: usize) -> Option<usize> {
+        self.models[0].fixed_len(source_len)
+    }
+
+    fn answer_len(&self, source_len: usize) -> Option<usize> {
+        self.models[0].answer_len(source_len)
+    }
+
     fn limits(&self) -> LengthLimits {
         let shortest = |side: fn(LengthLimits) -> Option<LengthLimit>| {
             self.models.iter().filter_map(|model| side(model.limits())).min_by_key(|limit| limit.len)

@@ -195,6 +195,12 @@ macro_rules! families {
                 }
             }
 
+            fn answer_len(&self, source_len: usize) -> Option<usize> {
+                match self {
+                    $(Self::$family(model) => model.answer_len(source_len),)*
+                }
+            }
+
             fn limits(&self) -> LengthLimits {
                 match self {
                     $(Self::$family(model) => model.limits(),)*

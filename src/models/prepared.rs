@@ -147,6 +147,14 @@ impl Autoregressive for PreparedModel {
         Some(self.weights.clone())
     }
 
+    fn fixed_len(&self, source_len: usize) -> Option<usize> {
+        self.model.fixed_len(source_len)
+    }
+
+    fn answer_len(&self, source_len: usize) -> Option<usize> {
+        self.model.answer_len(source_len)
+    }
+
     fn limits(&self) -> LengthLimits {
         self.model.limits()
     }

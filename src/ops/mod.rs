@@ -64,6 +64,7 @@ pub use feed_forward::feed_forward;
 pub use key_value_cache::{KeyValueCache, step_attention};
 pub use linear::{Weight, linear};
 pub use linear_recurrence::linear_recurrence;
+pub use mask::HIDDEN;
 pub use operation::Body;
 pub use recurrence::{CellParameters, Placement, StepAttention, attentive_layer, recurrent_layer};
 pub use residual::{add_dropped, dropout, layer_norm};

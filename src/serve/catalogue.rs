@@ -147,7 +147,8 @@ impl Catalogue {
                 Err(Fault::bad(message))
             }
             _ if need == Use::Translation => {
-                Err(Fault::bad(format!("several models fit; give source and target: there is {}", self.pairs())))
+                let (pairs, names) = (self.pairs(), self.names(need));
+                Err(Fault::bad(format!("several models fit; give source and target ({pairs}), or model ({names})")))
             }
             _ => Err(Fault::bad(format!("several models fit; give model: there is {}", self.names(need)))),
         }

@@ -39,7 +39,9 @@ pub(super) fn prepare(entry: &Entry, texts: &Texts, max_lines: usize) -> Result<
                 return Err(Fault::bad(format!("{} {fault}", place())));
             }
             if source.contains(&UNK) {
-                let unknown = tokenizer.unknown(line.trim()).join(" ");
+                let unknown: Vec<String> =
+                    tokenizer.unknown(line.trim()).iter().map(|part| format!("\"{part}\"")).collect();
+                let unknown = unknown.join(", ");
                 let note = format!("{}: the vocabulary lacks {unknown}; the model sees <unk> there", place());
                 prepared.notes.push(note);
             }

@@ -9,6 +9,7 @@ mod flags;
 mod generate;
 mod inspect;
 mod manners;
+mod silence;
 mod translate;
 
 use crate::training::{

@@ -119,7 +119,10 @@ pub(super) fn numbered(
     if let Some(number) = args.sentence {
         numbered.retain(|(i, _)| *i == number);
         let [(_, line)] = &numbered[..] else {
-            let message = format!("has no sentence {number}; it has sentences 1 to {n_lines}");
+            let message = match number {
+                0 => "has no sentence 0; sentences are counted from 1".into(),
+                _ => format!("has no sentence {number}; it has sentences 1 to {n_lines}"),
+            };
             return Err(Error::file(origin, message));
         };
         if line.is_empty() {

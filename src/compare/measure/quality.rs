@@ -32,16 +32,19 @@ pub struct Scored {
 }
 
 impl Scored {
-    /// Scores what each seed wrote, given all references of each sentence.
+    /// Scores what each seed wrote, given all references of each sentence; all of it in lower case, where one of the models writes so.
     ///
     /// # Errors
     /// If there are no sentences.
     pub fn new(name: &str, by_seed: &[Vec<Translation>], references: &[Vec<String>], lowercase: bool) -> Result<Self> {
         let scorer = scorer(lowercase);
+        let cased = |text: &str| if lowercase { text.to_lowercase() } else { text.to_string() };
+        let references: Vec<Vec<String>> =
+            references.iter().map(|list| list.iter().map(|text| cased(text)).collect()).collect();
         let mut sentences = vec![BySeed::default(); references.len()];
         for translations in by_seed {
-            let texts: Vec<&str> = translations.iter().map(|translation| translation.text.as_str()).collect();
-            for (sentence, statistics) in sentences.iter_mut().zip(scorer.statistics_any(&texts, references)?) {
+            let texts: Vec<String> = translations.iter().map(|translation| cased(&translation.text)).collect();
+            for (sentence, statistics) in sentences.iter_mut().zip(scorer.statistics_any(&texts, &references)?) {
                 sentence.0.push(statistics);
             }
         }

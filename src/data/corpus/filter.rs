@@ -111,7 +111,14 @@ impl LengthFilter {
     }
 }
 
-/// The error where all pairs were dropped.
+/// The error where no pair is left.
 pub(crate) fn nothing_left(dropped: &Dropped) -> Error {
-    Error::message(format!("no training pairs are left after filtering: {dropped}"))
+    match dropped.total() {
+        0 => Error::config(
+            "data.train",
+            "has no pairs: its files are empty, or data.hold_out_per_mille takes all of them. Pairs of one source are held out together, \
+             so that there have to be more different sources",
+        ),
+        _ => Error::message(format!("no training pairs are left after filtering: {dropped}")),
+    }
 }

@@ -36,7 +36,7 @@ pub use numbers::Scaling;
 pub use sample::{LARGEST_SAMPLE, Sample, sampled, sampled_to};
 pub use sentence_piece::{Cutter, Normalizer};
 
-use super::Pair;
+use super::{Pair, Sentence};
 use crate::error::{Error, Result};
 use crate::files;
 
@@ -278,6 +278,13 @@ impl Tokenizers {
     /// The settings that these were trained with.
     pub fn config(&self) -> &TokenizersConfig {
         &self.saved.config
+    }
+
+    /// The references of a sentence as a model can write them: in lower case, where that is all it knows.
+    pub fn references(&self, sentence: &Sentence) -> Vec<String> {
+        let is_lowercase = self.config().target().is_lowercase();
+        let cased = |text: &String| if is_lowercase { text.to_lowercase() } else { text.clone() };
+        sentence.references.iter().map(cased).collect()
     }
 
     /// Writes both sides into one JSON file.

@@ -89,7 +89,7 @@ fn usage(texts: &Texts, is_shared: bool, int8: bool) -> String {
             (
                 format!(
                     "import json\n\n# There is no tokenizer.json: {reason}.\n# `POST /tokenize` of `lookback serve` gives the ids of a \
-                     text.\nwords = json.load(open(\"{words}\"))\n"
+                     text.\nids = [4, 5, 6]\nwords = json.load(open(\"{words}\"))\n"
                 ),
                 "[words[id] for id in ids]".to_owned(),
                 "print(best)".to_owned(),

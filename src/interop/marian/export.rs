@@ -33,8 +33,9 @@ pub(in crate::interop) fn files(shipped: &Shipped, config: &TransformerConfig) -
         ("generation_config.json", json_file(&generation(&shipped.config.decoding))),
     ];
     let (tokenizer_files, loading) = tokenizers(shipped);
+    let has_tokenizer = !tokenizer_files.is_empty();
     files.extend(tokenizer_files);
-    Ok((files, usage(&form, &loading, &shipped.config.decoding)))
+    Ok((files, usage(&form, &loading, has_tokenizer, &shipped.config.decoding)))
 }
 
 /// Refuses what neither has a place for.
@@ -259,12 +260,23 @@ fn tokenizers(shipped: &Shipped) -> (Files, String) {
 }
 
 /// How the folder is used.
-fn usage(form: &Form, loading: &str, decoding: &DecodingConfig) -> String {
+fn usage(form: &Form, loading: &str, has_tokenizer: bool, decoding: &DecodingConfig) -> String {
     let class = form.class();
+    let (import, ids, shown) = match has_tokenizer {
+        true => (
+            "",
+            "source(\"...\", return_tensors=\"pt\").input_ids",
+            "target.decode(model.generate(ids)[0], skip_special_tokens=True)",
+        ),
+        false => (
+            "import torch\n",
+            "torch.tensor([[4, 5, 6, 2]])    # those of a text, and 2",
+            "model.generate(ids)[0].tolist()",
+        ),
+    };
     let mut usage = format!(
-        "```python\nfrom transformers import {class}\n{loading}model = {class}.from_pretrained(\".\")\n\
-         ids = source(\"...\", return_tensors=\"pt\").input_ids\n\
-         print(target.decode(model.generate(ids)[0], skip_special_tokens=True))\n```\n"
+        "```python\n{import}from transformers import {class}\n{loading}model = {class}.from_pretrained(\".\")\nids = {ids}\n\
+         print({shown})\n```\n"
     );
     if decoding.beam_size > 1 && decoding.length_penalty_start != 0.0 && decoding.length_penalty != 0.0 {
         usage += &format!(

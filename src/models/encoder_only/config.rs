@@ -25,6 +25,16 @@ pub enum Answers {
     Values,
 }
 
+impl Answers {
+    /// How many words the answer to a source of so many tokens has, its end left out.
+    pub(super) fn len(self, source_len: usize) -> usize {
+        match self {
+            Self::Tags | Self::MaskedWords | Self::Values => source_len,
+            Self::Class => 1,
+        }
+    }
+}
+
 /// `[model]` with `kind = "encoder-only"`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -174,10 +184,7 @@ impl EncoderOnlyConfig {
 
     /// How many words the answer to a source of so many tokens has, its end left out.
     pub fn answer_len(&self, source_len: usize) -> usize {
-        match self.output {
-            Answers::Tags | Answers::MaskedWords | Answers::Values => source_len,
-            Answers::Class => 1,
-        }
+        self.output.len(source_len)
     }
 
     /// What its layers have in common.

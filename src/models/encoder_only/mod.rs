@@ -205,6 +205,10 @@ impl Autoregressive for EncoderOnlyModel {
         (self.answers == Answers::MaskedWords).then_some(source_len)
     }
 
+    fn answer_len(&self, source_len: usize) -> Option<usize> {
+        Some(self.answers.len(source_len))
+    }
+
     fn limits(&self) -> LengthLimits {
         self.limits
     }

@@ -107,7 +107,10 @@ pub(super) fn grid(metric: Metric, wanted: &str, models: &[(&About, &Evaluations
                 row[place] += &format!(" ({low:.1} to {high:.1})");
             }
         }
-        let [fewest, most] = [n_seeds.iter().min(), n_seeds.iter().max()].map(|n| n.copied().unwrap_or(0));
+        if n_seeds.is_empty() {
+            return Err(format!("{} has no evaluation on a test and with a search called {wanted:?}", about.test));
+        }
+        let [fewest, most] = [n_seeds.iter().min(), n_seeds.iter().max()].map(|n| n.copied().unwrap_or_default());
         let seeds = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
         rows.push((&about.test, seeds, row));
     }

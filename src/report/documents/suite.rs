@@ -27,7 +27,8 @@ fn about(suite: &Suite) -> String {
     let n = suite.n_seeds();
     let seeds = if n == 1 { "one seed each".to_string() } else { format!("means of {n} seeds each") };
     format!(
-        "{labels}, {seeds}. Bold: the best of its column, or not told apart from it (95 %, over sentences and seeds).\n"
+        "{labels}, {seeds}. Bold: the best of its column, and all that are not significantly worse (5 %, over sentences and seeds, after \
+         Holm's correction), which is not to say equal.\n"
     )
 }
 

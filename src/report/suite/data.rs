@@ -112,7 +112,7 @@ pub struct CellScore {
 pub enum Standing {
     /// No other has a better score.
     Best,
-    /// Equal to the best within the margin.
+    /// Equivalent to the best: the difference lies within the margin.
     Equivalent,
     /// Neither equal to the best nor different from it, as far as the evidence goes.
     #[default]

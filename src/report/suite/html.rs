@@ -93,8 +93,8 @@ fn matrix(suite: &Suite) -> Markup {
                 }
                 p.muted {
                     (score::capitalized(&labels.join(", ")))
-                    ", with 95 % intervals over sentences and seeds. Underlined: the best of the column, or not told apart from it; \
-                     not underlined: worse than the best. Guessing knows how many words an answer has, and which words answers are made of."
+                    ", with 95 % intervals over sentences and seeds. Underlined: the best of the column, and all that are not significantly worse; \
+                     not underlined: significantly worse than the best. Guessing knows how many words an answer has, and which words answers are made of."
                 }
             }
         }
@@ -112,9 +112,9 @@ fn cell(suite: &Suite, family: &str, column: (&SuiteTask, &Group)) -> Markup {
     let [value, low, high] = [cell.score, cell.low, cell.high].map(|value| shown(metric, value));
     let (class, standing) = match cell.standing {
         Standing::Best => ("level", "the best"),
-        Standing::Equivalent => ("level", "equal to the best"),
-        Standing::Undecided => ("level", "not told apart from the best"),
-        Standing::Behind => ("behind", "worse than the best"),
+        Standing::Equivalent => ("level", "equivalent to the best"),
+        Standing::Undecided => ("level", "not significantly worse than the best"),
+        Standing::Behind => ("behind", "significantly worse than the best"),
         Standing::Unsolved => ("behind", "no family has anything right here"),
     };
     let share = (score::percent(metric, cell.score) / 100.0).clamp(0.0, 1.0);

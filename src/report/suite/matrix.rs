@@ -26,7 +26,7 @@ pub(in crate::report) fn chance((task, group): (&SuiteTask, &Group)) -> Option<f
     group.chance.filter(|_| metric_of(&task.metric) == Metric::SequenceAccuracy)
 }
 
-/// The matrix for a terminal: a star stands at the best of a column and at all that are not told apart from it.
+/// The matrix for a terminal: a star stands at the best of a column and at all that are not significantly worse.
 pub fn text(suite: &Suite) -> String {
     let columns = columns(suite);
     let mut rows = vec![std::iter::once(String::new()).chain(columns.iter().map(|(t, g)| t.column(g))).collect()];

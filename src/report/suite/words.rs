@@ -17,7 +17,7 @@ pub fn findings(suite: &Suite) -> Vec<String> {
 
 /// The whole for a terminal.
 pub fn summary(suite: &Suite) -> String {
-    let mut summary = text(suite) + "* the best of its column, or not told apart from it\n\n";
+    let mut summary = text(suite) + "* the best of its column, or not significantly worse\n\n";
     for finding in findings(suite) {
         summary += &format!("- {finding}\n");
     }
@@ -48,8 +48,8 @@ fn everywhere(suite: &Suite) -> String {
     match &level[..] {
         _ if n == 0 => "No family has anything right.".into(),
         [] => format!("No family is the best, or as good as the best, in {those}."),
-        [one] => format!("{one} is the best, or not told apart from the best, in {those}; no other is."),
-        _ => format!("In {those} the best, or not told apart from it: {}.", level.join("; ")),
+        [one] => format!("{one} is the best, or not significantly worse than the best, in {those}; no other is."),
+        _ => format!("The best, or not significantly worse than the best, in {those}: {}.", level.join("; ")),
     }
 }
 
@@ -78,9 +78,9 @@ fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
     };
     let mut text = format!("{}: {best}", capitalized(&place(task, group)));
     let lists = [
-        ("equal to it within the margin", with(|standing| standing == Standing::Equivalent)),
-        ("not told apart from it", with(|standing| standing == Standing::Undecided)),
-        ("worse", with(|standing| standing == Standing::Behind)),
+        ("equivalent to it", with(|standing| standing == Standing::Equivalent)),
+        ("not significantly worse", with(|standing| standing == Standing::Undecided)),
+        ("significantly worse", with(|standing| standing == Standing::Behind)),
     ];
     for (what, names) in lists {
         if !names.is_empty() {

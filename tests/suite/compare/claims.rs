@@ -413,14 +413,14 @@ fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_s
     // 95 of 100 could be either, and so could 92 and 88.
     let (above, below, text, headline) = found([100, 95, 99, 10]);
     assert_eq!((above, below), (Some(20), Some(40)));
-    assert_eq!(text, says("above it at 5 and 20 words, below it at 40 words, not told apart from it at 10 words"));
+    assert_eq!(text, says("above it at 5 and 20 words, below it at 40 words, undecided at 10 words"));
     assert!(
-        headline.contains("The longest length at which the sequence accuracy is surely above 90.0 %, with none before it surely below: one 20 words."),
+        headline.contains("The longest length at which the sequence accuracy is significantly above 90.0 %, with none before it significantly below: one 20 words."),
         "{headline}"
     );
     let (above, below, text, _) = found([100, 92, 88, 10]);
     assert_eq!((above, below), (Some(5), Some(40)));
-    assert_eq!(text, says("above it at 5 words, below it at 40 words, not told apart from it at 10-20 words"));
+    assert_eq!(text, says("above it at 5 words, below it at 40 words, undecided at 10-20 words"));
     // Bad at the shortest and good at all that follow: it is not said to be bad at every length.
     let (above, below, text, headline) = found([50, 100, 100, 100]);
     assert_eq!((above, below), (None, Some(5)));
@@ -432,7 +432,7 @@ fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_s
     assert!(headline.contains("one 40 words, the longest tested."), "{headline}");
     let (above, below, text, _) = found([90, 91, 89, 90]);
     assert_eq!((above, below), (None, None));
-    assert_eq!(text, says("not told apart from it at 5-40 words"));
+    assert_eq!(text, says("undecided at 5-40 words"));
     let comparison = by_length([100, 99, 60, 10]);
     assert_eq!(comparison.claims.len(), 4);
     // Lists that a task counts in items may be as long as others in words: they have no place in the order of lengths.
@@ -496,7 +496,7 @@ fn what_is_said_of_the_ends_of_sentences_is_a_claim() {
     // A model that has three in ten right everywhere does not know any part, and nothing else is said of it.
     let (claim, text) = of_tenths([30; 10]);
     assert_eq!(claim.verdict, Verdict::Undecided);
-    assert!(text.contains("not told apart between the first tenth of the source and the last"), "{text}");
+    assert!(text.contains("not significantly different between the first tenth of the source and the last"), "{text}");
     assert!(!text.contains("forgets"), "{text}");
     // Right everywhere: the difference is known to be none.
     let (claim, text) = of_tenths([100; 10]);

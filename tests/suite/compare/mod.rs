@@ -5,6 +5,7 @@
 mod arithmetic;
 mod claims;
 mod command;
+mod going_on;
 mod page;
 mod redraw;
 mod refusals;

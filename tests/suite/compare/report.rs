@@ -229,7 +229,9 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     }
     assert!(!text.contains("single seed"), "{text}");
     turned.claims[0].verdict = Verdict::Equivalent;
-    assert!(findings(&turned).join("\n").contains("are equal within 2.0 % (the difference is 1.0 to 9.0 points)"));
+    assert!(
+        findings(&turned).join("\n").contains("are equivalent within 2.0 points (the difference is 1.0 to 9.0 points)")
+    );
     let tie = (turned.claims[0].estimate, turned.claims[0].verdict);
     (turned.claims[0].estimate, turned.claims[0].verdict) = (0.0, Verdict::Undecided);
     let text = findings(&turned).join("\n");
@@ -282,7 +284,7 @@ fn a_gain_is_above_zero_whichever_model_and_whichever_way_the_score_points() {
     }
     comparison.claims[0].is_small = true;
     let text = findings(&comparison).join("\n");
-    assert!(text.contains("by 5.0 points (1.0 to 9.0, less than 2.0 %; p = 0.010)"), "{text}");
+    assert!(text.contains("by 5.0 points (1.0 to 9.0, less than 2.0 points; p = 0.010)"), "{text}");
 }
 
 #[test]

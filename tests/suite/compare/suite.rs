@@ -330,9 +330,9 @@ fn sentences_say_what_cells_claim_and_no_more() {
     assert_eq!(
         found,
         [
-            "two is the best, or not told apart from the best, in all 2 columns; no other is.",
-            "Copy, sources of up to 20 words as in training: best is one <b> 90.0; not told apart from it: two 88.0; worse: three 30.0.",
-            "Copy, sources of 40 words, learnt from up to 20: best is two 60.0; equal to it within the margin: three 59.0; worse: one \
+            "two is the best, or not significantly worse than the best, in all 2 columns; no other is.",
+            "Copy, sources of up to 20 words as in training: best is one <b> 90.0; not significantly worse: two 88.0; significantly worse: three 30.0.",
+            "Copy, sources of 40 words, learnt from up to 20: best is two 60.0; equivalent to it: three 59.0; significantly worse: one \
              <b> 10.0.",
             "A single seed: this is said of these runs, and not of what other seeds would give.",
         ]
@@ -343,13 +343,13 @@ fn sentences_say_what_cells_claim_and_no_more() {
     let mut several = suite.clone();
     several.cells[1].scores[0].score = 0.9;
     several.cells[1].scores[0].standing = Standing::Best;
-    assert_says(&words::findings(&several)[1], &["best are one <b> 90.0, two 90.0; worse: three 30.0."]);
+    assert_says(&words::findings(&several)[1], &["best are one <b> 90.0, two 90.0; significantly worse: three 30.0."]);
     // Without a right answer there is no best.
     let mut unsolved = suite.clone();
     unsolved.cells.iter_mut().for_each(|cell| cell.scores[1].standing = Standing::Unsolved);
     unsolved.cells[1].scores[0].standing = Standing::Behind;
     let found = words::findings(&unsolved);
-    let says = "one <b> is the best, or not told apart from the best, in the one column in which anything is right; no other is.";
+    let says = "one <b> is the best, or not significantly worse than the best, in the one column in which anything is right; no other is.";
     assert_eq!(found[0], says);
     assert_eq!(found[2], "Copy, sources of 40 words, learnt from up to 20: no family has anything right.");
     assert_eq!(matrix::text(&unsolved).matches('*').count(), 1);

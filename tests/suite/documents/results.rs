@@ -120,6 +120,7 @@ fn a_mark_that_asks_for_what_is_not_there_is_refused_with_its_line() {
     says("small; models", &["\"models\" is nothing that can be written", "matrix intervals"]);
     says("scores; small", &["\"small\" is a comparison or a suite"]);
     says("dutch; models", &["\"models\" is nothing that can be written", "scores; NAME"]);
+    says("grid bleu 2061; multi30k-rnn", &["RNN, one fixed context has no evaluation", "\"2061\""]);
     says("tour; models all, 5-66", &["there are no sentences \"5-66\"", "5-6"]);
     fs::write(&readme, "<!-- results: tour; about -->\ntext\n").unwrap();
     assert_says(&fail(dir.path(), &["results"]), &["line 1: there is no <!-- end --> after it"]);

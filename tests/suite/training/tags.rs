@@ -157,3 +157,19 @@ fn what_does_not_fit_an_encoder_is_refused() {
     assert_says(&fail(TAGGER.path(), &["translate", "--run", "run"]), &["is an encoder-only model", "predict"]);
     assert_says(&fail(TAGGER.path(), &["generate", "--run", "run"]), &["is no language model", "`predict`"]);
 }
+
+#[test]
+fn a_tagger_that_has_learnt_nothing_yet_writes_as_many_tags_as_there_are_tokens() {
+    let dir = TempDir::new().unwrap();
+    train(dir.path(), "run", &["training.max_updates=1", "training.validate_every=1"]);
+    for more in [&[][..], &["--beam", "3"], &["--sample"]] {
+        let scores = json(dir.path(), &[&["evaluate", "--run", "run", "--json", "--output", "out.txt"], more].concat());
+        assert_eq!(scores["cut"], 0, "{more:?}");
+        // With as many words on both sides no error is one of length.
+        assert!(scores["wer"].as_f64().unwrap() <= 1.0, "{scores}");
+        assert!(read(dir.path().join("out.txt")).lines().all(|line| (2..=8).contains(&line.split(' ').count())));
+    }
+    let predicted = succeed(dir.path(), &["predict", "--run", "run", "--input", "out.txt"]);
+    let n_words = |text: &str| text.lines().map(|line| line.split(' ').count()).collect::<Vec<_>>();
+    assert_eq!(n_words(&predicted), n_words(&read(dir.path().join("out.txt"))));
+}

@@ -2,12 +2,12 @@
 
 use super::rows::{Claim, ClaimKind};
 use crate::report::comparison::data::Comparison;
-use crate::report::comparison::score::{metric_of, percent, shown};
+use crate::report::comparison::score::{metric_of, percent};
 use crate::scoring::Verdict;
 
 /// What is claimed of two models, the better one first.
 pub(in crate::report::comparison) fn verdict(claim: &Claim, better: &str, worse: &str) -> String {
-    let margin = shown(&claim.metric, claim.margin);
+    let margin = points(&claim.metric, claim.margin);
     // How much better the first is, whichever of the two the claim names first and whichever way its score points.
     let is_turned = (claim.operands[0] == better) != metric_of(&claim.metric).lower_is_better();
     let [gain, low, high] = match is_turned {
@@ -18,11 +18,13 @@ pub(in crate::report::comparison) fn verdict(claim: &Claim, better: &str, worse:
     let p = probability(claim.p_corrected);
     match (claim.verdict, claim.p_corrected) {
         (Verdict::Different, _) => {
-            let small = if claim.is_small { format!(", less than {margin}") } else { String::new() };
+            let small = if claim.is_small { format!(", less than {margin} points") } else { String::new() };
             format!("{better} is better than {worse} by {gain} points ({low} to {high}{small}; {p})")
         }
         (Verdict::Equivalent, _) => {
-            format!("{better} and {worse} are equal within {margin} (the difference is {low} to {high} points)")
+            format!(
+                "{better} and {worse} are equivalent within {margin} points (the difference is {low} to {high} points)"
+            )
         }
         (Verdict::Undecided, _) if claim.estimate == 0.0 => {
             format!("{better} and {worse} have the same score, and may differ by as much as {high} points")

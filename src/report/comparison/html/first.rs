@@ -45,7 +45,8 @@ fn overview(comparison: &Comparison) -> Markup {
     let threshold = comparison.thresholds.first();
     let unit = comparison.task.length_unit.name();
     let mut columns = vec!["model".to_string(), metric_label(metric)];
-    columns.extend(threshold.map(|row| format!("longest surely above {} ({unit})", shown(&row.metric, row.level))));
+    columns
+        .extend(threshold.map(|row| format!("longest significantly above {} ({unit})", shown(&row.metric, row.level))));
     if let Some(length) = length {
         columns.push(format!("seconds, update of {length} tokens"));
         columns.push("its memory (MiB)".into());

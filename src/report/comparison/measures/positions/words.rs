@@ -15,7 +15,7 @@ pub(in crate::report::comparison) fn between_ends(comparison: &Comparison, name:
         Verdict::Different if claim.estimate > 0.0 => "right less often in the first tenth of the OF than in the last",
         Verdict::Different => "right more often in the first tenth of the OF than in the last",
         Verdict::Equivalent => "right as often in the first tenth of the OF as in the last",
-        Verdict::Undecided => "not told apart between the first tenth of the OF and the last",
+        Verdict::Undecided => "not significantly different between the first tenth of the OF and the last",
     };
     let verb = verb.replace("OF", of);
     let [change, low, high] = [claim.estimate, claim.low, claim.high].map(|value| signed(100.0 * value));

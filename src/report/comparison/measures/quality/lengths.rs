@@ -21,7 +21,7 @@ pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
     let rows: Vec<String> = ranked(comparison).iter().filter_map(|(name, _)| row_of(name)).map(of_row).collect();
     let (what, level) = (noun(&first.metric), shown(&first.metric, first.level));
     Some(format!(
-        "The longest length at which the {what} is surely above {level}, with none before it surely below: {}.",
+        "The longest length at which the {what} is significantly above {level}, with none before it significantly below: {}.",
         rows.join("; ")
     ))
 }
@@ -36,7 +36,7 @@ pub(in crate::report::comparison) fn levels(comparison: &Comparison) -> Vec<Stri
     let unit = comparison.task.length_unit.name();
     let of_row = |row: &Threshold| {
         let level = format!("a {} of {}", noun(&row.metric), shown(&row.metric, row.level));
-        let sides = [("above it", Some(true)), ("below it", Some(false)), ("not told apart from it", None)];
+        let sides = [("above it", Some(true)), ("below it", Some(false)), ("undecided", None)];
         let part = |(what, side): (&str, Option<bool>)| {
             Some(format!("{what} at {} {unit}", lengths_on(comparison, &row.contestant, side)?))
         };
