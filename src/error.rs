@@ -70,9 +70,10 @@ impl Error {
         Self::File { path: path.as_ref().to_path_buf(), message: message.into() }
     }
 
-    /// A fault in line `line` (counted from 1) of the file `path`.
+    /// A fault in line `line` (counted from 1) of the file `path`; `-` is standard input.
     pub fn line(path: impl AsRef<Path>, line: usize, message: impl Into<String>) -> Self {
-        Self::Line { path: path.as_ref().to_path_buf(), line, message: message.into() }
+        let path = if path.as_ref().as_os_str() == "-" { Path::new("<standard input>") } else { path.as_ref() };
+        Self::Line { path: path.to_path_buf(), line, message: message.into() }
     }
 
     /// A configuration key whose value cannot be used.

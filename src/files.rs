@@ -113,18 +113,18 @@ fn sync(folder: &Path) {
     }
 }
 
-/// Whether a file has a name as [`replace`] gives one while it writes: `.NAME.RANDOM.tmp`.
-pub fn is_temporary(name: &str) -> bool {
-    let random =
-        name.strip_prefix('.').and_then(|name| name.strip_suffix(TEMPORARY)).and_then(|name| name.rsplit_once('.'));
-    random.is_some_and(|(_, random)| random.len() == N_RANDOM && random.chars().all(|c| c.is_ascii_alphanumeric()))
+/// The NAME, or its beginning, in a name as [`replace`] gives one while it writes: `.NAME.RANDOM.tmp`.
+pub fn temporary_of(name: &str) -> Option<&str> {
+    let (of, random) = name.strip_prefix('.')?.strip_suffix(TEMPORARY)?.rsplit_once('.')?;
+    (random.len() == N_RANDOM && random.chars().all(|c| c.is_ascii_alphanumeric())).then_some(of)
 }
 
-/// Removes what a process that was killed left under temporary names in `folder`. No other process may be writing there.
-pub fn remove_temporary(folder: &Path) {
+/// Removes what a process that was killed left in `folder` under temporary names, as far as they are its own. No other process may be
+/// writing there.
+pub fn remove_temporary(folder: &Path, is_own: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if is_temporary(&name.to_string_lossy()) {
+        if is_own(&name.to_string_lossy()) {
             // What cannot be removed costs space, nothing else.
             let path = entry.path();
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };

@@ -184,14 +184,6 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
     }
     let comparison = compare(&options, &|status| bar.show(status))?;
     bar.finish();
-    if let Some((others, kept)) = files::keep_others(&comparison, &options.out)? {
-        notice::warn(format_args!(
-            "{} had a report with {}, which this one replaces; its numbers are kept in {} (--redraw draws them again)",
-            options.out.display(),
-            others.join(", "),
-            kept.display()
-        ));
-    }
     let page = files::write(&comparison, &options.out)?;
     print(&format!("{}the report is {}\n", words::summary(&comparison), page.display()))
 }

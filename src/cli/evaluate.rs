@@ -13,7 +13,7 @@ use crate::compare::describe::{search_words, task_name};
 use crate::data::{Split, TokenizerConfig, read_lines};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::{Error, Result};
-use crate::experiment::{LoadedModel, Run, dataset, validate};
+use crate::experiment::{Config, LoadedModel, Run, dataset, differences, validate};
 use crate::files;
 use crate::models::{Autoregressive, Seq2Seq};
 use crate::notice;
@@ -180,7 +180,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     let decoding = args.decoding.apply(&config.decoding)?;
     let prepared = args.decoding.prepare(&mut loaded)?;
     let tested = Tested {
-        test: test_name(args, &task_name(&config.data, split)),
+        test: test_name(&Run::open(first)?.config()?, &config, split),
         decoding: search_words(&decoding),
         seeds: loaded.iter().map(|loaded| loaded.config.seed).collect(),
     };
@@ -215,11 +215,17 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
 }
 
 /// What was scored: the test set, and what of it is not as the run's config says.
-fn test_name(args: &EvaluateArgs, task: &str) -> String {
-    let split = (args.split != Split::Test).then(|| args.split.to_string());
-    let data = args.set.iter().filter(|set| set.starts_with("data.") && !set.starts_with("data.dir=")).cloned();
-    let others: Vec<String> = split.into_iter().chain(data).collect();
-    if others.is_empty() { task.to_string() } else { format!("{task} ({})", others.join(", ")) }
+fn test_name(own: &Config, config: &Config, split: Split) -> String {
+    let task = task_name(&config.data, split);
+    let is_seed = |key: &str| key == "seed" && config.data.task.is_some();
+    // Other files have other names.
+    let is_named =
+        |key: &str| ["dir", "prepared", "train", "valid", "test"].contains(&key.split('.').next().unwrap_or(key));
+    let is_other = |key: &str| key.strip_prefix("data.").is_some_and(|key| !is_named(key));
+    let changes = differences(own, config).into_iter().filter(|(key, _, _)| is_seed(key) || is_other(key));
+    let split = (split != Split::Test).then(|| split.to_string());
+    let others: Vec<String> = split.into_iter().chain(changes.map(|(key, _, new)| format!("{key}={new}"))).collect();
+    if others.is_empty() { task } else { format!("{task} ({})", others.join(", ")) }
 }
 
 /// The scores of a language model.
@@ -265,6 +271,9 @@ fn moved(error: Error, keys: &str) -> Error {
             path,
             format!("is not there; if the data have moved, say where: --set data.dir=FOLDER, or --set {keys}"),
         ),
+        Error::Config { key, message } if key == "data.test" => {
+            Error::config(key, format!("{message}; or take the validation data, --split valid"))
+        }
         other => other,
     }
 }
@@ -381,7 +390,10 @@ fn by_length(scores: &Scores, shown: &[Metric]) -> String {
         text += &format!("{range:>23}  {:>9}", bucket.sentences);
         for (metric, title) in columns.iter().zip(&titles) {
             let width = title.chars().count().max(9);
-            text += &format!("  {:>width$.2}", metric.of(&bucket.metrics));
+            text += &match (metric, bucket.metrics.span_f1) {
+                (Metric::SpanF1, None) => format!("  {:>width$}", "-"),
+                _ => format!("  {:>width$.2}", metric.of(&bucket.metrics)),
+            };
         }
         text.push('\n');
     }

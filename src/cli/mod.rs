@@ -236,6 +236,12 @@ fn load_all(runs: &[PathBuf], place: &PlaceArgs, checkpoint: Option<&str>) -> Re
                 format!("has other vocabularies than {}; such models cannot write together", runs[0].display());
             return Err(Error::file(path, message));
         }
+        let answer_len = |loaded: &LoadedModel| loaded.config.model.family().answer_len(2);
+        if loaded.first().is_some_and(|first| answer_len(first) != answer_len(&model)) {
+            let message =
+                format!("has answers of other lengths than {}; such models cannot write together", runs[0].display());
+            return Err(Error::file(path, message));
+        }
         loaded.push(model);
     }
     Ok(loaded)

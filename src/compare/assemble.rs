@@ -292,5 +292,7 @@ fn key_of(run: &Run, loaded: &LoadedModel, decoding: &DecodingConfig, test: &str
     let manifest = run.folder().checkpoint(&loaded.checkpoint).join("manifest.json");
     let manifest = std::fs::read_to_string(&manifest).map_err(Error::io(&manifest))?;
     let decoding = serde_json::to_string(decoding).expect("plain data");
-    Ok(format!("{test} {} {decoding} {}", loaded.checkpoint, crate::data::random::hash(manifest.as_bytes())))
+    // Once the end was a word as any in answers whose length the source decides.
+    let rule = if loaded.config.model.family().answer_len(1).is_some() { " of known length" } else { "" };
+    Ok(format!("{test} {} {decoding} {}{rule}", loaded.checkpoint, crate::data::random::hash(manifest.as_bytes())))
 }

@@ -27,7 +27,7 @@ pub use sweep::Sweep;
 use crate::backend::Adapter;
 use crate::error::{Error, Result};
 use crate::models::Vocabularies;
-use crate::report::comparison::{Comparison, Trial};
+use crate::report::comparison::{Comparison, Trial, files};
 use crate::trust;
 use jobs::Jobs;
 use plan::{Entrant, EntrantRun};
@@ -71,6 +71,16 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     let test = test_set::test_set(&entrants, options)?;
     std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
     let jobs = Jobs::open(&options.out)?;
+    let names: Vec<&str> = entrants.iter().map(|entrant| entrant.name.as_str()).collect();
+    if let Some((others, kept)) = files::keep_others(&names, &options.out)? {
+        options.observer.warn(&format!(
+            "{out} has a report with {others}, which the new one will replace; its numbers are kept: lookback compare --redraw {kept} --out \
+             FOLDER",
+            out = options.out.display(),
+            others = others.join(", "),
+            kept = kept.display()
+        ));
+    }
     if options.match_parameters {
         width::match_parameters(&mut entrants, &adapter)?;
     }

@@ -139,8 +139,7 @@ pub fn pairs_of(config: &DataConfig, split: Split, seed: u64) -> Result<Vec<Pair
         }
         (None, None) => Err(Error::config(
             format!("data.{split}"),
-            "is missing: name its files, as in --set data.test.source=FILE --set data.test.target=FILE or --set data.test.tsv=FILE, \
-             or take the validation data, --split valid",
+            "is missing: name its files, as in --set data.test.source=FILE --set data.test.target=FILE or --set data.test.tsv=FILE",
         )),
     }
 }

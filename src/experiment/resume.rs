@@ -12,7 +12,7 @@ use crate::models::weights::Weights;
 use crate::training::checkpoint::{self, TrainingState};
 use crate::training::format::FORMAT_VERSION;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
 const CHANGEABLE: [&str; 22] = [
@@ -41,13 +41,11 @@ const CHANGEABLE: [&str; 22] = [
 ];
 
 /// What training leaves in a folder before its first checkpoint, besides temporary files.
-const LEFT_EARLY: [&str; 12] = [
+const LEFT_EARLY: [&str; 10] = [
     "auto.json",
-    "best",
     "checkpoints",
     "diverged-batch.tsv",
     "environment.json",
-    "last",
     "lock",
     "log.txt",
     "metrics.jsonl",
@@ -55,6 +53,12 @@ const LEFT_EARLY: [&str; 12] = [
     "tensorboard",
     "tokenizer.json",
 ];
+
+/// Whether a file is what a killed process left of one of a run's own.
+fn is_own_temporary(name: &str) -> bool {
+    files::temporary_of(name)
+        .is_some_and(|of| ["best", "config.toml", "last"].contains(&of) || LEFT_EARLY.contains(&of))
+}
 
 /// Refuses a folder that is no run and has somebody else's files: those of a run would be written over them.
 pub(super) fn check_folder(path: &Path) -> Result<()> {
@@ -64,7 +68,7 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
     let is_of_run = |name: &str| match name {
         // A config that training wrote has a seal.
         "config.toml" => std::fs::read_to_string(path.join(name)).is_ok_and(|text| check_seal(&text).unwrap_or(true)),
-        _ => LEFT_EARLY.contains(&name) || files::is_temporary(name),
+        _ => LEFT_EARLY.contains(&name) || is_own_temporary(name),
     };
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
     let mut others: Vec<String> =
@@ -81,11 +85,16 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a new folder in which training failed before it began; what has content stays.
-pub(super) fn remove_stub(path: &Path) {
-    if !Run::has_begun(path) {
-        let _ = std::fs::remove_file(path.join("lock"));
-        ["checkpoints", "samples", ""].iter().for_each(|name| drop(std::fs::remove_dir(path.join(name))));
+/// A new folder, which is removed again if training in it never begins; what has content stays. Whoever has it holds the lock.
+pub(super) struct Stub(pub(super) PathBuf);
+
+impl Drop for Stub {
+    fn drop(&mut self) {
+        let Self(path) = self;
+        if !Run::has_begun(path) {
+            let _ = std::fs::remove_file(path.join("lock"));
+            ["checkpoints", "samples", ""].iter().for_each(|name| drop(std::fs::remove_dir(path.join(name))));
+        }
     }
 }
 
@@ -94,9 +103,8 @@ pub(super) fn remove_stub(path: &Path) {
 /// What ended before its first checkpoint begins anew, with whatever config: nothing is lost. So does what was to be fine-tuned
 /// and has only the parameters that it starts from.
 pub(super) fn begun(run: &Run, is_given_start: bool) -> Result<Option<Config>> {
-    for folder in [run.path(), &run.join("checkpoints")] {
-        files::remove_temporary(folder);
-    }
+    files::remove_temporary(run.path(), is_own_temporary);
+    files::remove_temporary(&run.join("checkpoints"), |name| files::temporary_of(name).is_some());
     let there = checkpoint::list(&run.join("checkpoints"));
     let is_trained = there.iter().any(|(update, _)| *update > 0);
     match (Run::has_begun(run.path()), is_trained) {
@@ -189,13 +197,12 @@ pub(super) fn begin(
     write_config(run, config)
 }
 
-/// Notes in the log what differs from the last time, and takes the new values over. Where no update is left to make, the
-/// command stays that of the training.
+/// Notes in the log what differs from the last time, and takes the new values over.
 ///
 /// # Errors
 /// If fewer updates are to be made than were.
 pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment) -> Result<()> {
-    let made = checkpoint::list(&run.join("checkpoints")).into_iter().map(|(update, _)| update).max().unwrap_or(0);
+    let made = run.newest_checkpoint(u64::MAX, |_| ()).map_or(0, |(_, checkpoint)| checkpoint.state.update);
     let planned = config.training.max_updates;
     if planned < made {
         let message = format!("is {planned} here, and the run has made {made} updates; give as many, or another --run");
@@ -214,16 +221,14 @@ pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment
     // The config first: the environment says of which format it is.
     write_config(run, config)?;
     // What it was begun with stays as it was first written.
-    let new = environment.clone();
-    let command = if made < planned { new.command } else { old.command };
-    write_environment(run, &Environment { init_from: old.init_from, ranks: old.ranks, command, ..new })
+    write_environment(run, &Environment { init_from: old.init_from, ranks: old.ranks, ..environment.clone() })
 }
 
 fn write_config(run: &Run, config: &Config) -> Result<()> {
     files::replace(&run.join("config.toml"), seal(&config.to_toml()).as_bytes())
 }
 
-fn write_environment(run: &Run, environment: &Environment) -> Result<()> {
+pub(super) fn write_environment(run: &Run, environment: &Environment) -> Result<()> {
     let text = serde_json::to_string_pretty(environment).expect("the environment is plain data");
     files::replace(&run.join("environment.json"), text.as_bytes())
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::{Autoregressive, LengthLimit, LengthLimits, Model, Vocabularies, weights};
 use crate::ranks;
-use crate::training::{Dashboard, Lessons, Observer, Outcome, Setup, Trainer, checkpoint, fit};
+use crate::training::{Dashboard, Lessons, Observer, Outcome, Setup, Stop, Trainer, checkpoint, fit};
 use burn::module::Module;
 use std::path::Path;
 use std::sync::Arc;
@@ -21,16 +21,6 @@ use std::sync::Arc;
 /// # Errors
 /// If the data, the config or the run folder cannot be used, or training diverges.
 pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
-    let is_new = !options.run.exists();
-    let outcome = train_in_folder(config, adapter, options);
-    // Others may be writing there too.
-    if outcome.is_err() && is_new && options.ranks.size() == 1 {
-        resume::remove_stub(&options.run);
-    }
-    outcome
-}
-
-fn train_in_folder(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Result<Outcome> {
     let ranks = &*options.ranks;
     // Other programs may say things in another form.
     ranks::check_program(ranks)?;
@@ -46,15 +36,19 @@ fn train_in_folder(config: &Config, adapter: &Adapter, options: &TrainOptions) -
         return Err(Error::file(&options.run, message));
     }
     let (run, lock, begun);
+    let stub: Option<resume::Stub>;
     if is_first {
         resume::check_folder(&options.run)?;
+        let is_own_folder = !options.run.exists();
         run = Run::create(&options.run)?;
         lock = Some(run.folder().lock()?);
+        // Where others would be waiting for the folder, it stays.
+        stub = (is_own_folder && ranks.size() == 1).then(|| resume::Stub(options.run.clone()));
         begun = resume::begun(&run, options.init_from.is_some())?;
     } else {
         let is_new = together::folder_is_ready(ranks, None);
         run = Run::open(&options.run)?.read_only();
-        lock = None;
+        (lock, stub) = (None, None);
         begun = if is_new { None } else { Some(run.config()?) };
     }
     let is_new = begun.is_none();
@@ -82,8 +76,14 @@ fn train_in_folder(config: &Config, adapter: &Adapter, options: &TrainOptions) -
     say(format!("device   {} ({})", adapter.backend, adapter.name));
     // A run that began before horizons were written down planned for its last update.
     let is_old = !is_new && run.environment()?.format_version < 3;
+    lessons.check_lengths(model.limits())?;
+    if let Some(len) = config.model.family().randomized_positions() {
+        let range = Some(LengthLimit { len, key: "model.randomized_positions" });
+        lessons.check_lengths(LengthLimits { source: range, target: range })?;
+    }
     let facts = Facts::new(config, &sha256, &tokenizers, model.num_params());
     let environment = resume::environment(adapter, options, sha256, model.num_params());
+    let trained_by = if is_first && !is_new { Some(run.environment()?) } else { None };
     if !is_first {
         // The first has written it all.
     } else if is_new {
@@ -100,11 +100,6 @@ fn train_in_folder(config: &Config, adapter: &Adapter, options: &TrainOptions) -
         }
         facts.check(ranks)?;
         say(together::said_of(ranks.size(), config.training.accumulation));
-    }
-    lessons.check_lengths(model.limits())?;
-    if let Some(len) = config.model.family().randomized_positions() {
-        let range = Some(LengthLimit { len, key: "model.randomized_positions" });
-        lessons.check_lengths(LengthLimits { source: range, target: range })?;
     }
     let unknown = lessons.unknown();
     // Where minutes decide, the speed of updates has to show first where the learning rate ends.
@@ -135,7 +130,13 @@ fn train_in_folder(config: &Config, adapter: &Adapter, options: &TrainOptions) -
     say(format!("starting at update {}{compiles}", trainer.update() + 1));
     let dashboard = if is_first { options.dashboard } else { Dashboard::None };
     let outcome = fit(trainer, dashboard, |supervised| supervised);
-    drop(lock);
+    if let (Some(trained_by), Ok(outcome)) = (&trained_by, &outcome) {
+        // Nothing was left to do, so that it was not trained here.
+        if outcome.tokens == 0 && outcome.stop != Stop::Interrupted {
+            resume::write_environment(&run, trained_by)?;
+        }
+    }
+    drop((stub, lock));
     outcome
 }
 

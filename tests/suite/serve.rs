@@ -107,7 +107,7 @@ fn translate_takes_what_clients_of_libretranslate_send() {
     assert_eq!(answer["alternatives"].as_array().map(Vec::len), Some(3));
     // What the model cannot read is said.
     let (_, answer) = server.post("/translate", &json!({ "q": ["a", "a é"] }));
-    assert_says(&answer["notes"][0].as_str().unwrap(), &["q[1]: the vocabulary lacks \"é\""]);
+    assert_says(answer["notes"][0].as_str().unwrap(), &["q[1]: the vocabulary lacks \"é\""]);
     let (_, answer) = server.post("/translate", &json!({ "q": [] }));
     assert_eq!(answer, json!({ "translatedText": [] }));
 

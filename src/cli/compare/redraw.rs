@@ -14,6 +14,11 @@ pub(super) fn redraw(results: &Path, out: Option<&Path>) -> Result<PathBuf> {
     let file = if results.is_dir() { results.join("results.json") } else { results.to_path_buf() };
     let from = file.parent().unwrap_or(Path::new("")).to_path_buf();
     let is_there = |out: &Path| are_same(&file, &out.join(file.file_name().unwrap_or_default()));
+    if out.is_none() && file.file_name().is_some_and(|name| name != "results.json") {
+        let message =
+            "has another name than results.json, so that the report beside it may be another; give a folder with --out";
+        return Err(Error::file(&file, message));
+    }
     let out = Out { folder: out.unwrap_or(&from).to_path_buf(), is_copy: out.is_some_and(|out| !is_there(out)) };
     if out.is_copy {
         check_folder(&out.folder)?;

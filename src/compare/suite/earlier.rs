@@ -11,19 +11,31 @@ use std::path::Path;
 pub(super) struct Earlier(Suite);
 
 impl Earlier {
-    /// Those in the folder `out`; none if it has none.
-    ///
-    /// # Errors
-    /// If they are of another suite, or of another version of its file, so that cells beside each other would answer other questions.
-    pub(super) fn read(suite: &SuiteConfig, out: &Path) -> Result<Option<Self>> {
+    /// Refuses a folder `out` with results of another suite, or of another version of its file: cells beside each other would answer other
+    /// questions, or be lost.
+    pub(super) fn check(suite: &SuiteConfig, out: &Path) -> Result<()> {
         let (results, file) = (out.join("results.json"), out.join(FILE));
         if !results.exists() || !file.exists() {
-            return Ok(None);
+            return Ok(());
         }
         if std::fs::read_to_string(&file).map_err(Error::io(&file))? != suite.text {
             let name = &suite.name;
-            let message = format!("is not the suite {name} as it is now; give another folder with --out to its tasks");
-            return Err(Error::file(&file, message));
+            return Err(Error::file(
+                &file,
+                format!("is not the suite {name} as it is now; give another folder with --out"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Those in the folder `out`, which was checked; none if it has none.
+    ///
+    /// # Errors
+    /// If they are no results of a suite, or of another format.
+    pub(super) fn read(out: &Path) -> Result<Option<Self>> {
+        let results = out.join("results.json");
+        if !results.exists() || !out.join(FILE).exists() {
+            return Ok(None);
         }
         let Results::Suite(earlier) = Results::read(&results)? else {
             return Err(Error::file(&results, "is not of a suite"));

@@ -33,7 +33,8 @@ pub type Found = (Suite, Vec<Option<Comparison>>);
 /// fails, or the observer stops it.
 pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show<'_>) -> Result<Found> {
     let made = suite.chosen(tasks)?;
-    let earlier = if tasks.is_empty() { None } else { Earlier::read(suite, &options.out)? };
+    Earlier::check(suite, &options.out)?;
+    let earlier = if tasks.is_empty() { None } else { Earlier::read(&options.out)? };
     prepare(suite, &options.out)?;
     let n = made.len() as f64;
     let mut comparisons = Vec::new();

@@ -57,7 +57,10 @@ impl SplitFiles {
     ///
     /// Says which field is missing or too many.
     pub fn validate(&self, key: &str) -> Result<()> {
+        let named = [&self.source, &self.target, &self.tsv].into_iter().flatten().chain(&self.more_targets);
+        let has_nameless = named.into_iter().any(|path| path.as_os_str().is_empty());
         let problem = match (&self.source, &self.target, &self.tsv) {
+            _ if has_nameless => "a file has an empty name; give its path, or leave the key out",
             (Some(_), Some(_), None) if self.ignore_extra_columns => {
                 "ignore_extra_columns is for a tsv; parallel files have no columns"
             }

@@ -20,27 +20,33 @@ const OVERVIEW_SCALE: f32 = 1.25;
 const OVERVIEW: [&str; 6] =
     ["quality-", "positions-all", "faults-length", "cost-update-seconds", "cost-update-memory", "curves-seconds"];
 
-/// What the results of other contestants are renamed to, which were in the folder of a comparison.
-const REPLACED: &str = "results-replaced.json";
-
-/// Keeps the results in `out` that have contestants which `comparison` has not, under another name; who those are, and the name.
+/// Copies the results in `out`, if they have contestants that are not among `names`, to a name that nothing has; who those are, and the
+/// place.
 ///
 /// # Errors
 /// If the disk refuses.
-pub fn keep_others(comparison: &Comparison, out: &Path) -> Result<Option<(Vec<String>, PathBuf)>> {
-    let file = out.join("results.json");
-    let Ok(text) = fs::read_to_string(&file) else { return Ok(None) };
+pub fn keep_others(names: &[&str], out: &Path) -> Result<Option<(Vec<String>, PathBuf)>> {
+    let Ok(text) = fs::read_to_string(out.join("results.json")) else { return Ok(None) };
     let earlier: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
     let contestants = earlier["contestants"].as_array().into_iter().flatten();
-    let names = contestants.filter_map(|contestant| contestant["name"].as_str().map(str::to_owned));
-    let others: Vec<String> =
-        names.filter(|name| comparison.contestants.iter().all(|contestant| contestant.name != *name)).collect();
+    let theirs = contestants.filter_map(|contestant| contestant["name"].as_str());
+    let others: Vec<String> = theirs.filter(|name| !names.contains(name)).map(str::to_owned).collect();
     if others.is_empty() {
         return Ok(None);
     }
-    let kept = out.join(REPLACED);
-    replace(&kept, text.as_bytes())?;
-    Ok(Some((others, kept)))
+    for n in 1.. {
+        let kept = out.join(format!("results-before-{n}.json"));
+        match fs::read_to_string(&kept) {
+            // Another process of the same command may have been here.
+            Ok(there) if there == text => return Ok(Some((others, kept))),
+            Ok(_) => {}
+            Err(_) => {
+                replace(&kept, text.as_bytes())?;
+                return Ok(Some((others, kept)));
+            }
+        }
+    }
+    unreachable!("numbers do not end")
 }
 
 /// Writes all of it under `out`; the place of the page.

@@ -1,9 +1,13 @@
 //! Nothing that a user made is lost, replaced or ignored without a word.
 
 use super::{pipe, trained};
-use crate::training::{BAHDANAU, TRANSFORMER, assert_says, copy_folder, fail, finish, read, succeed, write_tiny};
+use crate::training::{
+    BAHDANAU, Finished, TRANSFORMER, assert_says, copy_folder, fail, finish, lookback, read, succeed, write_tiny,
+};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
+use std::process::Stdio;
 use tempfile::TempDir;
 
 #[test]
@@ -12,7 +16,7 @@ fn training_refuses_a_folder_with_files_of_somebody_else() {
     let config = read(write_tiny(dir.path(), BAHDANAU));
     let own = dir.path().join("own");
     fs::create_dir(&own).unwrap();
-    for name in ["config.toml", ".draft.tmp", "notes.txt"] {
+    for name in ["config.toml", ".draft.tmp", ".notes.backup.tmp", "best", "notes.txt"] {
         fs::write(own.join(name), &config).unwrap();
         assert_says(
             &fail(dir.path(), &["train", "tiny.toml", "--run", "own"]),
@@ -40,6 +44,9 @@ fn training_that_never_began_leaves_no_folder() {
     let train = ["train", "tiny.toml", "--run", "run", "--set", "data.valid.tsv=nowhere.tsv"];
     assert_says(&fail(dir.path(), &train), &["nowhere.tsv"]);
     assert!(!dir.path().join("run").exists());
+    let short = "model={kind=\"transformer\",d_model=16,n_heads=2,positions={kind=\"learned\",max_len=3}}";
+    assert_says(&fail(dir.path(), &["train", "tiny.toml", "--run", "run", "--set", short]), &["max_len"]);
+    assert!(!dir.path().join("run").exists(), "what is too long for the model shows before training begins");
     // A folder that was there stays.
     fs::create_dir(dir.path().join("run")).unwrap();
     fail(dir.path(), &train);
@@ -188,6 +195,7 @@ fn evaluations_say_what_of_the_data_is_not_as_in_the_config() {
     let own = tested(&[]);
     assert_eq!(tested(&["--split", "valid"]), format!("{own} (valid)"));
     assert_eq!(tested(&["--set", "data.task.max_len=7"]), format!("{own} (data.task.max_len=7)"));
+    assert_eq!(tested(&["--set", "seed = 8", "--set", "data.dir=elsewhere"]), format!("{own} (seed=8)"));
     assert_eq!(tested(&["--set", "decoding.max_len_extra=9"]), own);
 }
 
@@ -197,6 +205,7 @@ fn each_score_is_shown_once_and_none_is_made_up() {
     assert_eq!(table.lines().filter(|line| line.starts_with("PER")).count(), 1, "{table}");
     let table = succeed(trained(), &["evaluate", "--run", "run", "--metric", "span-f1"]);
     assert_says(&table, &["F1 of spans", " -   no spans"]);
+    assert!(!table.contains("0.00"), "none by length either: {table}");
 }
 
 #[test]
@@ -210,10 +219,29 @@ fn the_results_of_other_contestants_are_kept() {
     let results = read(dir.path().join("out/results.json"));
     assert!(!compare("first").stderr.contains("replace"));
     let replacing = compare("second");
-    assert_says(&replacing.stderr, &["had a report with first, which this one replaces", "results-replaced.json"]);
-    let kept: Value = serde_json::from_str(&read(dir.path().join("out/results-replaced.json"))).unwrap();
-    assert_eq!(kept["contestants"], serde_json::from_str::<Value>(&results).unwrap()["contestants"]);
-    succeed(dir.path(), &["compare", "--redraw", "out/results-replaced.json", "--out", "again"]);
+    assert_says(
+        &replacing.stderr,
+        &["out has a report with first, which the new one will replace", "--redraw out/results-before-1.json"],
+    );
+    let second = read(dir.path().join("out/results.json"));
+    compare("first");
+    // Each of them is kept.
+    assert_eq!(read(dir.path().join("out/results-before-1.json")), results);
+    assert_eq!(read(dir.path().join("out/results-before-2.json")), second);
+    succeed(dir.path(), &["compare", "--redraw", "out/results-before-1.json", "--out", "again"]);
+    let message = fail(dir.path(), &["compare", "--redraw", "out/results-before-1.json"]);
+    assert_says(&message, &["has another name than results.json", "--out"]);
+}
+
+#[test]
+fn a_file_is_named_as_its_user_would() {
+    let refused = fail(trained(), &["config", "check", "tiny.toml", "--set", "data.test.tsv="]);
+    assert_says(&refused, &["data.test", "a file has an empty name"]);
+    let mut child = lookback(trained(), &["translate", "--run", "run"]);
+    let mut child = child.stdin(Stdio::piped()).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"a b\n\xff\n").unwrap();
+    let finished = Finished::from(child.wait_with_output().unwrap());
+    assert_says(finished.fault(), &["<standard input>:2: "]);
 }
 
 #[test]
