@@ -34,7 +34,7 @@ impl Search {
         let mut candidates: Vec<(usize, u32, f32)> = Vec::new();
         for beam in 0..self.open.len() {
             let row = first_row + beam;
-            let possible = likeliest[row].iter().filter(|(_, gained)| !(*gained <= HIDDEN / 2.0));
+            let possible = likeliest[row].iter().filter(|(_, gained)| gained.is_nan() || *gained > HIDDEN / 2.0);
             candidates.extend(possible.map(|(word, gained)| (beam, *word, *gained)));
         }
         let total = |(beam, _, gained): &(usize, u32, f32)| self.open[*beam].log_probability + *gained as f64;

@@ -41,11 +41,13 @@ const CHANGEABLE: [&str; 22] = [
 ];
 
 /// What training leaves in a folder before its first checkpoint, besides temporary files.
-const LEFT_EARLY: [&str; 10] = [
+const LEFT_EARLY: [&str; 12] = [
     "auto.json",
+    "best",
     "checkpoints",
     "diverged-batch.tsv",
     "environment.json",
+    "last",
     "lock",
     "log.txt",
     "metrics.jsonl",
@@ -56,14 +58,21 @@ const LEFT_EARLY: [&str; 10] = [
 
 /// Whether a file is what a killed process left of one of a run's own.
 fn is_own_temporary(name: &str) -> bool {
-    files::temporary_of(name)
-        .is_some_and(|of| ["best", "config.toml", "last"].contains(&of) || LEFT_EARLY.contains(&of))
+    files::temporary_of(name).is_some_and(|of| of == "config.toml" || LEFT_EARLY.contains(&of))
 }
 
 /// Refuses a folder that is no run and has somebody else's files: those of a run would be written over them.
 pub(super) fn check_folder(path: &Path) -> Result<()> {
     if !checkpoint::list(&path.join("checkpoints")).is_empty() {
         return Ok(());
+    }
+    // The mean of checkpoints that have been removed can be used, and is no place to go on from.
+    let names =
+        std::fs::read_dir(path.join("checkpoints")).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    if let Some(mean) = names.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with("averaged-"))
+    {
+        let message = format!("has no checkpoint to go on from, and would lose {mean}; give another --run");
+        return Err(Error::file(path, message));
     }
     let is_of_run = |name: &str| match name {
         // A config that training wrote has a seal.

@@ -16,7 +16,7 @@ fn training_refuses_a_folder_with_files_of_somebody_else() {
     let config = read(write_tiny(dir.path(), BAHDANAU));
     let own = dir.path().join("own");
     fs::create_dir(&own).unwrap();
-    for name in ["config.toml", ".draft.tmp", ".notes.backup.tmp", "best", "notes.txt"] {
+    for name in ["config.toml", ".draft.tmp", ".notes.backup.tmp", "notes.txt"] {
         fs::write(own.join(name), &config).unwrap();
         assert_says(
             &fail(dir.path(), &["train", "tiny.toml", "--run", "own"]),
@@ -31,6 +31,12 @@ fn training_refuses_a_folder_with_files_of_somebody_else() {
     }
     succeed(dir.path(), &["train", "tiny.toml", "--run", "own", "--set", "training.max_updates=2"]);
     assert!(!own.join(".config.toml.aB3dE6.tmp").exists());
+    // Nor is a model lost whose checkpoints have been removed.
+    copy_folder(&own, &dir.path().join("mean"));
+    let checkpoints = dir.path().join("mean/checkpoints");
+    fs::rename(checkpoints.join("000002"), checkpoints.join("averaged-000002")).unwrap();
+    fs::remove_dir_all(checkpoints.join("000001")).unwrap();
+    assert_says(&fail(dir.path(), &["train", "tiny.toml", "--run", "mean"]), &["would lose averaged-000002"]);
     // A run is gone on with, whatever has been put beside it.
     fs::write(own.join("notes.txt"), "mine").unwrap();
     succeed(dir.path(), &["train", "tiny.toml", "--run", "own", "--set", "training.max_updates=4"]);
