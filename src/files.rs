@@ -22,11 +22,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     if there.as_ref().is_some_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
         return fs::write(path, bytes).map_err(Error::io(path));
     }
-    // A link goes on pointing where it does.
-    let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let (folder, prefix) = beside(&place)?;
-    // Otherwise the message has the name of the temporary file.
-    fs::metadata(&folder).map_err(Error::io(path))?;
+    let (place, folder, prefix) = place_of(path)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(TEMPORARY);
     // A new file is made as any other, not for its owner alone; one that is there keeps what it has.
@@ -53,10 +49,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
     if path.exists() && !path.is_file() {
         return Ok(());
     }
-    let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let (folder, prefix) = beside(&place)?;
-    // Otherwise the message has the name of the temporary file.
-    fs::metadata(&folder).map_err(Error::io(path))?;
+    let (_, folder, prefix) = place_of(path)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(TEMPORARY).tempfile_in(&folder).map_err(Error::io(path)).map(drop)
 }
@@ -119,12 +112,12 @@ pub fn temporary_of(name: &str) -> Option<&str> {
     (random.len() == N_RANDOM && random.chars().all(|c| c.is_ascii_alphanumeric())).then_some(of)
 }
 
-/// Removes what a process that was killed left in `folder` under temporary names, as far as they are its own. No other process may be
+/// Removes what a process that was killed left in `folder` under temporary names of files that are its own. No other process may be
 /// writing there.
 pub fn remove_temporary(folder: &Path, is_own: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if is_own(&name.to_string_lossy()) {
+        if temporary_of(&name.to_string_lossy()).is_some_and(&is_own) {
             // What cannot be removed costs space, nothing else.
             let path = entry.path();
             let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
@@ -135,6 +128,16 @@ pub fn remove_temporary(folder: &Path, is_own: impl Fn(&str) -> bool) {
 /// Whether two paths name one regular file that is there.
 pub fn are_same(left: &Path, right: &Path) -> bool {
     left.is_file() && matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
+}
+
+/// Where a file is written, the folder of that place, which is there, and what temporary names in it begin with.
+fn place_of(path: &Path) -> Result<(PathBuf, PathBuf, String)> {
+    // A link goes on pointing where it does.
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let (folder, prefix) = beside(&place)?;
+    // Otherwise the message has the name of the temporary file.
+    fs::metadata(&folder).map_err(Error::io(path))?;
+    Ok((place, folder, prefix))
 }
 
 /// The folder that `path` lies in, and what temporary names beside it begin with.

@@ -2,7 +2,7 @@
 
 use super::output::json_for_people;
 use super::print;
-use crate::data::{DataConfig, Split, Tokenizers};
+use crate::data::{DataConfig, Split};
 use crate::error::Result;
 use crate::experiment::series::series_of;
 use crate::experiment::{Config, check_data, dataset};
@@ -62,18 +62,15 @@ fn check(args: &CheckArgs) -> Result<()> {
     if !args.data {
         return print(&format!("{right}; the data were not read, --data reads them\n"));
     }
-    check_data(&config)?;
+    let tokenizers = check_data(&config)?;
     if config.data.text.is_some() {
         return print(&format!("{right}\n{}", text_of_splits(&config.data)?));
     }
     let corpus = dataset::load(&config.data, config.seed)?;
-    if config.model.answers_with_numbers() {
-        let own = series_of(&config.data, Split::Train, &corpus.train, None)
-            .and_then(|_| Tokenizers::train(&corpus.train, &config.tokenizer))?;
-        series_of(&config.data, Split::Valid, &corpus.valid, Some(&own))?;
-        if let Ok(test) = dataset::pairs_of(&config.data, Split::Test, config.seed) {
-            series_of(&config.data, Split::Test, &test, Some(&own))?;
-        }
+    if config.model.answers_with_numbers()
+        && let Ok(test) = dataset::pairs_of(&config.data, Split::Test, config.seed)
+    {
+        series_of(&config.data, Split::Test, &test, Some(&tokenizers))?;
     }
     let dropped = match corpus.dropped.total() {
         0 => String::new(),

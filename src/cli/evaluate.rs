@@ -368,8 +368,8 @@ fn table(scores: &Scores, asked: &[Metric], own: Metric) -> String {
 
 /// Each score once, where it was first asked for.
 fn without_repetitions(asked: &[Metric]) -> Vec<Metric> {
-    let is_first = |place: &usize| !asked[..*place].contains(&asked[*place]);
-    (0..asked.len()).filter(is_first).map(|place| asked[place]).collect()
+    let all = asked.iter().enumerate();
+    all.filter(|(place, metric)| !asked[..*place].contains(metric)).map(|(_, metric)| *metric).collect()
 }
 
 /// Most scores in the table by length.

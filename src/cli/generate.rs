@@ -5,6 +5,7 @@ use super::load_language_model;
 use super::output::json_line;
 use super::place::PlaceArgs;
 use crate::data::text::{prompt_ids, text_of};
+use crate::data::tokenizer::quoted;
 use crate::data::{EOS, GrowingText, Tokenizer};
 use crate::decoding::{Continuation, NextToken, SamplingConfig};
 use crate::error::{Error, Result};
@@ -76,7 +77,7 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
         notice::warn(format_args!(
             "the vocabulary does not hold {} of the prompt's tokens: {}",
             unknown.len(),
-            unknown.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(", ")
+            quoted(&unknown)
         ));
     }
     let context = loaded.config.context_of_writing();

@@ -195,8 +195,8 @@ fn default_dashboard() -> Dashboard {
 fn show_use(run: &Path, config: &Config) -> Result<()> {
     let run = run.display().to_string();
     let (what, command) = config.use_of(&run);
-    let split = if config.data.has_test() { "" } else { " --split valid" };
-    print(&format!("the run is in {run}\n  {what:<11} {command}\n  evaluate    lookback evaluate --run {run}{split}\n"))
+    let evaluate = config.evaluation_of(&run);
+    print(&format!("the run is in {run}\n  {what:<11} {command}\n  evaluate    {evaluate}\n"))
 }
 
 /// Shows what a model of text writes, or takes hidden words for, and how it is used.
@@ -258,7 +258,7 @@ fn summary(outcome: &Outcome, unit: &str) -> String {
     };
     let state = &outcome.state;
     let rate = outcome.tokens as f64 / outcome.update_seconds.max(1e-9);
-    if outcome.tokens == 0 && outcome.stop != Stop::Interrupted {
+    if outcome.is_of_before() {
         return format!("nothing left to train: {why}, {} updates in {}", state.update, duration(state.seconds));
     }
     let skipped = if state.skipped > 0 { format!(", {} updates skipped", state.skipped) } else { String::new() };

@@ -20,7 +20,7 @@ impl std::str::FromStr for Sweep {
         if key.trim().is_empty() || values.iter().any(String::is_empty) {
             return Err(wrong());
         }
-        if let Some(value) = (0..values.len()).find(|i| values[..*i].contains(&values[*i])).map(|i| &values[i]) {
+        if let Some((_, value)) = values.iter().enumerate().find(|(place, value)| values[..*place].contains(value)) {
             return Err(format!("\"{text}\" has the value {value} twice"));
         }
         Ok(Self { key: key.trim().to_string(), values })

@@ -34,6 +34,7 @@ impl Search {
         let mut candidates: Vec<(usize, u32, f32)> = Vec::new();
         for beam in 0..self.open.len() {
             let row = first_row + beam;
+            // What is out of the running may be among the likeliest, where few words are not.
             let possible = likeliest[row].iter().filter(|(_, gained)| gained.is_nan() || *gained > HIDDEN / 2.0);
             candidates.extend(possible.map(|(word, gained)| (beam, *word, *gained)));
         }

@@ -102,10 +102,10 @@ fn at_length(logits: Tensor<2>, lengths: impl Iterator<Item = Option<usize>>, st
     for (row, len) in bias.chunks_exact_mut(vocab_size).zip(lengths) {
         match len {
             Some(len) if step < len => row[EOS as usize] = HIDDEN,
-            Some(_) => row
-                .iter_mut()
-                .enumerate()
-                .for_each(|(word, bias)| *bias = if word == EOS as usize { 0.0 } else { HIDDEN }),
+            Some(_) => {
+                row.fill(HIDDEN);
+                row[EOS as usize] = 0.0;
+            }
             None => {}
         }
     }

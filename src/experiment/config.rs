@@ -195,6 +195,12 @@ impl Config {
         }
     }
 
+    /// The command that evaluates the model, on validation data where there are no others.
+    pub fn evaluation_of(&self, run: &str) -> String {
+        let split = if self.data.has_test() { "" } else { " --split valid" };
+        format!("lookback evaluate --run {run}{split}")
+    }
+
     /// This config with the value that `other` has for a dotted key.
     ///
     /// # Errors

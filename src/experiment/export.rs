@@ -98,9 +98,8 @@ fn read(path: &Path) -> Result<Vec<u8>> {
 fn usage(config: &Config) -> String {
     let mut usage = format!("```sh\n{}\n", config.use_of(".").1);
     if config.data.task.is_none() {
-        let split = if config.data.has_test() { "" } else { " --split valid" };
         let place = "# the folder in which the paths of config.toml begin";
-        usage += &format!("lookback evaluate --run .{split} --set data.dir=FOLDER    {place}\n");
+        usage += &format!("{} --set data.dir=FOLDER    {place}\n", config.evaluation_of("."));
     }
     usage + "lookback train CONFIG.toml --init-from .           # fine-tune\n```\n"
 }

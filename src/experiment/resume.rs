@@ -56,9 +56,14 @@ const LEFT_EARLY: [&str; 12] = [
     "tokenizer.json",
 ];
 
-/// Whether a file is what a killed process left of one of a run's own.
-fn is_own_temporary(name: &str) -> bool {
-    files::temporary_of(name).is_some_and(|of| of == "config.toml" || LEFT_EARLY.contains(&of))
+/// Whether training gives a file this name before its first checkpoint.
+fn is_own(name: &str) -> bool {
+    name == "config.toml" || LEFT_EARLY.contains(&name)
+}
+
+fn names_in(folder: &Path) -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
 /// Refuses a folder that is no run and has somebody else's files: those of a run would be written over them.
@@ -67,21 +72,17 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
         return Ok(());
     }
     // The mean of checkpoints that have been removed can be used, and is no place to go on from.
-    let names =
-        std::fs::read_dir(path.join("checkpoints")).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    if let Some(mean) = names.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with("averaged-"))
-    {
+    let mean = names_in(&path.join("checkpoints")).find(|name| name.starts_with("averaged-"));
+    if let Some(mean) = mean {
         let message = format!("has no checkpoint to go on from, and would lose {mean}; give another --run");
         return Err(Error::file(path, message));
     }
     let is_of_run = |name: &str| match name {
         // A config that training wrote has a seal.
         "config.toml" => std::fs::read_to_string(path.join(name)).is_ok_and(|text| check_seal(&text).unwrap_or(true)),
-        _ => LEFT_EARLY.contains(&name) || is_own_temporary(name),
+        _ => is_own(files::temporary_of(name).unwrap_or(name)),
     };
-    let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    let mut others: Vec<String> =
-        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| !is_of_run(name)).collect();
+    let mut others: Vec<String> = names_in(path).filter(|name| !is_of_run(name)).collect();
     others.sort_unstable();
     match others.first() {
         Some(first) => {
@@ -112,8 +113,8 @@ impl Drop for Stub {
 /// What ended before its first checkpoint begins anew, with whatever config: nothing is lost. So does what was to be fine-tuned
 /// and has only the parameters that it starts from.
 pub(super) fn begun(run: &Run, is_given_start: bool) -> Result<Option<Config>> {
-    files::remove_temporary(run.path(), is_own_temporary);
-    files::remove_temporary(&run.join("checkpoints"), |name| files::temporary_of(name).is_some());
+    files::remove_temporary(run.path(), is_own);
+    files::remove_temporary(&run.join("checkpoints"), |_| true);
     let there = checkpoint::list(&run.join("checkpoints"));
     let is_trained = there.iter().any(|(update, _)| *update > 0);
     match (Run::has_begun(run.path()), is_trained) {
@@ -211,8 +212,11 @@ pub(super) fn begin(
 /// # Errors
 /// If fewer updates are to be made than were.
 pub(super) fn note_changes(run: &Run, config: &Config, environment: &Environment) -> Result<()> {
-    let made = run.newest_checkpoint(u64::MAX, |_| ()).map_or(0, |(_, checkpoint)| checkpoint.state.update);
     let planned = config.training.max_updates;
+    let is_above = checkpoint::list(&run.join("checkpoints")).iter().any(|(update, _)| *update > planned);
+    // Damaged ones do not count, which takes reading them.
+    let newest = if is_above { run.newest_checkpoint(u64::MAX, |_| ()) } else { None };
+    let made = newest.map_or(0, |(_, checkpoint)| checkpoint.state.update);
     if planned < made {
         let message = format!("is {planned} here, and the run has made {made} updates; give as many, or another --run");
         return Err(Error::config("training.max_updates", message));

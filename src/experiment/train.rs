@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::memory;
 use crate::models::{Autoregressive, LengthLimit, LengthLimits, Model, Vocabularies, weights};
 use crate::ranks;
-use crate::training::{Dashboard, Lessons, Observer, Outcome, Setup, Stop, Trainer, checkpoint, fit};
+use crate::training::{Dashboard, Lessons, Observer, Outcome, Setup, Trainer, checkpoint, fit};
 use burn::module::Module;
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +75,8 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     say(format!("model    {} parameters", model.num_params()));
     say(format!("device   {} ({})", adapter.backend, adapter.name));
     // A run that began before horizons were written down planned for its last update.
-    let is_old = !is_new && run.environment()?.format_version < 3;
+    let trained_by = if is_new { None } else { Some(run.environment()?) };
+    let is_old = trained_by.as_ref().is_some_and(|environment| environment.format_version < 3);
     lessons.check_lengths(model.limits())?;
     if let Some(len) = config.model.family().randomized_positions() {
         let range = Some(LengthLimit { len, key: "model.randomized_positions" });
@@ -83,16 +84,15 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     }
     let facts = Facts::new(config, &sha256, &tokenizers, model.num_params());
     let environment = resume::environment(adapter, options, sha256, model.num_params());
-    let trained_by = if is_first && !is_new { Some(run.environment()?) } else { None };
     if !is_first {
         // The first has written it all.
-    } else if is_new {
+    } else if let Some(trained_by) = &trained_by {
+        resume::check_data(trained_by, &environment)?;
+        resume::note_changes(&run, config, &environment)?;
+    } else {
         // Only this command knows where the parameters came from; the run has to know it without.
         let start = options.init_from.is_some().then(|| weights::collect(&model));
         resume::begin(&run, config, &tokenizers, &environment, start.as_ref())?;
-    } else {
-        resume::check_data(&run.environment()?, &environment)?;
-        resume::note_changes(&run, config, &environment)?;
     }
     if ranks.size() > 1 {
         if is_first {
@@ -130,11 +130,10 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     say(format!("starting at update {}{compiles}", trainer.update() + 1));
     let dashboard = if is_first { options.dashboard } else { Dashboard::None };
     let outcome = fit(trainer, dashboard, |supervised| supervised);
-    if let (Some(trained_by), Ok(outcome)) = (&trained_by, &outcome) {
-        // Nothing was left to do, so that it was not trained here.
-        if outcome.tokens == 0 && outcome.stop != Stop::Interrupted {
-            resume::write_environment(&run, trained_by)?;
-        }
+    if let (true, Some(trained_by), Ok(outcome)) = (is_first, &trained_by, &outcome)
+        && outcome.is_of_before()
+    {
+        resume::write_environment(&run, trained_by)?;
     }
     drop((stub, lock));
     outcome
@@ -187,12 +186,12 @@ fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: boo
     read(config, known)
 }
 
-/// Reads the data of `config` as training would.
+/// Reads the data of `config` as training would; the tokenizers that it would have.
 ///
 /// # Errors
 /// As [`train`], as far as data and tokenizers go.
-pub fn check_data(config: &Config) -> Result<()> {
-    read(&mut config.clone(), None).map(drop)
+pub fn check_data(config: &Config) -> Result<Arc<Tokenizers>> {
+    read(&mut config.clone(), None).map(|prepared| prepared.tokenizers)
 }
 
 fn read(config: &mut Config, known: Option<Tokenizers>) -> Result<Prepared> {

@@ -91,7 +91,7 @@ impl Ahead {
         Self { len: packed.dims()[1], values: packed }
     }
 
-    /// With the positions of `next` behind the others. Nothing else is copied, as long as there is room and nobody else holds the values.
+    /// Appends the positions of `next`. Copies nothing else while there is room and nobody else holds the values.
     fn followed_by(self, next: Tensor<3>) -> Self {
         let [n_rows, n_new, width] = next.dims();
         let (room, len) = (self.values.dims()[1], self.len + n_new);

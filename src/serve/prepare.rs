@@ -3,7 +3,7 @@
 use super::catalogue::Entry;
 use super::fault::Fault;
 use super::fields::Texts;
-use crate::data::tokenizer::UNK;
+use crate::data::tokenizer::{UNK, quoted};
 use crate::decoding::{Hypothesis, Request, length_fault};
 use serde_json::{Map, Value};
 
@@ -39,9 +39,7 @@ pub(super) fn prepare(entry: &Entry, texts: &Texts, max_lines: usize) -> Result<
                 return Err(Fault::bad(format!("{} {fault}", place())));
             }
             if source.contains(&UNK) {
-                let unknown: Vec<String> =
-                    tokenizer.unknown(line.trim()).iter().map(|part| format!("\"{part}\"")).collect();
-                let unknown = unknown.join(", ");
+                let unknown = quoted(&tokenizer.unknown(line.trim()));
                 let note = format!("{}: the vocabulary lacks {unknown}; the model sees <unk> there", place());
                 prepared.notes.push(note);
             }

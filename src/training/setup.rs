@@ -38,6 +38,13 @@ pub struct Outcome {
     pub cut: usize,
 }
 
+impl Outcome {
+    /// Whether everything had been trained before.
+    pub fn is_of_before(&self) -> bool {
+        self.tokens == 0 && self.stop != Stop::Interrupted
+    }
+}
+
 /// What a training is made of.
 pub struct Setup<M: Trainable> {
     /// How it learns.

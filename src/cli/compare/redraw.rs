@@ -75,10 +75,7 @@ fn tasks(suite: &Suite, from: &Path) -> Result<Vec<Option<Comparison>>> {
             found.push(None);
             continue;
         }
-        match Results::read(&file)? {
-            Results::Comparison(comparison) => found.push(Some(*comparison)),
-            _ => return Err(Error::file(&file, "is not of a comparison")),
-        }
+        found.push(Some(Results::read_comparison(&file)?));
     }
     Ok(found)
 }

@@ -5,7 +5,7 @@ use crate::compare::test_set::TestSet;
 use crate::error::Result;
 use crate::report::comparison::{Quality, Score, key_of, metric_of};
 use crate::scoring::{
-    Bleu, Bootstrap, Chrf, Metric, Part, Scorer, SentenceStatistics, Summable, interval, interval_of_fraction, variance,
+    Bootstrap, Metric, Part, Scorer, SentenceStatistics, Summable, interval, interval_of_fraction, variance,
 };
 use std::ops::AddAssign;
 
@@ -37,7 +37,7 @@ impl Scored {
     /// # Errors
     /// If there are no sentences.
     pub fn new(name: &str, by_seed: &[Vec<Translation>], references: &[Vec<String>], lowercase: bool) -> Result<Self> {
-        let scorer = scorer(lowercase);
+        let scorer = Scorer::default();
         let cased = |text: &str| if lowercase { text.to_lowercase() } else { text.to_string() };
         let references: Vec<Vec<String>> =
             references.iter().map(|list| list.iter().map(|text| cased(text)).collect()).collect();
@@ -72,14 +72,6 @@ impl Scored {
             metrics.iter().map(|metric| value(metric.as_ref(), &total)).collect::<Vec<f64>>()
         })?;
         Ok((0..metrics.len()).map(|place| drawn.iter().map(|values| values[place]).collect()).collect())
-    }
-}
-
-fn scorer(lowercase: bool) -> Scorer {
-    Scorer {
-        bleu: Bleu { lowercase, ..Bleu::default() },
-        chrf: Chrf { lowercase, ..Chrf::default() },
-        ..Scorer::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the folder of a suite has of tasks that are not made now.
 
+use super::Found;
 use super::config::SuiteConfig;
-use super::{FILE, Found};
 use crate::error::{Error, Result};
 use crate::report::documents::Results;
 use crate::report::suite::{FORMAT, Suite};
@@ -11,30 +11,13 @@ use std::path::Path;
 pub(super) struct Earlier(Suite);
 
 impl Earlier {
-    /// Refuses a folder `out` with results of another suite, or of another version of its file: cells beside each other would answer other
-    /// questions, or be lost.
-    pub(super) fn check(suite: &SuiteConfig, out: &Path) -> Result<()> {
-        let (results, file) = (out.join("results.json"), out.join(FILE));
-        if !results.exists() || !file.exists() {
-            return Ok(());
-        }
-        if std::fs::read_to_string(&file).map_err(Error::io(&file))? != suite.text {
-            let name = &suite.name;
-            return Err(Error::file(
-                &file,
-                format!("is not the suite {name} as it is now; give another folder with --out"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Those in the folder `out`, which was checked; none if it has none.
+    /// Those in the folder `out`, which is that of the suite; none if it has none.
     ///
     /// # Errors
     /// If they are no results of a suite, or of another format.
     pub(super) fn read(out: &Path) -> Result<Option<Self>> {
         let results = out.join("results.json");
-        if !results.exists() || !out.join(FILE).exists() {
+        if !results.exists() {
             return Ok(None);
         }
         let Results::Suite(earlier) = Results::read(&results)? else {
@@ -80,11 +63,7 @@ impl Earlier {
         }
         for task in kept {
             let file = out.join(&task.name).join("results.json");
-            let comparison = match file.exists().then(|| Results::read(&file)).transpose()? {
-                Some(Results::Comparison(comparison)) => Some(*comparison),
-                Some(_) => return Err(Error::file(&file, "is not of a comparison")),
-                None => None,
-            };
+            let comparison = file.exists().then(|| Results::read_comparison(&file)).transpose()?;
             made.push((task, comparison));
         }
         let place = |name: &str| suite.task.iter().position(|task| task.name == name);

@@ -33,9 +33,8 @@ pub type Found = (Suite, Vec<Option<Comparison>>);
 /// fails, or the observer stops it.
 pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show<'_>) -> Result<Found> {
     let made = suite.chosen(tasks)?;
-    Earlier::check(suite, &options.out)?;
-    let earlier = if tasks.is_empty() { None } else { Earlier::read(&options.out)? };
     prepare(suite, &options.out)?;
+    let earlier = if tasks.is_empty() { None } else { Earlier::read(&options.out)? };
     let n = made.len() as f64;
     let mut comparisons = Vec::new();
     for (i, task) in made.iter().enumerate() {
@@ -80,17 +79,23 @@ pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show
     }
 }
 
-/// Makes the folder, unless it is something else's.
+/// Makes the folder, unless it is something else's, or has results of another version of the suite's file: cells beside each other would
+/// answer other questions, or be lost.
 fn prepare(suite: &SuiteConfig, out: &Path) -> Result<()> {
     plan::check_folder(out)?;
-    if out.join("results.json").exists() && !out.join(FILE).exists() {
-        return Err(Error::file(
-            out,
-            "is the folder of a comparison; give a folder of its own to the suite with --out",
-        ));
+    let file = out.join(FILE);
+    if out.join("results.json").exists() {
+        if !file.exists() {
+            let message = "is the folder of a comparison; give a folder of its own to the suite with --out";
+            return Err(Error::file(out, message));
+        }
+        if std::fs::read_to_string(&file).map_err(Error::io(&file))? != suite.text {
+            let message = format!("is not the suite {} as it is now; give another folder with --out", suite.name);
+            return Err(Error::file(&file, message));
+        }
     }
     std::fs::create_dir_all(out).map_err(Error::io(out))?;
-    replace(&out.join(FILE), suite.text.as_bytes())
+    replace(&file, suite.text.as_bytes())
 }
 
 /// Whether a folder is that of a suite.

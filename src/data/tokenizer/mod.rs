@@ -204,6 +204,11 @@ pub struct Tokenizers {
     target: Option<Tokenizer>,
 }
 
+/// Parts of a text as messages list them.
+pub fn quoted(parts: &[String]) -> String {
+    parts.iter().map(|part| format!("\"{part}\"")).collect::<Vec<_>>().join(", ")
+}
+
 impl Tokenizers {
     /// Builds the vocabularies from training pairs.
     ///

@@ -81,7 +81,7 @@ pub fn prepare(
     check_own(folder)?;
     std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
     let _lock = Lock::of(folder, "is in use by another `lookback data prepare`; wait for it or give another --out")?;
-    files::remove_temporary(folder, |name| files::temporary_of(name).is_some());
+    files::remove_temporary(folder, |_| true);
     let given = options.init_from.as_deref().map(|from| tokenizers_to_go_on(from, &config.tokenizer)).transpose()?;
     let new = begin(config, options.shard_tokens, given.as_ref(), report)?;
     let old = Manifest::there(folder).filter(|old| is_same(&old.content, &new.content));

@@ -34,19 +34,12 @@ pub fn keep_others(names: &[&str], out: &Path) -> Result<Option<(Vec<String>, Pa
     if others.is_empty() {
         return Ok(None);
     }
-    for n in 1.. {
-        let kept = out.join(format!("results-before-{n}.json"));
-        match fs::read_to_string(&kept) {
-            // Another process of the same command may have been here.
-            Ok(there) if there == text => return Ok(Some((others, kept))),
-            Ok(_) => {}
-            Err(_) => {
-                replace(&kept, text.as_bytes())?;
-                return Ok(Some((others, kept)));
-            }
-        }
-    }
-    unreachable!("numbers do not end")
+    // Another process of the same command may have been here.
+    let is_free = |place: &PathBuf| !place.exists() || fs::read_to_string(place).is_ok_and(|there| there == text);
+    let mut places = (1..).map(|n| out.join(format!("results-before-{n}.json")));
+    let kept = places.find(is_free).expect("numbers do not end");
+    replace(&kept, text.as_bytes())?;
+    Ok(Some((others, kept)))
 }
 
 /// Writes all of it under `out`; the place of the page.

@@ -113,6 +113,17 @@ impl Results {
         })
     }
 
+    /// Reads the `results.json` of a comparison.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), and if it is of a suite.
+    pub fn read_comparison(file: &Path) -> crate::error::Result<Comparison> {
+        match Self::read(file)? {
+            Self::Comparison(comparison) => Ok(*comparison),
+            _ => Err(Error::file(file, "is not of a comparison")),
+        }
+    }
+
     /// How the name of their file ends.
     pub fn extension(&self) -> &'static str {
         match self {

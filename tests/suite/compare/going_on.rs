@@ -67,16 +67,18 @@ fn a_comparison_that_is_stopped_and_continued_comes_to_the_same_report() {
     assert_eq!(timeless(&dir.path().join("out")), timeless(&COMPARED.path().join("out")));
 }
 
+/// Trials and trainings of 30 updates, without times.
+fn tuned<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let configs = ["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--per-length", "6"];
+    [&configs[..], &["--tune", "2", "--set", "training.max_updates=30"], more].concat()
+}
+
 /// Four kills, ten times as many in a campaign; also in the middle of tuning, testing and writing.
 #[test]
 fn a_comparison_killed_at_random_moments_comes_to_the_same_report() {
     let dir = TempDir::new().unwrap();
     write_configs(dir.path());
-    let command = |out| {
-        let configs = ["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--per-length", "6"];
-        let settings = ["--tune", "2", "--set", "training.max_updates=30", "--set", "training.save_every=7"];
-        [&configs[..], &settings, &["--out", out]].concat()
-    };
+    let command = |out| tuned(&["--set", "training.save_every=7", "--out", out]);
     let start = Instant::now();
     succeed(dir.path(), &command("whole"));
     let seconds = start.elapsed().as_secs_f64();
@@ -136,11 +138,7 @@ fn names(out: &Path) -> Vec<String> {
 fn processes_share_the_work_of_one_comparison_and_come_to_the_same_report() {
     let dir = TempDir::new().unwrap();
     write_configs(dir.path());
-    let command = |out| {
-        let configs = ["compare", "rnn.toml", "transformer.toml", "--max-cost-length", "0", "--per-length", "6"];
-        let settings = ["--tune", "2", "--set", "training.max_updates=30", "--seeds", "2", "--threads", "1"];
-        [&configs[..], &settings, &["--out", out]].concat()
-    };
+    let command = |out| tuned(&["--seeds", "2", "--threads", "1", "--out", out]);
     succeed(dir.path(), &command("alone"));
     let start = |_| {
         let mut command = lookback(dir.path(), &command("shared"));
