@@ -9,11 +9,12 @@ use crate::layers::attention::ScoreConfig;
 use crate::report::explanation::by_hand::{ByHand, Matrix};
 use crate::report::explanation::terminal::render_step;
 use crate::report::explanation::{AttentionRow, Formula};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("looks").required(true))]
 #[command(after_help = "Vectors are numbers with commas between them, matrices are rows with semicolons between them.
 
 Examples:
@@ -25,16 +26,16 @@ Examples:
   lookback attend --sequence '1,0;0,1;1,1' --causal --score scaled-dot --query-matrix '0,1;1,0'")]
 pub(super) struct AttendArgs {
     /// One query, or several, each a step.
-    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, required_unless_present = "sequence")]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, group = "looks", requires = "keys")]
     query: Option<Matrix>,
     /// What the queries are compared with.
-    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, required_unless_present = "sequence")]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, requires = "query")]
     keys: Option<Matrix>,
     /// What is averaged [default: the keys].
     #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, conflicts_with = "sequence")]
     values: Option<Matrix>,
     /// A sequence that looks at itself: its rows are queries, keys and values.
-    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, conflicts_with_all = ["query", "keys"])]
+    #[arg(long, value_name = "ROWS", value_parser = matrix, allow_hyphen_values = true, group = "looks", conflicts_with = "keys")]
     sequence: Option<Matrix>,
     /// Hide from each position of the sequence those behind it.
     #[arg(long, requires = "sequence", conflicts_with_all = ["query", "keys"])]

@@ -19,12 +19,13 @@ use crate::models::{Autoregressive, Seq2Seq};
 use crate::notice;
 use crate::ranks::Alone;
 use crate::scoring::{Bleu, BleuTokenizer, Chrf, LengthBuckets, LengthUnit, Metric, Scorer, Scores};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("scored").required(true))]
 #[command(after_help = "Examples:
   lookback evaluate --run runs/first --beam 5
   lookback evaluate --run runs/seed1 --run runs/seed2                       an ensemble
@@ -35,7 +36,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct EvaluateArgs {
     /// The run folder; given more than once, the models write together (an ensemble), or, if they are language models, are
     /// measured one after the other.
-    #[arg(short, long, required_unless_present = "hypotheses", conflicts_with = "hypotheses")]
+    #[arg(short, long, group = "scored")]
     run: Vec<PathBuf>,
     /// Which of the run's data.
     #[arg(long, default_value = "test", conflicts_with = "hypotheses")]
@@ -49,7 +50,7 @@ pub(super) struct EvaluateArgs {
     #[arg(short, long, value_name = "NAME", conflicts_with = "hypotheses")]
     checkpoint: Option<String>,
     /// Sentences to score.
-    #[arg(long, requires = "references", conflicts_with_all = ["backend", "device"])]
+    #[arg(long, group = "scored", requires = "references", conflicts_with_all = ["backend", "device"])]
     hypotheses: Option<PathBuf>,
     /// Their references; may be given more than once, for several references of each sentence.
     #[arg(long, requires = "hypotheses", conflicts_with = "run")]

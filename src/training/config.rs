@@ -52,7 +52,8 @@ pub struct TrainingConfig {
     pub fused: bool,
     /// Validation sentences that are translated at every validation.
     pub sample_size: usize,
-    /// The score of the sample, and the first one of `evaluate` and `compare`.
+    /// The score of the sample, and the first one of `evaluate` and `compare`. Where none is named, token accuracy for models that
+    /// answer with tags, and sequence accuracy for classes.
     pub score: Metric,
     /// What decides which checkpoint is the best.
     pub criterion: Criterion,

@@ -2,6 +2,8 @@
 
 use super::{Config, paths};
 use crate::error::Error;
+use crate::models::Answers;
+use crate::scoring::Metric;
 use serde::Deserialize;
 use std::ops::Range;
 use std::path::Path;
@@ -26,15 +28,42 @@ pub(super) fn parse_table(mut table: toml::Table, overrides: &[String]) -> Resul
     for setting in overrides {
         apply(&mut table, setting).map_err(|message| Fault { message, place: Place::Setting(setting.clone()) })?;
     }
-    Config::deserialize(table.clone()).map_err(|error| {
-        let place = culprit(&table, error.message()).map_or(Place::Unknown, |key| {
-            match overrides.iter().rev().find(|setting| sets(setting, &key)) {
+    resolve(table.clone()).map_err(|error| {
+        let key = culprit(&table, error.message());
+        let mut message = error.message().to_string();
+        if message == "missing field `kind`"
+            && let Some(kinds) = key.as_ref().and_then(|section| kinds(&table, section))
+        {
+            message += &format!(", which is {kinds}");
+        }
+        let place =
+            key.map_or(Place::Unknown, |key| match overrides.iter().rev().find(|setting| sets(setting, &key)) {
                 Some(setting) => Place::Setting(setting.clone()),
                 None => Place::Key(key),
-            }
-        });
-        Fault { message: error.message().to_string(), place }
+            });
+        Fault { message, place }
     })
+}
+
+/// The kinds that a section without one may have, as serde lists them.
+fn kinds(table: &toml::Table, section: &[String]) -> Option<String> {
+    let mut with_kind = table.clone();
+    section_of(&mut with_kind, section)?.insert("kind".into(), toml::Value::String("?".into()));
+    let complaint = Config::deserialize(with_kind).err()?;
+    Some(complaint.message().split_once("unknown variant `?`, expected ")?.1.to_string())
+}
+
+/// The config of a table. Where it names no score, tags are judged one by one and classes whole, and all else, which is text, by the
+/// default.
+fn resolve(table: toml::Table) -> Result<Config, toml::de::Error> {
+    let names_score = table.get("training").and_then(|training| training.get("score")).is_some();
+    let mut config = Config::deserialize(table)?;
+    config.training.score = match config.model.family().answers() {
+        Some(Answers::Tags) if !names_score => Metric::TokenAccuracy,
+        Some(Answers::Class) if !names_score => Metric::SequenceAccuracy,
+        _ => config.training.score,
+    };
+    Ok(config)
 }
 
 /// What is wrong with a config, and where.
@@ -170,6 +199,8 @@ fn culprit(table: &toml::Table, complaint: &str) -> Option<Vec<String>> {
         remove(&mut without, &key);
         let missing = key.last().map(|name| format!("missing field `{name}`"));
         match Config::deserialize(without.clone()).err().map(|error| error.message().to_string()) {
+            // The places of a list stay what they are.
+            Some(same) if same == complaint && key.last().is_some_and(|name| indexed(name).1.is_some()) => {}
             Some(same) if same == complaint => kept = without,
             other if other.is_some() && other == missing => needed = needed.or(Some(key)),
             _ => return Some(key),
@@ -200,10 +231,11 @@ fn collect(table: &toml::Table, at: &mut Vec<String>, found: &mut Vec<(Vec<Strin
         match value {
             toml::Value::Table(table) => collect(table, at, found),
             toml::Value::Array(list) => {
-                let tables = list.iter().enumerate().filter_map(|(i, element)| Some((i, element.as_table()?)));
-                for (i, table) in tables {
+                for (i, element) in list.iter().enumerate() {
+                    let Some(table) = element.as_table() else { continue };
                     at.pop();
                     at.push(format!("{name}[{i}]"));
+                    found.push((at.clone(), element.clone()));
                     collect(table, at, found);
                     at.pop();
                     at.push(name.clone());
@@ -224,19 +256,33 @@ pub(super) fn with_key_of(mut table: toml::Table, other: &toml::Table, key: &str
         None => remove(&mut table, &parts),
         Some(value) => insert(&mut table, sections, last, value.clone())?,
     }
-    Config::deserialize(table).map_err(|error| error.message().to_string())
+    resolve(table).map_err(|error| error.message().to_string())
 }
 
 fn remove(table: &mut toml::Table, key: &[String]) {
-    if let Some((last, sections)) = key.split_last() {
-        let section = sections.iter().try_fold(table, |table, part| match indexed(part) {
-            (name, Some(place)) => table.get_mut(name)?.as_array_mut()?.get_mut(place)?.as_table_mut(),
-            (name, None) => table.get_mut(name)?.as_table_mut(),
-        });
-        if let Some(section) = section {
-            section.remove(last);
+    if let Some((last, sections)) = key.split_last()
+        && let Some(section) = section_of(table, sections)
+    {
+        match indexed(last) {
+            (name, Some(place)) => {
+                let list = section.get_mut(name).and_then(toml::Value::as_array_mut);
+                if let Some(list) = list.filter(|list| place < list.len()) {
+                    list.remove(place);
+                }
+            }
+            (name, None) => {
+                section.remove(name);
+            }
         }
     }
+}
+
+/// The table at `sections`, if there is one.
+fn section_of<'t>(table: &'t mut toml::Table, sections: &[String]) -> Option<&'t mut toml::Table> {
+    sections.iter().try_fold(table, |table, part| match indexed(part) {
+        (name, Some(place)) => table.get_mut(name)?.as_array_mut()?.get_mut(place)?.as_table_mut(),
+        (name, None) => table.get_mut(name)?.as_table_mut(),
+    })
 }
 
 /// Serde's complaints about types, in the words of a config.

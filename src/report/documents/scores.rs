@@ -2,7 +2,7 @@
 //! what is published; or models by tests, and by lengths.
 
 use super::{About, cell};
-use crate::scoring::{Metric, Part, interval};
+use crate::scoring::{Metric, Part, interval, interval_of_fraction};
 use serde_json::{Map, Value};
 
 /// What `evaluate --json` printed of the model of each seed.
@@ -29,6 +29,13 @@ impl Evaluations {
     /// The lines again.
     pub fn lines(&self) -> String {
         self.0.iter().map(|one| Value::Object(one.clone()).to_string() + "\n").collect()
+    }
+
+    /// How many sentences a single model, or several together, was scored on; nothing for several seeds, which have an interval of their
+    /// own, and for records of an earlier program, which do not say.
+    fn sentences_of_one(&self) -> Option<usize> {
+        let [one] = &self.0[..] else { return None };
+        one.get("sentences")?.as_u64()?.try_into().ok()
     }
 
     /// A score of every seed, from 0 to 100.
@@ -79,6 +86,13 @@ fn mean_of(metric: Metric, values: &[f64]) -> (f64, Option<[f64; 2]>) {
     let most = if matches!(metric, Metric::Wer | Metric::Per | Metric::Cer) { f64::INFINITY } else { 100.0 };
     let of_mean = Part::of_seeds(values).map(|seeds| interval(mean, &[seeds]));
     (mean, of_mean.map(|[low, high]| [low.max(0.0), high.min(most)]))
+}
+
+/// What the score of one model may be with other sentences, where each is right or wrong.
+fn of_sentences(metric: Metric, percent: f64, n: usize) -> Option<[f64; 2]> {
+    let is_one_by_one = matches!(metric, Metric::SequenceAccuracy | Metric::SequenceError);
+    let ends = || interval_of_fraction(percent / 100.0, n, &[Part::of_sentences(0.0, n)]).map(|end| 100.0 * end);
+    (is_one_by_one && n > 0).then(ends)
 }
 
 /// Models by tests: a row for each model, a column for each test and search whose title contains `wanted`, in cells the mean over the
@@ -199,7 +213,8 @@ pub(super) fn rows(about: &About, evaluations: &Evaluations) -> Result<String, S
         let values = evaluations.of(*metric)?;
         let sign = if metric.unit().is_some() { " %" } else { "" };
         let each: Vec<String> = values.iter().map(|value| shown(*value)).collect();
-        let (mean, ends) = mean_of(*metric, &values);
+        let (mean, of_seeds) = mean_of(*metric, &values);
+        let ends = of_seeds.or_else(|| of_sentences(*metric, mean, evaluations.sentences_of_one()?));
         let of_mean = ends.map(|[low, high]| format!("{}{sign} ({} to {})", shown(mean), shown(low), shown(high)));
         let [test, published] = if i == 0 { [&*about.test, &*about.published] } else { [""; 2] };
         text += &format!(
@@ -236,8 +251,14 @@ mod tests {
             |  | BLEU | 90.0, 80.5 | 85.25 (24.9 to 100.0) |  |\n\
             |  | F1 of spans | 50.0, 75.0 | 62.5 (0.0 to 100.0) |  |\n";
         assert_eq!(found, expected);
-        let alone = rows(&about, &Evaluations::parse(lines.lines().next().unwrap()).unwrap()).unwrap();
-        assert!(alone.contains("| 10.0 % |  | 30 % |"), "one model has no interval: {alone}");
+        let first = lines.lines().next().unwrap();
+        let of = |line: &str| rows(&about, &Evaluations::parse(line).unwrap()).unwrap();
+        let alone = of(first);
+        assert!(alone.contains("| 10.0 % |  | 30 % |"), "of how many sentences is not said: {alone}");
+        // Wilson's interval with Student's factor for 99 degrees of freedom, 1.98422; none where a sentence is more than right or wrong.
+        let alone = of(&first.replacen('{', "{\"sentences\":100,", 1));
+        assert!(alone.contains("| 10.0 % | 10.0 % (5.48 to 17.55) | 30 % |"), "{alone}");
+        assert!(alone.contains("| PER (phones) | 2.0 % |  |  |"), "{alone}");
     }
 
     /// Two models, two seeds each, on two tests; the second has one seed of the second test.

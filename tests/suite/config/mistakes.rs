@@ -164,6 +164,19 @@ fn a_value_that_breaks_a_rule_is_found_in_its_line() {
 }
 
 #[test]
+fn a_section_without_its_kind_names_the_kinds() {
+    for (text, parts) in [
+        ("[model]\nd_model = 8\n", ["my.toml:1: model: missing field `kind`, which is one of `rnn`", "`encoder-only`"]),
+        (
+            "[data]\ntask = { n_symbols = 4 }\n",
+            ["my.toml:2: data.task: missing field `kind`, which is one of `copy`", "`recall`"],
+        ),
+    ] {
+        assert_says(&fault(text), &parts);
+    }
+}
+
+#[test]
 fn a_missing_config_is_named() {
     let message = Config::load(Some(Path::new("nowhere/my.toml")), &[]).unwrap_err().to_string();
     assert_says(&message, &["nowhere/my.toml: No such file"]);

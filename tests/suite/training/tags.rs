@@ -36,7 +36,6 @@ label_smoothing = 0.0
 validate_every = 250
 save_every = 250
 sample_size = 20
-score = "token-accuracy"
 "#;
 
 fn train(dir: &Path, run: &str, settings: &[&str]) -> String {
@@ -62,6 +61,7 @@ fn json(dir: &Path, arguments: &[&str]) -> Value {
 fn a_tagger_that_sees_both_sides_knows_what_a_causal_one_can_only_guess() {
     let accuracy =
         |dir: &Path, run| json(dir, &["evaluate", "--run", run, "--json"])["token_accuracy"].as_f64().unwrap();
+    assert_says(&read(TAGGER.path().join("run/config.toml")), &["score = \"token-accuracy\""]);
     let both = accuracy(TAGGER.path(), "run");
     assert!(both > 0.99, "bidirectional: {both}");
     let dir = TempDir::new().unwrap();
@@ -100,9 +100,9 @@ fn a_class_is_answered_for_the_whole() {
         "model.mixer={ kind = \"lstm\" }",
         "model.is_causal=true",
         "training.max_updates=150",
-        "training.score=\"sequence-accuracy\"",
     ];
     train(dir.path(), "run", &settings);
+    assert_says(&read(dir.path().join("run/config.toml")), &["score = \"sequence-accuracy\""]);
     fs::write(dir.path().join("in.txt"), "1\n1 0 1\n0 1 0\n\n").unwrap();
     assert_eq!(succeed(dir.path(), &["predict", "--run", "run", "--input", "in.txt"]), "odd\neven\nodd\n\n");
     let first = succeed(dir.path(), &["predict", "--run", "run", "--input", "in.txt", "--json", "--n-best", "2"]);
