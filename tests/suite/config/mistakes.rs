@@ -171,6 +171,10 @@ fn a_section_without_its_kind_names_the_kinds() {
             "[data]\ntask = { n_symbols = 4 }\n",
             ["my.toml:2: data.task: missing field `kind`, which is one of `copy`", "`recall`"],
         ),
+        (
+            "[model]\nkind = \"decoder-only\"\nmixer = [{ kind = \"attention\" }, { convolution = 4 }]\n",
+            ["my.toml:3: model.mixer[1]: missing field `kind`, which is one of `attention`", "`min-gru`"],
+        ),
     ] {
         assert_says(&fault(text), &parts);
     }
