@@ -1,5 +1,6 @@
 //! `lookback config`.
 
+use super::absent::absent;
 use super::output::json_for_people;
 use super::print;
 use crate::data::{DataConfig, Split};
@@ -62,9 +63,15 @@ fn check(args: &CheckArgs) -> Result<()> {
     if !args.data {
         return print(&format!("{right}; the data were not read, --data reads them\n"));
     }
-    let tokenizers = check_data(&config)?;
+    let amounts = amounts(&config).map_err(|error| absent(error, &config.data))?;
+    print(&format!("{right}\n{amounts}"))
+}
+
+/// How much data there is, all of which has been read.
+fn amounts(config: &Config) -> Result<String> {
+    let tokenizers = check_data(config)?;
     if config.data.text.is_some() {
-        return print(&format!("{right}\n{}", text_of_splits(&config.data)?));
+        return text_of_splits(&config.data);
     }
     let corpus = dataset::load(&config.data, config.seed)?;
     if config.model.answers_with_numbers()
@@ -83,8 +90,8 @@ fn check(args: &CheckArgs) -> Result<()> {
         Err(error) if config.data.test.is_some() => return Err(error),
         Err(error) => format!("none; {error}"),
     };
-    print(&format!(
-        "{right}\ntraining    {} pairs{dropped}\nvalidation  {} pairs\ntest        {test}\n",
+    Ok(format!(
+        "training    {} pairs{dropped}\nvalidation  {} pairs\ntest        {test}\n",
         corpus.train.len(),
         corpus.valid.len()
     ))

@@ -1,5 +1,6 @@
 //! The command line: one file for each command and its arguments, and what they share.
 
+mod absent;
 mod alignments;
 mod attend;
 mod compare;

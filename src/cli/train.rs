@@ -2,6 +2,7 @@
 
 mod series;
 
+use super::absent::absent;
 use super::place::PlaceArgs;
 use super::terminal::Terminal;
 use super::{evaluate, print};
@@ -114,7 +115,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     }
     let outcome = {
         let _listening = signal::listen();
-        train_on(&config, &adapters, &options)?
+        train_on(&config, &adapters, &options).map_err(|error| absent(error, &config.data))?
     };
     // The first says it.
     if !is_first {

@@ -3,11 +3,14 @@
 //! Every default stands once, in an `impl Default`. A config file lists only what its experiment chooses; the resolved
 //! config, with every field, is written into the run directory before the first update.
 
+mod fault;
+mod keys;
 mod paths;
 mod reader;
 mod values;
 
-use self::reader::Fault;
+use self::fault::Fault;
+use self::keys::LARGEST;
 use crate::backend::Backend;
 use crate::data::{DataConfig, MASK, TextConfig, TokenizerConfig, TokenizersConfig};
 use crate::decoding::DecodingConfig;
@@ -82,7 +85,7 @@ impl Config {
     /// The config in `text`, which is called `name` and has paths relative to `folder`, if every value keeps its rule.
     fn checked(name: &Path, folder: &Path, text: &str, overrides: &[String]) -> Result<Self> {
         let config = reader::parse(text, folder, overrides).map_err(|fault| fault.at(name, text))?;
-        config.validate().map_err(|error| reader::locate(error, name, text, overrides))?;
+        config.validate().map_err(|error| fault::locate(error, name, text, overrides))?;
         Ok(config)
     }
 
@@ -117,8 +120,8 @@ impl Config {
     /// # Errors
     /// As [`Self::validate`].
     pub fn validate_for_use(&self) -> Result<()> {
-        if self.seed > reader::LARGEST {
-            let message = format!("must be at most {}, got {}", reader::LARGEST, self.seed);
+        if self.seed > LARGEST {
+            let message = format!("must be at most {}, got {}", LARGEST, self.seed);
             return Err(Error::config("seed", message));
         }
         self.data.validate()?;

@@ -110,6 +110,15 @@ fn bad_training_data_is_named() {
         assert_says(&fail(dir.path(), &["train", "my.toml"]), parts);
         assert!(!dir.path().join("runs/my/config.toml").exists(), "a run that could not begin has not begun");
     }
+    // Where a corpus comes from is said where its folder has its name.
+    for (folder, fetches) in [("scan", true), ("own", false)] {
+        config(&format!("dir = \"{folder}\"\ntrain = {{ tsv = \"x\" }}\nvalid = {{ tsv = \"x\" }}"));
+        for command in [&["train", "my.toml"][..], &["config", "check", "my.toml", "--data"]] {
+            let message = fail(dir.path(), command);
+            assert_says(&message, &[&format!("{folder}/x: is not there"), "--set data.dir=FOLDER"]);
+            assert_eq!(message.contains("lookback data fetch scan --out scan"), fetches, "{message}");
+        }
+    }
     config("train = { tsv = \"good\" }\nvalid = { tsv = \"good\" }\nfilter = { min_len = 3 }");
     assert_says(
         &fail(dir.path(), &["train", "my.toml"]),
