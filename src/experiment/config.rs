@@ -121,7 +121,7 @@ impl Config {
     /// As [`Self::validate`].
     pub fn validate_for_use(&self) -> Result<()> {
         if self.seed > LARGEST {
-            let message = format!("must be at most {}, got {}", LARGEST, self.seed);
+            let message = format!("must be at most {LARGEST}, got {}", self.seed);
             return Err(Error::config("seed", message));
         }
         self.data.validate()?;

@@ -8,14 +8,6 @@ use std::ops::Range;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
-/// The kinds that a section without one may have, as serde lists them.
-fn kinds(table: &toml::Table, section: &[String]) -> Option<String> {
-    let mut with_kind = table.clone();
-    section_of(&mut with_kind, section)?.insert("kind".into(), toml::Value::String("?".into()));
-    let complaint = Config::deserialize(with_kind).err()?;
-    Some(complaint.message().split_once("unknown variant `?`, expected ")?.1.to_string())
-}
-
 /// What is wrong with a config, and where.
 pub(super) struct Fault {
     message: String,
@@ -140,6 +132,14 @@ fn key_at(text: &str, byte: usize) -> Option<Vec<String>> {
     let (root, errors) = DeTable::parse_recoverable(text);
     // What is not yet TOML has no keys to go by.
     if errors.is_empty() { within(root.get_ref(), byte) } else { None }
+}
+
+/// The kinds that a section without one may have, as serde lists them.
+fn kinds(table: &toml::Table, section: &[String]) -> Option<String> {
+    let mut with_kind = table.clone();
+    section_of(&mut with_kind, section)?.insert("kind".into(), toml::Value::String("?".into()));
+    let complaint = Config::deserialize(with_kind).err()?;
+    Some(complaint.message().split_once("unknown variant `?`, expected ")?.1.to_string())
 }
 
 /// The key that a complaint is about.
