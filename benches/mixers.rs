@@ -21,8 +21,16 @@ const D_MODEL: usize = 256;
 const N_HEADS: usize = 4;
 /// Tokens of a batch, however long its sequences are.
 const N_TOKENS: usize = 8192;
-const RECURRENCES: [MixerKind; 5] =
-    [MixerKind::Gru, MixerKind::Lstm, MixerKind::MinGru, MixerKind::Ssru, MixerKind::Delta];
+const RECURRENCES: [MixerKind; 8] = [
+    MixerKind::Gru,
+    MixerKind::Lstm,
+    MixerKind::MinGru,
+    MixerKind::Ssru,
+    MixerKind::Linear,
+    MixerKind::GatedLinear,
+    MixerKind::Delta,
+    MixerKind::GatedDelta,
+];
 
 fn main() {
     divan::main();
@@ -39,7 +47,7 @@ fn learning<const LEN: usize>(bencher: Bencher, kind: MixerKind) {
 }
 
 /// The same in sequences of 512 tokens, for other widths.
-#[divan::bench(args = [MixerKind::Gru, MixerKind::MinGru], consts = [64, 128, 256, 512], sample_count = 10)]
+#[divan::bench(args = [MixerKind::Gru, MixerKind::MinGru, MixerKind::GatedDelta], consts = [64, 128, 256, 512], sample_count = 10)]
 fn learning_by_width<const WIDTH: usize>(bencher: Bencher, kind: MixerKind) {
     learn(bencher, kind, 512, WIDTH);
 }

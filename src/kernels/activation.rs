@@ -74,8 +74,9 @@ fn gelu_tanh(x: f32) -> [f32; 2] {
     [0.5 * x * (1.0 + bent), 0.5 * (1.0 + bent) + 0.5 * x * (1.0 - bent * bent) * slope]
 }
 
+/// `x sigmoid(x)` and its slope.
 #[inline(always)]
-fn silu(x: f32) -> [f32; 2] {
+pub fn silu(x: f32) -> [f32; 2] {
     let gate = sigmoid(x);
     [x * gate, gate * (1.0 + x * (1.0 - gate))]
 }

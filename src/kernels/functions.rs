@@ -28,6 +28,17 @@ pub fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(if x < -88.0 { 88.0 } else { -x }))
 }
 
+/// `ln(1 + e^x)`, to about 1e-6 of itself.
+#[inline(always)]
+pub fn softplus(x: f32) -> f32 {
+    // ln(1 + e) = 2 artanh(e / (2 + e)), where the quotient is at most a third.
+    let e = exp(-x.abs());
+    let z = e / (2.0 + e);
+    let y = z * z;
+    let series = 1.0 / 3.0 + y * (1.0 / 5.0 + y * (1.0 / 7.0 + y * (1.0 / 9.0 + y * (1.0 / 11.0 + y * (1.0 / 13.0)))));
+    (if x > 0.0 { x } else { 0.0 }) + 2.0 * z * (1.0 + y * series)
+}
+
 /// The hyperbolic tangent, to about 1e-7 of itself.
 #[inline(always)]
 pub fn tanh(x: f32) -> f32 {
@@ -61,6 +72,8 @@ mod tests {
         assert!(error < 5e-7, "tanh({x}) is {error:.1e} off");
         let (error, x) = worst(between(-20.0, 88.0), sigmoid, |x| 1.0 / (1.0 + (-x).exp()));
         assert!(error < 5e-6, "sigmoid({x}) is {error:.1e} off");
+        let (error, x) = worst(between(-80.0, 88.0).chain(between(-2.0, 2.0)), softplus, |x| x.exp().ln_1p());
+        assert!(error < 2e-6, "softplus({x}) is {error:.1e} off");
     }
 
     #[test]
@@ -69,7 +82,9 @@ mod tests {
         assert_eq!([tanh(0.0), tanh(50.0), tanh(-50.0), tanh(f32::INFINITY)], [0.0, 1.0, -1.0, 1.0]);
         assert_eq!([sigmoid(0.0), sigmoid(200.0), sigmoid(f32::INFINITY)], [0.5, 1.0, 1.0]);
         assert!(sigmoid(-200.0) < 1e-37 && sigmoid(f32::NEG_INFINITY) < 1e-37);
-        assert!(exp(f32::NAN).is_nan() && tanh(f32::NAN).is_nan() && sigmoid(f32::NAN).is_nan());
+        assert_eq!([softplus(f32::NEG_INFINITY), softplus(f32::INFINITY)], [0.0, f32::INFINITY]);
+        let of_nan = [exp, tanh, sigmoid, softplus].map(|function: fn(f32) -> f32| function(f32::NAN));
+        assert!(of_nan.iter().all(|value| value.is_nan()), "{of_nan:?}");
     }
 
     #[test]

@@ -96,6 +96,22 @@ pub fn new_columns(
     values
 }
 
+/// Groups of columns side by side, of values that have, for each of several matrices of `n_rows` rows, one group of `width` columns after the
+/// other.
+pub fn side_by_side(values: Vec<f32>, n_rows: usize, width: usize, n_groups: usize) -> Vec<f32> {
+    if n_groups == 1 || values.is_empty() {
+        return values;
+    }
+    let mut whole = vec![0.0; values.len()];
+    whole.par_chunks_mut(n_groups * width).enumerate().for_each(|(i, out)| {
+        let (matrix, row) = (i / n_rows, i % n_rows);
+        for (group, out) in out.chunks_exact_mut(width).enumerate() {
+            out.copy_from_slice(&values[((matrix * n_groups + group) * n_rows + row) * width..][..width]);
+        }
+    });
+    whole
+}
+
 /// Elements that one task works on: enough to outweigh starting it, and little enough for the cache.
 pub const TASK: usize = 1 << 14;
 

@@ -11,6 +11,7 @@
 //! | [`attention`], [`one_query`] | scaled dot-product attention in blocks, and for one query |
 //! | [`alignment`], [`cell`] | one step of a recurrent decoder's attention, and of a recurrent cell |
 //! | [`recurrence`] | all steps of a recurrent layer, with attention between them |
+//! | [`matrix_memory`] | all steps of a memory that is a matrix: linear attention, the delta rule, both gated |
 //! | [`activation`] | activations of feed-forward networks |
 
 pub mod activation;
@@ -21,6 +22,7 @@ pub mod dropout;
 pub mod functions;
 pub mod machine;
 pub mod matrix;
+pub mod matrix_memory;
 pub mod memory;
 pub mod one_query;
 pub mod product;

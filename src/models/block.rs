@@ -181,7 +181,7 @@ impl Mixing<'_> {
     ) -> Tensor<3> {
         self.residual.around(x, pass, |x, pass| {
             let x = match self.convolution {
-                Some(convolution) => convolution.advance(x, &mut None),
+                Some(convolution) => convolution.advance(x, &mut None, pass),
                 None => x,
             };
             match (self.attention, self.recurrence) {
@@ -205,7 +205,7 @@ impl Mixing<'_> {
     ) -> Tensor<3> {
         self.residual.around(x, pass, |x, pass| {
             let x = match self.convolution {
-                Some(convolution) => convolution.advance(x, &mut state.inputs),
+                Some(convolution) => convolution.advance(x, &mut state.inputs, pass),
                 None => x,
             };
             match (self.attention, self.recurrence) {
@@ -233,7 +233,7 @@ impl Mixing<'_> {
         self.residual.around(x, pass, |x, pass| {
             let x = match self.convolution {
                 // What is before the beginning of a row is as nothing.
-                Some(convolution) => convolution.advance(rows.real(x), &mut state.inputs),
+                Some(convolution) => convolution.advance(rows.real(x), &mut state.inputs, pass),
                 None => x,
             };
             match (self.attention, self.recurrence) {

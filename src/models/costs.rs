@@ -6,7 +6,8 @@
 
 use super::Vocabularies;
 use crate::layers::feed_forward::Activation;
-use crate::layers::mixer::{CHUNK, Gating, MixerConfig, MixerKind};
+use crate::layers::mixer::{Gating, MixerConfig, MixerKind};
+use crate::ops::CHUNK;
 
 /// Bytes of an element.
 const ELEMENT: u64 = 4;

@@ -5,11 +5,10 @@ use super::named::{Arrays, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::scan::{coefficients, scan};
 use crate::kernels::functions::{exp, flushed, sigmoid, tanh};
-use crate::kernels::memory::{Start, new_pieces};
+use crate::kernels::memory::{Start, new_pieces, side_by_side};
 use crate::kernels::recurrence::Reading;
 use crate::kernels::vectors::update;
 use burn::tensor::Tensor;
-use rayon::prelude::*;
 
 named! {
     /// What `Recurrence` takes.
@@ -109,27 +108,7 @@ impl Sizes {
 
     /// Groups of channels, each with `rows` rows a sentence, side by side.
     fn merged(&self, values: Vec<f32>, rows: usize) -> Vec<f32> {
-        let (width, groups) = (self.width, self.d / self.width);
-        if groups == 1 {
-            return values;
-        }
-        let mut merged = vec![0.0; values.len()];
-        merged.par_chunks_mut(self.d).enumerate().for_each(|(i, out)| {
-            let (sentence, row) = (i / rows, i % rows);
-            for (group, out) in out.chunks_exact_mut(width).enumerate() {
-                out.copy_from_slice(&values[((sentence * groups + group) * rows + row) * width..][..width]);
-            }
-        });
-        merged
-    }
-}
-
-impl Recurrence {
-    /// The real positions of a sentence, in the order of reading.
-    fn positions(&self, sentence: usize, len: usize) -> impl DoubleEndedIterator<Item = usize> + use<> {
-        let n = self.reading.lengths.as_ref().map_or(len, |lengths| lengths[sentence].min(len));
-        let is_backward = self.reading.is_backward;
-        (0..n).map(move |i| if is_backward { n - 1 - i } else { i })
+        side_by_side(values, rows, self.width, self.d / self.width)
     }
 }
 
@@ -178,7 +157,7 @@ impl Operation for Recurrence {
             |place, out| {
                 let task = sizes.task(place, len);
                 let mut hidden = sizes.of_sentence(start, task).to_vec();
-                for position in self.positions(task.sentence, len) {
+                for position in self.reading.steps_of(task.sentence, len) {
                     let out = &mut out[position * width..][..width];
                     match self.gating {
                         Gating::MinGru => update(
@@ -247,7 +226,7 @@ impl Operation for Recurrence {
                 // The gradient of the state, and that of `8 log(sigmoid(L))`.
                 let (mut of_state, mut of_slowest) =
                     (vec![0.0; width], vec![0.0; if slowest.is_empty() { 0 } else { width }]);
-                let mut order = self.positions(task.sentence, len).rev().peekable();
+                let mut order = self.reading.steps_of(task.sentence, len).rev().peekable();
                 while let Some(position) = order.next() {
                     let before = match order.peek() {
                         Some(before) => sizes.at(output, task, *before),

@@ -22,8 +22,9 @@
 //! | [`projected_cross_entropy`] | a second copy of the logits; the logits of padding, a third of a batch of short sentences |
 //! | [`recurrent_layer`], [`attentive_layer`] | a graph of some thirty operations at every step |
 //! | [`linear_recurrence()`] | some thirty passes for gates and scan |
+//! | [`convolution()`] | a copy, a product and a sum for each distance |
 //! | [`cell_step()`], [`contexts()`] | some twenty operations in a step of decoding |
-//! | [`inverse`] | cutting and joining halves at every level |
+//! | [`matrix_memory()`] | cutting and turning heads, chunks, and all that the backward pass would keep of them |
 //! | [`layer_norm`], [`rotate`] | all passes but one |
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
 
@@ -33,7 +34,9 @@ pub mod attention;
 #[allow(deprecated)]
 mod bridge;
 mod cell_step;
+mod chunks;
 mod contexts;
+mod convolution;
 mod cross_entropy;
 mod deep_output;
 mod embedding;
@@ -43,6 +46,8 @@ mod key_value_cache;
 mod linear;
 mod linear_recurrence;
 pub mod mask;
+mod matrix_memory;
+mod memory_in_chunks;
 pub mod named;
 pub mod operation;
 mod recurrence;
@@ -50,13 +55,14 @@ mod residual;
 mod rotation;
 pub mod scan;
 pub mod steps;
-mod triangle;
 mod weights;
 
 pub use activation::written_activation;
 pub use attention::{HeadSizes, Projected, attention};
 pub use cell_step::cell_step;
+pub use chunks::CHUNK;
 pub use contexts::{alignment_network, contexts};
+pub use convolution::convolution;
 pub use cross_entropy::{RowLoss, RowLosses, Rows, Targets, cross_entropy, projected_cross_entropy};
 pub use deep_output::deep_output;
 pub use embedding::embedding;
@@ -65,9 +71,10 @@ pub use key_value_cache::{KeyValueCache, step_attention};
 pub use linear::{Weight, linear};
 pub use linear_recurrence::linear_recurrence;
 pub use mask::HIDDEN;
+pub use matrix_memory::matrix_memory;
+pub use memory_in_chunks::{MemoryRates, MemoryShape};
 pub use operation::Body;
 pub use recurrence::{CellParameters, Placement, StepAttention, attentive_layer, recurrent_layer};
 pub use residual::{add_dropped, dropout, layer_norm};
 pub use rotation::rotate;
-pub use triangle::inverse;
 pub use weights::{PreparedWeight, PreparedWeights};

@@ -32,6 +32,11 @@ impl Reading {
         let is_backward = self.is_backward;
         (0..len).map(move |i| if is_backward { len - 1 - i } else { i })
     }
+
+    /// The real steps of a sentence in the order of reading.
+    pub fn steps_of(&self, sentence: usize, len: usize) -> impl DoubleEndedIterator<Item = usize> + use<> {
+        self.steps(self.lengths.as_ref().map_or(len, |lengths| lengths[sentence].min(len)))
+    }
 }
 
 /// A layer over whole sentences.

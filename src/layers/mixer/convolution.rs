@@ -1,6 +1,7 @@
 //! A short causal convolution, channel by channel.
 
-use crate::layers::Init;
+use crate::layers::{Init, Pass};
+use crate::ops::convolution;
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
 
@@ -10,7 +11,7 @@ use burn::tensor::Tensor;
 /// recall becomes a matter of one layer.
 ///
 /// burn-nn's `Conv1d` wants channels before positions and pads both ends, so that it would need two turns of the tensor and a
-/// cut; four products of whole vectors need neither.
+/// cut.
 ///
 /// # Reference
 /// Fu et al., Hungry Hungry Hippos, 2023, section 3.1 (the shift); De et al., Griffin, 2024, section 2.3 (width 4).
@@ -35,16 +36,15 @@ impl ShortConvolution {
     /// # Shapes
     /// - input, output: `[rows, len, d_model]`
     /// - past: `[rows, width - 1, d_model]`, zeros if there is none
-    pub fn advance(&self, input: Tensor<3>, past: &mut Option<Tensor<3>>) -> Tensor<3> {
-        let [rows, len, d] = input.dims();
-        let weight = self.weight.val();
+    pub fn advance(&self, input: Tensor<3>, past: &mut Option<Tensor<3>>, pass: &Pass) -> Tensor<3> {
+        let ([rows, _, d], weight) = (input.dims(), self.weight.val());
         let width = weight.dims()[0];
-        let before = past.take().unwrap_or_else(|| Tensor::zeros([rows, width - 1, d], &input.device()));
-        let all = if width > 1 { Tensor::cat(vec![before, input], 1) } else { input };
-        if width > 1 {
-            *past = Some(all.clone().narrow(1, len, width - 1));
+        if width == 1 {
+            return input * weight.unsqueeze();
         }
-        let term = |j: usize| all.clone().narrow(1, width - 1 - j, len) * weight.clone().narrow(0, j, 1).unsqueeze();
-        (1..width).fold(term(0), |sum, j| sum + term(j))
+        let before = past.take().unwrap_or_else(|| Tensor::zeros([rows, width - 1, d], &input.device()));
+        let (output, next) = convolution(input, weight, before, pass.body());
+        *past = Some(next);
+        output
     }
 }

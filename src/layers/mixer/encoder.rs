@@ -128,7 +128,7 @@ impl EncoderLayer {
     /// The states of both directions side by side, and the last one of each.
     fn read(&self, input: Tensor<3>, running: &Running, pass: &mut Pass) -> (Tensor<3>, Vec<CellState>) {
         let input = match &self.convolution {
-            Some(convolution) => convolution.advance(input, &mut None),
+            Some(convolution) => convolution.advance(input, &mut None, pass),
             None => input,
         };
         let (states, last) = read_whole(&self.forward, self.backward.as_ref(), input, running, pass);

@@ -1,51 +1,28 @@
 //! Linear attention, the delta rule, and both with a memory that fades: a matrix instead of a cache.
 
 use super::MixerKind;
-use super::chunks::{Sequence, read};
+pub use crate::kernels::matrix_memory::{GLA_TEMPERATURE, Rule};
+use crate::kernels::recurrence::Reading;
 use crate::layers::linear::linear_layer;
 use crate::layers::norm::EPSILON;
 use crate::layers::{Init, Pass};
-use crate::ops::scan::log_sigmoid;
+use crate::ops::{MemoryRates, MemoryShape, matrix_memory};
 use burn::module::{Module, Param};
 use burn::nn::{Linear, RmsNorm};
-use burn::tensor::{Tensor, TensorData, activation};
+use burn::tensor::{Tensor, TensorData};
 
-/// What becomes of the memory at each position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
-    /// `S_t = S_(t-1) + k_t v_t^T`
-    Linear,
-    /// `S_t = diag(a_t) S_(t-1) + k_t v_t^T`
-    GatedLinear,
-    /// `S_t = (I - b_t k_t k_t^T) S_(t-1) + b_t k_t v_t^T`
-    Delta,
-    /// `S_t = a_t (I - b_t k_t k_t^T) S_(t-1) + b_t k_t v_t^T`
-    GatedDelta,
-}
-
-impl Rule {
-    /// That of a mixer, if it has one.
-    pub fn of(kind: MixerKind) -> Option<Self> {
-        match kind {
-            MixerKind::Linear => Some(Self::Linear),
-            MixerKind::GatedLinear => Some(Self::GatedLinear),
-            MixerKind::Delta => Some(Self::Delta),
-            MixerKind::GatedDelta => Some(Self::GatedDelta),
+impl MixerKind {
+    /// What becomes of the memory of a mixer, if that is a matrix.
+    pub fn rule(self) -> Option<Rule> {
+        match self {
+            Self::Linear => Some(Rule::Linear),
+            Self::GatedLinear => Some(Rule::GatedLinear),
+            Self::Delta => Some(Rule::Delta),
+            Self::GatedDelta => Some(Rule::GatedDelta),
             _ => None,
         }
     }
-
-    fn is_gated(self) -> bool {
-        matches!(self, Self::GatedLinear | Self::GatedDelta)
-    }
 }
-
-/// What the decay of a head is divided by in logarithms: `tau` of GLA.
-pub const GLA_TEMPERATURE: f64 = 16.0;
-/// The logarithm of what GLA keeps of a row at one position, at least.
-const MOST_DECAY: f64 = -5.0;
-/// What is added to the sum of weights of linear attention, and to the squares of a key, before dividing.
-const TINY: f64 = 1e-6;
 
 /// Attention without a softmax: a matrix `S` for each head takes up every key with its value, and answers a query with
 /// `S^T q`. It is as large after a thousand words as after one.
@@ -60,8 +37,9 @@ const TINY: f64 = 1e-6;
 /// - gated delta: as delta in the memory `a_t S_(t-1)`, `a_t = exp(-exp(A) softplus(w_a . x_t + c))`, one number for each
 ///   head; `o_t = norm(S_t^T q_t) * silu(W_g x_t)`
 ///
-/// `norm` is a root-mean-square normalization of each head. In training a sequence is read in chunks: inside a chunk by
-/// products of matrices, as attention, from chunk to chunk by the state. burn has no such layer.
+/// `norm` is a root-mean-square normalization of each head. On a CPU a sequence is read position after position, with the matrix in the
+/// nearest cache; on a GPU in chunks: inside a chunk by products of matrices, as attention, from chunk to chunk by the state. burn has
+/// no such layer.
 ///
 /// # Reference
 /// Katharopoulos et al., Transformers are RNNs, 2020, equations 16 to 20; Yang et al., Gated Linear Attention Transformers with
@@ -119,115 +97,41 @@ impl MatrixMemory {
         }
     }
 
-    /// What is read at every position of `input`; `state` is the memory before it and after it.
+    /// What is read at every position of `input`, zero on padding; `state` is the memory before it and after it.
     ///
     /// # Shapes
     /// - input, output: `[rows, len, d_model]`
-    /// - real: `[rows, len, 1]`, zero where nothing is to be written
     /// - state: `[rows, n_heads, d_head, d_head]`; of linear attention `[rows, n_heads, d_head, d_head + 1]`, `z` last
     pub fn advance(
         &self,
         input: Tensor<3>,
-        real: Option<&Tensor<3>>,
+        reading: Reading,
         state: &mut Option<Tensor<4>>,
         pass: &mut Pass,
     ) -> Tensor<3> {
-        let [rows, len, d] = input.dims();
         let packed = linear_layer(&self.input, input.clone(), pass);
-        let part = |i: usize| self.heads(packed.clone().narrow(2, i * d, d));
-        let rates = self.rates.as_ref().map(|rates| linear_layer(rates, input, pass));
-        let real = real.map(|real| real.clone().unsqueeze_dim::<4>(1));
-        // Padding writes nothing and lets nothing fade.
-        let only_real = |values: Tensor<4>| match &real {
-            Some(real) => values * real.clone(),
-            None => values,
+        let rates = MemoryRates {
+            rates: self.rates.as_ref().map(|rates| linear_layer(rates, input, pass)),
+            decay: self.decay.as_ref().map(|decay| decay.val()),
         };
-        let (query, keys, value) = (part(0), part(1), part(2));
-        let sequence = match self.rule {
-            Rule::Linear => {
-                let ones = Tensor::ones([rows, self.n_heads, len, 1], &value.device());
-                Sequence {
-                    query: above_zero(query),
-                    key: only_real(above_zero(keys)),
-                    value: Tensor::cat(vec![value, ones], 3),
-                    log_decay: None,
-                    rate: None,
-                }
-            }
-            Rule::GatedLinear => {
-                let rates = self.heads(rates.expect("GLA has rates"));
-                let log = log_sigmoid(rates).div_scalar(GLA_TEMPERATURE).clamp_min(MOST_DECAY);
-                Sequence {
-                    query: query.mul_scalar(((d / self.n_heads) as f64).powf(-0.5)),
-                    key: only_real(keys),
-                    value,
-                    log_decay: Some(only_real(log)),
-                    rate: None,
-                }
-            }
-            Rule::Delta | Rule::GatedDelta => {
-                let rates = rates.expect("a delta rule has rates");
-                // `[rows, len, n_heads]` to `[rows, n_heads, len, 1]`.
-                let rate = |i: usize| {
-                    rates.clone().narrow(2, i * self.n_heads, self.n_heads).swap_dims(1, 2).unsqueeze_dim::<4>(3)
-                };
-                let most = if self.negative_eigenvalues { 2.0 } else { 1.0 };
-                let log_decay = self.decay.as_ref().map(|decay| {
-                    let speed = decay.val().exp().reshape([1, self.n_heads, 1, 1]);
-                    // softplus(x) = -log(sigmoid(-x))
-                    only_real(log_sigmoid(rate(1).neg()) * speed)
-                });
-                Sequence {
-                    query: unit(activation::silu(query)),
-                    key: only_real(unit(activation::silu(keys))),
-                    value: activation::silu(value),
-                    log_decay,
-                    rate: Some(activation::sigmoid(rate(0)).mul_scalar(most)),
-                }
-            }
+        let shape = MemoryShape {
+            rule: self.rule,
+            n_heads: self.n_heads,
+            most_replaced: if self.negative_eigenvalues { 2.0 } else { 1.0 },
+            epsilon: self.norm.as_ref().map_or(EPSILON, |norm| norm.epsilon),
         };
-        self.record(&sequence, pass);
-        let (read, after) = read(sequence, state.take(), pass);
+        // What a reader of a trace sees: how much of the memory is kept, and how much of a key's place is replaced.
+        if pass.is_traced() {
+            if let Some(log_kept) = rates.log_kept(shape) {
+                pass.record("kept", || log_kept.exp());
+            }
+            if let Some(replaced) = rates.replaced(shape) {
+                pass.record("replaced", || replaced);
+            }
+        }
+        let norm = self.norm.as_ref().map(|norm| norm.gamma.val());
+        let (read, after) = matrix_memory(shape, packed, rates, norm, state.take(), reading, pass.body());
         *state = Some(after);
-        let read = match &self.norm {
-            None => {
-                let d_head = d / self.n_heads;
-                let total = read.clone().narrow(3, d_head, 1).add_scalar(TINY);
-                read.narrow(3, 0, d_head) / total
-            }
-            Some(norm) => norm.forward(read),
-        };
-        let read = read.swap_dims(1, 2).reshape([rows, len, d]);
-        if self.rule.is_gated() { read * activation::silu(packed.narrow(2, 3 * d, d)) } else { read }
+        read
     }
-
-    /// What a reader of a trace sees: how much of the memory is kept, and how much of a key's place is replaced.
-    fn record(&self, sequence: &Sequence, pass: &mut Pass) {
-        if let Some(log_decay) = &sequence.log_decay {
-            pass.record("kept", || log_decay.clone().exp());
-        }
-        if let Some(rate) = &sequence.rate {
-            pass.record("replaced", || rate.clone());
-        }
-    }
-
-    /// `[rows, len, n_heads * d_head]` to `[rows, n_heads, len, d_head]`.
-    fn heads(&self, packed: Tensor<3>) -> Tensor<4> {
-        let [rows, len, width] = packed.dims();
-        packed.reshape([rows, len, self.n_heads, width / self.n_heads]).swap_dims(1, 2)
-    }
-}
-
-/// `elu(x) + 1`.
-fn above_zero(x: Tensor<4>) -> Tensor<4> {
-    let is_negative = x.clone().lower_elem(0.0);
-    // Where it is not used the exponential must not overflow.
-    let below = x.clone().clamp_max(0.0).exp();
-    x.add_scalar(1.0).mask_where(is_negative, below)
-}
-
-/// Vectors of length 1, short ones a little less.
-fn unit(x: Tensor<4>) -> Tensor<4> {
-    let squares = (x.clone() * x.clone()).sum_dim(3);
-    x / squares.add_scalar(TINY).sqrt()
 }

@@ -8,12 +8,11 @@
 //! | [`SelfAttention`](super::attention::multi_head::SelfAttention) | keys and values of all words | yes | Vaswani 2017 |
 //! | [`Cell`](super::recurrent::Cell): vanilla, GRU, LSTM | a vector | no | Elman 1990, Cho 2014, Hochreiter 1997 |
 //! | [`LinearRecurrence`]: minGRU, minLSTM, SSRU, RG-LRU | a vector | yes | Feng 2024, Kim 2019, De 2024 |
-//! | [`MatrixMemory`]: linear, gated linear, delta, gated delta | a matrix for each head | in chunks | Katharopoulos 2020, Yang 2023 to 2025 |
+//! | [`MatrixMemory`]: linear, gated linear, delta, gated delta | a matrix for each head | on a GPU, in chunks | Katharopoulos 2020, Yang 2023 to 2025 |
 //!
 //! [`ShortConvolution`] may stand before any of them. [`RecurrentEncoder`] is a stack of those with a vector, for recurrent
 //! decoders.
 
-mod chunks;
 mod config;
 mod convolution;
 mod encoder;
@@ -21,7 +20,6 @@ mod linear_recurrence;
 mod matrix_memory;
 mod recurrence;
 
-pub use chunks::CHUNK;
 pub use config::{MixerConfig, MixerKind, Mixers, SideConfig};
 pub use convolution::ShortConvolution;
 pub use encoder::{Encoded, EncoderShape, RecurrentEncoder};
@@ -67,7 +65,7 @@ impl RecurrentMixer {
         let core = || {
             Core::vector(config.kind, d_model, d_state, init).or_else(|| {
                 let turns = config.negative_eigenvalues.unwrap_or(false);
-                Some(Core::Matrix(MatrixMemory::new(Rule::of(config.kind)?, d_model, n_heads, turns, init)))
+                Some(Core::Matrix(MatrixMemory::new(config.kind.rule()?, d_model, n_heads, turns, init)))
             })
         };
         let forward = core()?;

@@ -1,10 +1,8 @@
 //! One direction of a recurrence, whatever its state is.
 
 use super::{LinearRecurrence, MatrixMemory, MixerKind};
-use crate::kernels::recurrence::Reading;
 use crate::layers::recurrent::{Cell, CellKind, CellState, Order, Running, read};
 use crate::layers::{Init, Pass, indices};
-use crate::ops::scan::real;
 use burn::module::Module;
 use burn::tensor::{Int, Tensor};
 
@@ -114,8 +112,7 @@ impl Core {
                     Some(MixerState::Vector(start)) => start,
                     _ => Tensor::zeros([rows, recurrence.d_state()], &device),
                 };
-                let reading = Reading { is_backward: order == Order::Backward, lengths: Some(running.lengths()) };
-                let states = recurrence.states(input, start, reading, pass);
+                let states = recurrence.states(input, start, order.of(running), pass);
                 *state = Some(MixerState::Vector(last(&states, &running.lengths(), order)));
                 recurrence.seen(states)
             }
@@ -124,11 +121,9 @@ impl Core {
                     Some(MixerState::Matrix(matrix)) => Some(matrix),
                     _ => None,
                 };
-                let turn = |x: Tensor<3>| if order == Order::Backward { x.flip([1]) } else { x };
-                let real = real(&running.lengths(), len, &device).map(turn);
-                let states = memory.advance(turn(input), real.as_ref(), &mut matrix, pass);
+                let states = memory.advance(input, order.of(running), &mut matrix, pass);
                 *state = matrix.map(MixerState::Matrix);
-                turn(states)
+                states
             }
         }
     }

@@ -13,6 +13,13 @@ pub(in crate::layers) enum Order {
     Backward,
 }
 
+impl Order {
+    /// The steps of sentences in this order.
+    pub fn of(self, running: &Running) -> Reading {
+        Reading { is_backward: self == Self::Backward, lengths: Some(running.lengths()) }
+    }
+}
+
 /// All states of one direction from `state` on, in source order, and the last real one.
 pub(in crate::layers) fn read(
     cell: &Cell,
@@ -23,6 +30,5 @@ pub(in crate::layers) fn read(
     pass: &Pass,
 ) -> (Tensor<3>, CellState) {
     let projected = cell.project(input, pass);
-    let reading = Reading { is_backward: order == Order::Backward, lengths: Some(running.lengths()) };
-    ops::recurrent_layer(projected, state, cell.parameters(), reading, pass.body())
+    ops::recurrent_layer(projected, state, cell.parameters(), order.of(running), pass.body())
 }

@@ -6,13 +6,15 @@ use lookback::kernels::activation::Activation;
 use lookback::kernels::alignment::AlignmentScore;
 use lookback::kernels::cell::CellKind;
 use lookback::kernels::dropout::Dropout;
+use lookback::kernels::matrix_memory::Rule;
 use lookback::kernels::recurrence::Reading;
 use lookback::layers::Mask;
 use lookback::models::weights::to_vec;
 use lookback::ops::gating::Gating;
 use lookback::ops::steps::CellState;
 use lookback::ops::{
-    self, Body, CellParameters, HeadSizes, Placement, Projected, Rows, StepAttention, Targets, Weight,
+    self, Body, CellParameters, HeadSizes, MemoryRates, MemoryShape, Placement, Projected, Rows, StepAttention,
+    Targets, Weight,
 };
 use lookback::random::{Purpose, Stream};
 use proptest::prelude::*;
@@ -130,7 +132,8 @@ pub const CASES: &[(&str, Run)] = &[
     ("Layer alone", recurrent_layer),
     ("Layer with attention", attentive_layer),
     ("Recurrence", linear_recurrence),
-    ("Inverse", inverse),
+    ("MatrixMemory", matrix_memory),
+    ("Convolution", convolution),
 ];
 
 fn flat<const D: usize>(tensor: Tensor<D>) -> Tensor<1> {
@@ -378,11 +381,39 @@ fn linear_recurrence(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tens
     vec![flat(ops::linear_recurrence(gating, gates, start, decay, reading, body))]
 }
 
-fn inverse(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
-    let size = 2 << (sizes.choice % 5);
-    // What is on the diagonal and above has no part in it.
-    let matrices = leaves.leaf("matrices", [sizes.batch * sizes.len.min(12), size, size], 0.5);
-    vec![flat(ops::inverse(matrices.tril(-1), body))]
+fn matrix_memory(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
+    let rule = sizes.one_of(&[Rule::GatedLinear, Rule::GatedDelta, Rule::Linear, Rule::Delta]);
+    let (rows, len, n_heads) = (sizes.batch, sizes.len.min(70), sizes.n_key_value_heads * sizes.group);
+    // On both sides of what a strip holds.
+    let d_head = if sizes.is_causal { sizes.width } else { sizes.d_head };
+    let d = n_heads * d_head;
+    let packed = leaves.leaf("packed", [rows, len, rule.n_packed() * d], 3.0);
+    let of_each = if rule == Rule::GatedLinear { d } else { n_heads };
+    let rates = MemoryRates {
+        rates: (rule != Rule::Linear).then(|| leaves.leaf("rates", [rows, len, rule.n_rates() * of_each], 4.0)),
+        decay: (rule == Rule::GatedDelta).then(|| leaves.leaf("decay", [n_heads], 2.0)),
+    };
+    let norm = (rule != Rule::Linear).then(|| leaves.leaf("norm", [d_head], 1.0));
+    let shape = [rows, n_heads, d_head, rule.d_value(d_head)];
+    // Linear attention divides by the sum of weights, which is above zero.
+    let state = sizes.has_bias.then(|| match rule {
+        Rule::Linear => leaves.leaf("state", shape, 1.0).add_scalar(1.1),
+        _ => leaves.leaf("state", shape, 1.0),
+    });
+    let reading = Reading { is_backward: sizes.is_transposed, lengths: sizes.lengths(len) };
+    let most_replaced = if sizes.is_causal { 2.0 } else { 1.0 };
+    let shape = MemoryShape { rule, n_heads, most_replaced, epsilon: 1e-5 };
+    let (read, state) = ops::matrix_memory(shape, packed, rates, norm, state, reading, body);
+    vec![flat(read), flat(state)]
+}
+
+fn convolution(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
+    let (rows, d, width) = (sizes.batch, sizes.width, 2 + sizes.choice % 4);
+    let input = leaves.leaf("input", [rows, sizes.len, d], 2.0);
+    let weight = leaves.leaf("weight", [width, d], 1.0);
+    let past = leaves.leaf("past", [rows, width - 1, d], 2.0);
+    let (output, next) = ops::convolution(input, weight, past, body);
+    vec![flat(output), flat(next)]
 }
 
 /// The outputs of operations for an input in which one number is `bad`.
@@ -424,6 +455,22 @@ pub fn with_bad_number(bad: f32, body: Body, device: &Device) -> Vec<(&'static s
             "feed-forward",
             to_vec(ops::feed_forward(input([1, 2, 2]), [inner, outer], activation, None, body)),
         ));
+    }
+    for rule in [Rule::Linear, Rule::GatedLinear, Rule::Delta, Rule::GatedDelta] {
+        let rates = MemoryRates {
+            rates: (rule.n_rates() > 0).then(|| Tensor::ones([1, 3, 2 * rule.n_rates()], device)),
+            decay: (rule == Rule::GatedDelta).then(|| zeros(2)),
+        };
+        let rates = match rule {
+            // One for each element of a key.
+            Rule::GatedLinear => MemoryRates { rates: Some(Tensor::ones([1, 3, 4], device)), ..rates },
+            _ => rates,
+        };
+        let norm = (rule != Rule::Linear).then(|| Tensor::ones([2], device));
+        let shape = MemoryShape { rule, n_heads: 2, most_replaced: 1.0, epsilon: 1e-5 };
+        let packed = input([1, 3, 4 * rule.n_packed()]);
+        let (read, _) = ops::matrix_memory(shape, packed, rates, norm, None, Reading::default(), body);
+        found.push(("matrix memory", to_vec(read)));
     }
     found
 }

@@ -100,11 +100,11 @@ fn what_is_changed_of_a_matrix_comes_to_the_share_later() {
     let layer = with_closed_form(MatrixMemory::new(Rule::GatedLinear, 6, 2, false, &Init::new(1, &device)), 0.4);
     let input = closed_form_tensor("input", [1, len, 6], 1.0, &device);
     let mut trace = Trace::default();
-    layer.advance(input.clone(), None, &mut None, &mut Pass::traced(&mut trace));
+    layer.advance(input.clone(), Reading::default(), &mut None, &mut Pass::traced(&mut trace));
     let kept = trace.get("kept").unwrap();
     assert_eq!(kept.shape, [1, 2, len, 3]);
     let after = |from: usize, n: usize, mut state: Option<Tensor<4>>| {
-        layer.advance(input.clone().narrow(1, from, n), None, &mut state, &mut Pass::inference());
+        layer.advance(input.clone().narrow(1, from, n), Reading::default(), &mut state, &mut Pass::inference());
         state.unwrap()
     };
     for j in 0..len - 1 {

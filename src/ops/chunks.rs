@@ -1,7 +1,5 @@
 //! A matrix that is written and read at every position, in chunks: products of matrices inside a chunk, the state between.
 
-use crate::layers::Pass;
-use crate::ops;
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 /// Positions of a chunk: what is done inside grows with it for each position, what is done between chunks falls.
@@ -37,7 +35,7 @@ pub(super) struct Sequence {
 /// # Shapes
 /// - state, output's second: `[rows, n_heads, d_key, d_value]`
 /// - output's first: `[rows, n_heads, len, d_value]`
-pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>, pass: &Pass) -> (Tensor<4>, Tensor<4>) {
+pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>) -> (Tensor<4>, Tensor<4>) {
     let [rows, n_heads, len, d_key] = sequence.query.dims();
     let d_value = sequence.value.dims()[3];
     let device = sequence.query.device();
@@ -80,7 +78,7 @@ pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>, pass: &Pass) ->
             let same = masked(between(key.clone(), key.clone()) * rate.clone());
             let now = triangle(size, &device, |query, key| key == query);
             let same = same.mask_fill(now, 0.0).reshape([rows * n_heads * n, size, size]);
-            let solved = ops::inverse(same, pass.body());
+            let solved = inverse(same);
             let solved = solved.reshape([rows * n_heads, n, size, size]);
             let of_state = match &decay {
                 Some(decay) => key * decay.since_start.clone(),
@@ -153,6 +151,26 @@ impl Decay {
         // Into the future the exponential would be above one, and could be infinite.
         difference.mask_fill(future.clone(), -1e9).exp()
     }
+}
+
+/// `(I + A)^-1` of matrices `[n, size, size]` for `A` with numbers below its diagonal only, the size a power of two, half by half:
+/// `[[B, 0], [C, D]]^-1 = [[B^-1, 0], [-D^-1 C B^-1, D^-1]]`.
+///
+/// The sum of powers of `-A` would take as many products and no cutting, but its terms grow like binomials where keys repeat,
+/// and 32 bits lose what is left of them.
+fn inverse(matrices: Tensor<3>) -> Tensor<3> {
+    let [n, size, _] = matrices.dims();
+    let device = matrices.device();
+    if size == 1 {
+        return Tensor::ones([n, 1, 1], &device);
+    }
+    let half = size / 2;
+    let quarter = |row: usize, column: usize| matrices.clone().narrow(1, row, half).narrow(2, column, half);
+    let halves = inverse(Tensor::cat(vec![quarter(0, 0), quarter(half, half)], 0));
+    let (first, second) = (halves.clone().narrow(0, 0, n), halves.narrow(0, n, n));
+    let corner = second.clone().matmul(quarter(half, 0)).matmul(first.clone()).neg();
+    let top = Tensor::cat(vec![first, Tensor::zeros([n, half, half], &device)], 2);
+    Tensor::cat(vec![top, Tensor::cat(vec![corner, second], 2)], 1)
 }
 
 /// The pairs of positions of which `is_in` is true: `[1, 1, size, size]`.
