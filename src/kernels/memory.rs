@@ -96,8 +96,7 @@ pub fn new_columns(
     values
 }
 
-/// Groups of columns side by side, of values that have, for each of several matrices of `n_rows` rows, one group of `width` columns after the
-/// other.
+/// Groups of columns side by side: `[n_matrices, n_groups, n_rows, width]` becomes `[n_matrices, n_rows, n_groups * width]`.
 pub fn side_by_side(values: Vec<f32>, n_rows: usize, width: usize, n_groups: usize) -> Vec<f32> {
     if n_groups == 1 || values.is_empty() {
         return values;

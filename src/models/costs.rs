@@ -7,7 +7,7 @@
 use super::Vocabularies;
 use crate::layers::feed_forward::Activation;
 use crate::layers::mixer::{Gating, MixerConfig, MixerKind};
-use crate::ops::CHUNK;
+use crate::ops::chunk_of;
 
 /// Bytes of an element.
 const ELEMENT: u64 = 4;
@@ -21,7 +21,7 @@ pub trait Costs {
     fn forward_flops(&self, vocabularies: Vocabularies, n: usize) -> f64;
 
     /// Steps that have to wait for each other in the forward pass of training over `n` tokens on each side: layers where all
-    /// positions are computed at once, positions where they are not.
+    /// positions are computed at once, positions where they are not, chunks of a memory that is a matrix, as a GPU reads it.
     fn training_steps(&self, n: usize) -> u64;
 
     /// The same of greedy decoding of `n` tokens.
@@ -116,10 +116,12 @@ impl Widths {
 
 /// Steps of a layer over `n` positions that wait for each other.
 pub(super) fn steps(own: &MixerConfig, n: usize) -> u64 {
+    if let Some(rule) = own.kind.rule() {
+        return n.div_ceil(chunk_of(rule)) as u64;
+    }
     let steps = match own.kind {
         MixerKind::Vanilla | MixerKind::Gru | MixerKind::Lstm => n,
-        MixerKind::Linear | MixerKind::GatedLinear | MixerKind::Delta | MixerKind::GatedDelta => n.div_ceil(CHUNK),
-        MixerKind::Attention | MixerKind::MinGru | MixerKind::MinLstm | MixerKind::Ssru | MixerKind::RgLru => 1,
+        _ => 1,
     };
     steps as u64
 }

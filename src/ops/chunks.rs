@@ -1,12 +1,18 @@
 //! A matrix that is written and read at every position, in chunks: products of matrices inside a chunk, the state between.
 
+use crate::kernels::matrix_memory::Rule;
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 /// Positions of a chunk: what is done inside grows with it for each position, what is done between chunks falls.
-pub const CHUNK: usize = 32;
+const CHUNK: usize = 32;
 /// The same where every element of a key has a decay of its own: what decays by `e^-5` a position can be undone over sixteen
 /// positions in 32 bits, and over more it cannot.
 const VECTOR_CHUNK: usize = 16;
+
+/// Positions of a chunk of a long sequence.
+pub fn chunk_of(rule: Rule) -> usize {
+    if rule == Rule::GatedLinear { VECTOR_CHUNK } else { CHUNK }
+}
 
 /// What a memory is written with and asked.
 ///

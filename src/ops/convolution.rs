@@ -36,7 +36,11 @@ named! {
 /// - input, output's first: `[rows, len, d]`
 /// - weight: `[width, d]`; row `j` is for the position `j` before
 /// - past, output's second: `[rows, width - 1, d]`
+///
+/// # Panics
+/// If there is no position.
 pub fn convolution(input: Tensor<3>, weight: Tensor<2>, past: Tensor<3>, body: Body) -> (Tensor<3>, Tensor<3>) {
+    assert!(input.dims()[1] > 0, "a sequence has a position");
     let outputs = run(Convolution, ConvolutionInputs { input, weight, past }, body);
     (outputs.output, outputs.past)
 }

@@ -1,8 +1,8 @@
 //! Memories that are matrices, over batch and heads at once.
 
-use super::memory_in_chunks::{MemoryRates, MemoryShape, memory_in_chunks};
 use super::named::{Array, Arrays, Gradient, Gradients, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
+use super::written_memory::{MemoryConfig, MemoryParameters, written_memory};
 use crate::kernels::matrix_memory::{Lanes, Memory, OfParameters, Parts, Rule};
 use crate::kernels::memory::{Start, TASK, new_pieces, side_by_side};
 use crate::kernels::recurrence::Reading;
@@ -44,27 +44,33 @@ const CHECKPOINT: usize = 16;
 /// kept.
 ///
 /// # Shapes
-/// - packed: `[rows, len, n_packed d]`
-/// - norm: `[d_head]`, of all rules but the linear
+/// - packed: `[rows, len, n_packed d]`: queries, keys, values and, of gated rules, gates
 /// - state, output's second: `[rows, n_heads, d_head, d_value]`
 /// - output's first: `[rows, len, d]`, zero on padding
+///
+/// # Panics
+/// If the rule lacks a parameter, or there is no position.
 pub fn matrix_memory(
-    shape: MemoryShape,
+    config: MemoryConfig,
     packed: Tensor<3>,
-    rates: MemoryRates,
-    norm: Option<Tensor<1>>,
+    parameters: MemoryParameters,
     state: Option<Tensor<4>>,
     reading: Reading,
     body: Body,
 ) -> (Tensor<3>, Tensor<4>) {
-    let inputs = MemoryInputs { packed, rates: rates.rates, decay: rates.decay, norm, state };
-    let outputs = run(MatrixMemory { shape, reading }, inputs, body);
+    let MemoryParameters { rates, decay, norm } = parameters;
+    let rule = config.rule;
+    assert!(packed.dims()[1] > 0, "a sequence has a position");
+    assert_eq!(rates.is_some(), rule.n_rates() > 0, "rates of {rule:?}");
+    assert_eq!(decay.is_some(), rule == Rule::GatedDelta, "a decay of {rule:?}");
+    assert_eq!(norm.is_some(), rule != Rule::Linear, "a norm of {rule:?}");
+    let outputs = run(MatrixMemory { config, reading }, MemoryInputs { packed, rates, decay, norm, state }, body);
     (outputs.read, outputs.state)
 }
 
 #[derive(Debug)]
 struct MatrixMemory {
-    shape: MemoryShape,
+    config: MemoryConfig,
     reading: Reading,
 }
 
@@ -88,9 +94,9 @@ struct Task {
 }
 
 impl Sizes {
-    /// Rows are enough where there are many; the heads of one alone are shared out, if that is worth starting a task.
-    fn new(shape: MemoryShape, [rows, len, width]: [usize; 3]) -> Self {
-        let (rule, n_heads) = (shape.rule, shape.n_heads);
+    /// Splits the heads of a row over tasks where there are few rows, and enough to do for each.
+    fn new(config: MemoryConfig, [rows, len, width]: [usize; 3]) -> Self {
+        let (rule, n_heads) = (config.rule, config.n_heads);
         let d = width / rule.n_packed();
         let (d_head, mut groups) = (d / n_heads, 1);
         while rows * groups < 2 * rayon::current_num_threads()
@@ -159,6 +165,24 @@ fn parts_mut<'a>(sizes: &Sizes, packed: &'a mut [f32], rates: &'a mut [f32], pos
     Parts { query, key, value, gate, rates: [first, second] }
 }
 
+/// What a rule has beside queries, keys and values; empty where it has nothing.
+struct Slices<'a> {
+    rates: &'a [f32],
+    norm: &'a [f32],
+    /// How fast each head fades.
+    speed: Vec<f32>,
+}
+
+impl<'a> Slices<'a> {
+    fn new(inputs: &MemoryInputs<Views<'a>>) -> Self {
+        Self {
+            rates: inputs.rates.map(|rates| rates.values).unwrap_or_default(),
+            norm: inputs.norm.map(|norm| norm.values).unwrap_or_default(),
+            speed: inputs.decay.iter().flat_map(|decay| decay.values.iter().map(|a| a.exp())).collect(),
+        }
+    }
+}
+
 /// What the forward pass keeps.
 struct Kept {
     sizes: Sizes,
@@ -180,10 +204,10 @@ impl MatrixMemory {
             rule: sizes.rule,
             n_heads: sizes.heads(),
             d_head: sizes.d_head,
-            most_replaced: self.shape.most_replaced as f32,
+            most_replaced: self.config.most_replaced as f32,
             speed: if speed.is_empty() { speed } else { &speed[task.head..][..sizes.heads()] },
             norm,
-            epsilon: self.shape.epsilon as f32,
+            epsilon: self.config.epsilon as f32,
         }
     }
 }
@@ -200,12 +224,10 @@ impl Operation for MatrixMemory {
     }
 
     fn forward(&self, inputs: MemoryInputs<Views>) -> (MemoryOutputs<Arrays>, Kept) {
-        let sizes = Sizes::new(self.shape, inputs.packed.shape);
+        let sizes = Sizes::new(self.config, inputs.packed.shape);
         let Sizes { rows, len, n_heads, d_head, .. } = sizes;
         let (packed, width) = (inputs.packed.values, sizes.width());
-        let rates = inputs.rates.map(|rates| rates.values).unwrap_or_default();
-        let norm = inputs.norm.map(|norm| norm.values).unwrap_or_default();
-        let speed: Vec<f32> = inputs.decay.iter().flat_map(|decay| decay.values.iter().map(|a| a.exp())).collect();
+        let Slices { rates, norm, speed } = Slices::new(&inputs);
         let (read, ends) = new_pieces(
             Start::Zeros(rows * len * n_heads * d_head),
             len * width,
@@ -215,7 +237,7 @@ impl Operation for MatrixMemory {
                 let memory = self.memory(&sizes, task, &speed, norm);
                 let mut strips = memory.strips(inputs.state.map(|state| sizes.state(state.values, task)));
                 let mut position = memory.position();
-                let mut checkpoints = Vec::new();
+                let mut checkpoints = Vec::with_capacity(len.div_ceil(CHECKPOINT) * memory.n_rows());
                 for (i, step) in self.reading.steps_of(task.row, len).enumerate() {
                     if i % CHECKPOINT == 0 {
                         checkpoints.extend_from_slice(&strips);
@@ -240,9 +262,7 @@ impl Operation for MatrixMemory {
         let Kept { sizes, checkpoints } = of.kept;
         let Sizes { rows, len, d_head, groups, .. } = sizes;
         let (packed, width, n_packed) = (of.inputs.packed.values, sizes.width(), sizes.rule.n_packed());
-        let rates = of.inputs.rates.map(|rates| rates.values).unwrap_or_default();
-        let norm = of.inputs.norm.map(|norm| norm.values).unwrap_or_default();
-        let speed: Vec<f32> = of.inputs.decay.iter().flat_map(|decay| decay.values.iter().map(|a| a.exp())).collect();
+        let Slices { rates, norm, speed } = Slices::new(&of.inputs);
         let (of_read, of_state) = (of.gradients.read.values, of.gradients.state.values);
         let n_rates = sizes.rule.n_rates() * sizes.rates_width();
         let (of_packed, found) = new_pieces(
@@ -250,8 +270,8 @@ impl Operation for MatrixMemory {
             len * n_packed * width,
             #[inline(always)]
             |place, out| {
-                let i = place / (len * n_packed * width);
-                let task = sizes.task(i);
+                let n_task = place / (len * n_packed * width);
+                let task = sizes.task(n_task);
                 let memory = self.memory(&sizes, task, &speed, norm);
                 let n = memory.n_rows();
                 let mut of_memory = memory.strips(Some(sizes.state(of_state, task)));
@@ -260,7 +280,7 @@ impl Operation for MatrixMemory {
                 let mut positions: Vec<_> = (0..CHECKPOINT.min(len)).map(|_| memory.position()).collect();
                 let mut memories = vec![Default::default(); (CHECKPOINT.min(len) + 1) * n];
                 let steps: Vec<usize> = self.reading.steps_of(task.row, len).collect();
-                for (steps, checkpoint) in steps.chunks(CHECKPOINT).zip(checkpoints[i].chunks_exact(n)).rev() {
+                for (steps, checkpoint) in steps.chunks(CHECKPOINT).zip(checkpoints[n_task].chunks_exact(n)).rev() {
                     memories[..n].copy_from_slice(checkpoint);
                     for (i, step) in steps.iter().enumerate() {
                         memory.prepare(&sizes.parts(packed, rates, task, *step), &mut positions[i]);
@@ -272,7 +292,7 @@ impl Operation for MatrixMemory {
                         let mut of_parts = parts_mut(&sizes, out, &mut of_rates, *step);
                         let at = (task.row * len + step) * width * groups + task.head * d_head;
                         let (of_out, position) = (&of_read[at..][..width], &positions[i]);
-                        memory.unfinish(
+                        memory.finish_backward(
                             position,
                             parts.gate,
                             of_out,
@@ -281,8 +301,8 @@ impl Operation for MatrixMemory {
                             &mut of_parameters,
                         );
                         let around = [&memories[i * n..][..n], &memories[(i + 1) * n..][..n]];
-                        memory.retreat(position, around, &mut of_memory, &mut of_position);
-                        memory.unprepare(&parts, position, &mut of_position, &mut of_parts, &mut of_parameters);
+                        memory.advance_backward(position, around, &mut of_memory, &mut of_position);
+                        memory.prepare_backward(&parts, position, &mut of_position, &mut of_parts, &mut of_parameters);
                     }
                 }
                 Found { of_rates, of_parameters, of_state: memory.matrices(&of_memory) }
@@ -313,9 +333,8 @@ impl Operation for MatrixMemory {
     }
 
     fn written(&self, inputs: MemoryInputs<Tensors>) -> MemoryOutputs<Tensors> {
-        let rates = MemoryRates { rates: inputs.rates, decay: inputs.decay };
-        let (read, state) =
-            memory_in_chunks(self.shape, inputs.packed, rates, inputs.norm, inputs.state, &self.reading);
+        let parameters = MemoryParameters { rates: inputs.rates, decay: inputs.decay, norm: inputs.norm };
+        let (read, state) = written_memory(self.config, inputs.packed, parameters, inputs.state, &self.reading);
         MemoryOutputs { read, state }
     }
 }

@@ -73,12 +73,12 @@ pub(super) fn scan(a: Tensor<3>, b: Tensor<3>, start: Tensor<2>, reading: &Readi
 }
 
 /// `log(sigmoid(x))`. burn's own loses the digits of what is near 0, which is how slow a memory fades.
-pub fn log_sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+pub(super) fn log_sigmoid<const D: usize>(x: Tensor<D>) -> Tensor<D> {
     x.clone().clamp_max(0.0) - x.abs().neg().exp().log1p()
 }
 
 /// One for every real position of sentences padded to `len`, zero for padding: `[rows, len, 1]`; nothing where there is none.
-pub fn real(lengths: &[usize], len: usize, device: &Device) -> Option<Tensor<3>> {
+pub(super) fn real(lengths: &[usize], len: usize, device: &Device) -> Option<Tensor<3>> {
     lengths.iter().any(|length| *length < len).then(|| {
         let of_sentence = |length: &usize| {
             let length = *length;

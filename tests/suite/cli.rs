@@ -206,7 +206,13 @@ fn devices_lists_every_backend_and_what_auto_is() {
 fn the_number_of_threads_is_as_asked_and_changes_nothing_that_is_learnt() {
     let wide = ["model.d_model=64", "model.d_feed_forward=300"];
     let wide_rnn = ["model.d_hidden=70", "model.d_embedding=40"];
-    for (model, wide) in [(TRANSFORMER, wide), (BAHDANAU, wide_rnn)] {
+    let gated_delta = TRANSFORMER
+        .replace("dropout_rate = 0.2", "mixer = { kind = \"gated-delta\", convolution = 3 }\ndropout_rate = 0.2");
+    // Heads are shared out where a batch has few sentences.
+    let few = ["model.d_model=128", "training.batch_tokens=20"];
+    for (model, wide) in
+        [(TRANSFORMER, wide), (BAHDANAU, wide_rnn), (gated_delta.as_str(), wide), (gated_delta.as_str(), few)]
+    {
         let dir = TempDir::new().unwrap();
         write_tiny(dir.path(), model);
         // Enough sentences that work is shared out.

@@ -3,13 +3,14 @@
 //! A matrix is held in strips of columns, which stay in registers or the nearest cache while its rows are faded, written and read in one
 //! pass.
 
+mod answer;
 mod position;
 mod strip;
 
 pub use position::{OfParameters, OfPosition, Parts, Position};
-pub use strip::{LANES, Lanes};
+pub use strip::Lanes;
 
-use strip::{OfShared, Shared, Step};
+use strip::{LANES, OfShared, Shared, Step};
 
 /// What becomes of the memory at each position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +102,12 @@ impl Memory<'_> {
         start..start + self.d_head
     }
 
+    /// The columns of a head's values in a strip.
+    #[inline(always)]
+    fn columns(&self, strip: usize) -> std::ops::Range<usize> {
+        (strip * LANES).min(self.d_head)..((strip + 1) * LANES).min(self.d_head)
+    }
+
     /// Strips from matrices, or of zeros.
     ///
     /// # Shapes
@@ -158,7 +165,7 @@ impl Memory<'_> {
     /// The gradients of what [`advance`](Memory::advance) has taken, from those of what was read and of the memory after it; the latter
     /// becomes that of the memory before it.
     #[inline(always)]
-    pub fn retreat(
+    pub fn advance_backward(
         &self,
         position: &Position,
         [before, after]: [&[Lanes]; 2],
@@ -180,12 +187,30 @@ impl Memory<'_> {
                     rate: &mut of.rate[head],
                 };
                 let shared = self.shared(position, head);
-                let of_value = strip::retreat(&mut of_memory[rows], step, shared, &of.read[at], &mut of_shared);
+                let of_value =
+                    strip::advance_backward(&mut of_memory[rows], step, shared, &of.read[at], &mut of_shared);
                 // The one at the end of a value of linear attention has no gradient.
-                let from = strip * LANES;
-                let n = LANES.min(self.d_head.saturating_sub(from));
-                of.value[own.start + from.min(self.d_head)..][..n].copy_from_slice(&of_value[..n]);
+                let columns = self.columns(strip);
+                let n = columns.len();
+                of.value[own.clone()][columns].copy_from_slice(&of_value[..n]);
             }
         }
     }
+}
+
+/// The sum of products of two vectors of a head, in four lanes: heads can be narrow.
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0; 4];
+    let ((fours, rest), (other_fours, other_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    for (a, b) in fours.iter().zip(other_fours) {
+        for i in 0..4 {
+            sums[i] += a[i] * b[i];
+        }
+    }
+    let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    for (a, b) in rest.iter().zip(other_rest) {
+        sum += a * b;
+    }
+    sum
 }

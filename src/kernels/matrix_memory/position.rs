@@ -1,6 +1,6 @@
 //! What a memory takes of the vectors of one position, and what becomes of what it reads.
 
-use super::{GLA_TEMPERATURE, LANES, Lanes, MOST_DECAY, Memory, Rule, TINY};
+use super::{GLA_TEMPERATURE, LANES, Lanes, MOST_DECAY, Memory, Rule, TINY, dot};
 use crate::kernels::activation::silu;
 use crate::kernels::functions::{exp, sigmoid, softplus};
 use crate::kernels::vectors::update;
@@ -42,7 +42,7 @@ pub struct Position {
     pub(super) missing: Vec<Lanes>,
 }
 
-/// Gradients with respect to the same, but of the logarithm of what is kept.
+/// Gradients with respect to a [`Position`], in the same shapes; instead of what is kept, its logarithm.
 pub struct OfPosition {
     pub(super) query: Vec<f32>,
     pub(super) key: Vec<f32>,
@@ -77,23 +77,6 @@ fn above_zero(x: f32) -> [f32; 2] {
     // Where it is not used the exponential must not overflow.
     let below = exp(if x > 0.0 { 0.0 } else { x });
     if x < 0.0 { [below, below] } else { [x + 1.0, 1.0] }
-}
-
-/// The sum of products of two vectors of a head.
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0; 4];
-    let ((fours, rest), (other_fours, other_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    for (a, b) in fours.iter().zip(other_fours) {
-        for i in 0..4 {
-            sums[i] += a[i] * b[i];
-        }
-    }
-    let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-    for (a, b) in rest.iter().zip(other_rest) {
-        sum += a * b;
-    }
-    sum
 }
 
 impl Memory<'_> {
@@ -138,13 +121,11 @@ impl Memory<'_> {
     #[inline(always)]
     pub(super) fn value(&self, position: &Position, head: usize, strip: usize) -> Lanes {
         let mut lanes = [0.0; LANES];
-        let (from, d) = (strip * LANES, self.d_head);
-        if from < d {
-            let n = LANES.min(d - from);
-            lanes[..n].copy_from_slice(&position.value[head * d + from..][..n]);
-        }
-        if self.rule == Rule::Linear && (from..from + LANES).contains(&d) {
-            lanes[d - from] = 1.0;
+        let (columns, d) = (self.columns(strip), self.d_head);
+        let n = columns.len();
+        lanes[..n].copy_from_slice(&position.value[head * d..][columns]);
+        if self.rule == Rule::Linear && d / LANES == strip {
+            lanes[d % LANES] = 1.0;
         }
         lanes
     }
@@ -183,8 +164,8 @@ impl Memory<'_> {
                 let d = self.d_head;
                 for head in 0..self.n_heads {
                     let own = head * d..(head + 1) * d;
-                    position.query_size[head] = shorten(&mut position.query[own.clone()]);
-                    position.key_size[head] = shorten(&mut position.key[own.clone()]);
+                    position.query_size[head] = normalize(&mut position.query[own.clone()]);
+                    position.key_size[head] = normalize(&mut position.key[own.clone()]);
                     position.rate[head] = self.most_replaced * sigmoid(parts.rates[0][head]);
                     if self.rule == Rule::GatedDelta {
                         position.kept[own].fill(exp(-self.speed[head] * softplus(parts.rates[1][head])));
@@ -196,7 +177,7 @@ impl Memory<'_> {
 
     /// The gradients of the projections, from those of what the memory was written with and asked.
     #[inline(always)]
-    pub fn unprepare(
+    pub fn prepare_backward(
         &self,
         parts: &Parts<&[f32]>,
         position: &Position,
@@ -231,8 +212,12 @@ impl Memory<'_> {
                 let d = self.d_head;
                 for head in 0..self.n_heads {
                     let own = head * d..(head + 1) * d;
-                    unshorten(&mut of.query[own.clone()], &position.query[own.clone()], position.query_size[head]);
-                    unshorten(&mut of.key[own.clone()], &position.key[own.clone()], position.key_size[head]);
+                    normalize_backward(
+                        &mut of.query[own.clone()],
+                        &position.query[own.clone()],
+                        position.query_size[head],
+                    );
+                    normalize_backward(&mut of.key[own.clone()], &position.key[own.clone()], position.key_size[head]);
                     let share = sigmoid(parts.rates[0][head]);
                     of_parts.rates[0][head] = of.rate[head] * self.most_replaced * share * (1.0 - share);
                     if self.rule == Rule::GatedDelta {
@@ -253,97 +238,11 @@ impl Memory<'_> {
             }
         }
     }
-
-    /// The root of the mean of the squares of what a head has read.
-    #[inline(always)]
-    fn size(&self, read: &[f32]) -> f32 {
-        (dot(read, read) / self.d_head as f32 + self.epsilon).sqrt()
-    }
-
-    /// What others see: what was read, divided by the sum of weights or normalized, and gated.
-    #[inline(always)]
-    pub fn finish(&self, position: &Position, gate: &[f32], out: &mut [f32]) {
-        let (d, n_strips) = (self.d_head, self.n_strips());
-        for (head, out) in out.chunks_exact_mut(d).enumerate() {
-            let read = position.read[head * n_strips..][..n_strips].as_flattened();
-            if self.rule == Rule::Linear {
-                let total = read[d] + TINY as f32;
-                for (out, read) in out.iter_mut().zip(read) {
-                    *out = read / total;
-                }
-            } else {
-                let size = self.size(&read[..d]);
-                for (out, (read, norm)) in out.iter_mut().zip(read.iter().zip(self.norm)) {
-                    *out = read / size * norm;
-                }
-            }
-        }
-        if self.rule.is_gated() {
-            update([gate], [out], |[gate], [out]| [out * silu(gate)[0]]);
-        }
-    }
-
-    /// The gradients of what was read and of the gate, from those of what others see; the former are found in `of`.
-    #[inline(always)]
-    pub fn unfinish(
-        &self,
-        position: &Position,
-        gate: &[f32],
-        of_out: &[f32],
-        of: &mut OfPosition,
-        of_gate: &mut [f32],
-        of_parameters: &mut OfParameters,
-    ) {
-        let (d, n_strips) = (self.d_head, self.n_strips());
-        // The value is not needed yet: its place is lent.
-        let of_ungated = &mut of.value;
-        match self.rule.is_gated() {
-            true => update([of_out, gate], [of_ungated], |[of_out, gate], _| [of_out * silu(gate)[0]]),
-            false => of_ungated.copy_from_slice(of_out),
-        }
-        for head in 0..self.n_heads {
-            let own = head * d..(head + 1) * d;
-            let read = position.read[head * n_strips..][..n_strips].as_flattened();
-            let of_read = of.read[head * n_strips..][..n_strips].as_flattened_mut();
-            let of_ungated = &of.value[own.clone()];
-            if self.rule == Rule::Linear {
-                let total = read[d] + TINY as f32;
-                for (of_read, of_ungated) in of_read.iter_mut().zip(of_ungated) {
-                    *of_read = of_ungated / total;
-                }
-                of_read[d] = -dot(&of_read[..d], &read[..d]) / total;
-                continue;
-            }
-            let size = self.size(&read[..d]);
-            for (of_read, (of_ungated, norm)) in of_read.iter_mut().zip(of_ungated.iter().zip(self.norm)) {
-                *of_read = of_ungated * norm / size;
-            }
-            if self.rule.is_gated() {
-                let of_gate = &mut of_gate[own.clone()];
-                let ungated = read.iter().zip(self.norm);
-                for (of_gate, ((read, norm), of_out)) in of_gate.iter_mut().zip(ungated.zip(&of_out[own.clone()])) {
-                    *of_gate = read / size * norm * of_out;
-                }
-            }
-            let of_norm = &mut of_parameters.norm[own];
-            for (of_norm, (read, of_ungated)) in of_norm.iter_mut().zip(read.iter().zip(of_ungated)) {
-                *of_norm += read / size * of_ungated;
-            }
-            // The size changes with every element.
-            let along = dot(&of_read[..d], &read[..d]) / (size * size * d as f32);
-            for (of_read, read) in of_read[..d].iter_mut().zip(read) {
-                *of_read -= along * read;
-            }
-        }
-        if self.rule.is_gated() {
-            update([gate], [of_gate], |[gate], [of_gate]| [of_gate * silu(gate)[1]]);
-        }
-    }
 }
 
 /// Divides a vector by its length, short ones by a little more; what it was divided by.
 #[inline(always)]
-fn shorten(vector: &mut [f32]) -> f32 {
+fn normalize(vector: &mut [f32]) -> f32 {
     let size = (dot(vector, vector) + TINY as f32).sqrt();
     for element in vector.iter_mut() {
         *element /= size;
@@ -351,11 +250,11 @@ fn shorten(vector: &mut [f32]) -> f32 {
     size
 }
 
-/// The gradient of the vector before it was [shortened](shorten), from that after.
+/// The gradient of the vector before it was [normalized](normalize), from that after.
 #[inline(always)]
-fn unshorten(gradient: &mut [f32], shortened: &[f32], size: f32) {
-    let along = dot(gradient, shortened);
-    for (gradient, element) in gradient.iter_mut().zip(shortened) {
+fn normalize_backward(gradient: &mut [f32], normalized: &[f32], size: f32) {
+    let along = dot(gradient, normalized);
+    for (gradient, element) in gradient.iter_mut().zip(normalized) {
         *gradient = (*gradient - along * element) / size;
     }
 }

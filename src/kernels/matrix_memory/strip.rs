@@ -3,7 +3,7 @@
 use crate::kernels::functions::flushed;
 
 /// Columns of a strip.
-pub const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 /// A row of a strip, or what belongs to its columns.
 pub type Lanes = [f32; LANES];
@@ -38,7 +38,7 @@ pub(super) struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    /// As many rows as the memory has, which the compiler sees.
+    /// As many rows as the memory has, so that bounds are checked once.
     #[inline(always)]
     fn rows(self, n: usize) -> [&'a [f32]; 3] {
         [&self.kept[..n], &self.key[..n], &self.query[..n]]
@@ -94,7 +94,7 @@ pub(super) struct Step<'a> {
 /// gradient of the value.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-pub(super) fn retreat(
+pub(super) fn advance_backward(
     of_memory: &mut [Lanes],
     step: Step,
     shared: Shared,

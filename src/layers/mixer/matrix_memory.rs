@@ -6,7 +6,7 @@ use crate::kernels::recurrence::Reading;
 use crate::layers::linear::linear_layer;
 use crate::layers::norm::EPSILON;
 use crate::layers::{Init, Pass};
-use crate::ops::{MemoryRates, MemoryShape, matrix_memory};
+use crate::ops::{MemoryConfig, MemoryParameters, matrix_memory};
 use burn::module::{Module, Param};
 use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{Tensor, TensorData};
@@ -37,9 +37,9 @@ impl MixerKind {
 /// - gated delta: as delta in the memory `a_t S_(t-1)`, `a_t = exp(-exp(A) softplus(w_a . x_t + c))`, one number for each
 ///   head; `o_t = norm(S_t^T q_t) * silu(W_g x_t)`
 ///
-/// `norm` is a root-mean-square normalization of each head. On a CPU a sequence is read position after position, with the matrix in the
-/// nearest cache; on a GPU in chunks: inside a chunk by products of matrices, as attention, from chunk to chunk by the state. burn has
-/// no such layer.
+/// `norm` is a root-mean-square normalization of each head. The fused operation reads a sequence position after position, with the matrix
+/// in the nearest cache. In burn's operations, as on a GPU, it is read in chunks: inside a chunk by products of matrices, as attention,
+/// from chunk to chunk by the state. burn has no such layer.
 ///
 /// # Reference
 /// Katharopoulos et al., Transformers are RNNs, 2020, equations 16 to 20; Yang et al., Gated Linear Attention Transformers with
@@ -73,13 +73,11 @@ impl MatrixMemory {
     /// If the heads do not divide the width.
     pub fn new(rule: Rule, d_model: usize, n_heads: usize, negative_eigenvalues: bool, init: &Init) -> Self {
         assert!(d_model.is_multiple_of(n_heads), "n_heads must divide d_model, got {n_heads} and {d_model}");
-        let n_packed = if rule.is_gated() { 4 } else { 3 };
-        let rates = match rule {
-            Rule::Linear => None,
-            Rule::GatedLinear => Some(init.linear(d_model, d_model, 1)),
-            Rule::Delta => Some(init.linear(d_model, n_heads, 1)),
-            Rule::GatedDelta => Some(init.linear(d_model, 2 * n_heads, 2)),
-        };
+        let n_packed = rule.n_packed();
+        let rates = (rule.n_rates() > 0).then(|| {
+            let width = if rule == Rule::GatedLinear { d_model } else { rule.n_rates() * n_heads };
+            init.linear(d_model, width, rule.n_rates())
+        });
         let decay = (rule == Rule::GatedDelta).then(|| {
             // Half-lives from about one position to some hundred, each head its own.
             let rate = |head: usize| (0.01f64 * 100f64.powf((head as f64 + 0.5) / n_heads as f64)).ln() as f32;
@@ -110,11 +108,12 @@ impl MatrixMemory {
         pass: &mut Pass,
     ) -> Tensor<3> {
         let packed = linear_layer(&self.input, input.clone(), pass);
-        let rates = MemoryRates {
+        let parameters = MemoryParameters {
             rates: self.rates.as_ref().map(|rates| linear_layer(rates, input, pass)),
             decay: self.decay.as_ref().map(|decay| decay.val()),
+            norm: self.norm.as_ref().map(|norm| norm.gamma.val()),
         };
-        let shape = MemoryShape {
+        let config = MemoryConfig {
             rule: self.rule,
             n_heads: self.n_heads,
             most_replaced: if self.negative_eigenvalues { 2.0 } else { 1.0 },
@@ -122,15 +121,14 @@ impl MatrixMemory {
         };
         // What a reader of a trace sees: how much of the memory is kept, and how much of a key's place is replaced.
         if pass.is_traced() {
-            if let Some(log_kept) = rates.log_kept(shape) {
+            if let Some(log_kept) = parameters.log_kept(config) {
                 pass.record("kept", || log_kept.exp());
             }
-            if let Some(replaced) = rates.replaced(shape) {
+            if let Some(replaced) = parameters.replaced(config) {
                 pass.record("replaced", || replaced);
             }
         }
-        let norm = self.norm.as_ref().map(|norm| norm.gamma.val());
-        let (read, after) = matrix_memory(shape, packed, rates, norm, state.take(), reading, pass.body());
+        let (read, after) = matrix_memory(config, packed, parameters, state.take(), reading, pass.body());
         *state = Some(after);
         read
     }

@@ -77,8 +77,8 @@ fn of_layer(entry: &TraceEntry, entries: &[TraceEntry]) -> Option<Vec<AttentionM
     let [.., len, width] = entry.shape[..] else { return None };
     let map = |(head, kept): (usize, &[f32])| {
         let mut rows: Vec<&[f32]> = kept.chunks(width.max(1)).collect();
-        // From the end, in the order of reading; a matrix is recorded in that order.
-        if is_backward && !has_heads {
+        // From the end, in the order of reading.
+        if is_backward {
             rows.reverse();
         }
         let mut weights = shares(&rows.concat(), len);

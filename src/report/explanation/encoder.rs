@@ -75,10 +75,6 @@ fn kept(trace: &Trace, layer: usize, mechanism: &Mechanism) -> Vec<Vec<f32>> {
             heads.sum::<f32>() / (n_heads * width) as f32
         };
         let mut means: Vec<f32> = (0..len).map(mean).collect();
-        // Matrices are recorded in the order of reading.
-        if direction == "backward" && entry.shape.len() == 4 {
-            means.reverse();
-        }
         if mechanism.reads_backwards {
             means[..len - 1].reverse();
         }

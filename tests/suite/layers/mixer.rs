@@ -166,12 +166,14 @@ fn what_a_position_keeps_and_replaces_stands_at_its_place() {
 
 #[test]
 fn a_memory_of_many_equal_keys_stays_small() {
-    // With 64 equal keys in a chunk the powers of the triangle grow beyond what 32 bits can take back.
+    // With equal keys in a chunk, the powers of the triangle grow beyond what 32 bits can take back.
     for adapter in host_backends() {
-        for kind in [MixerKind::Delta, MixerKind::GatedDelta] {
+        for (kind, is_fused) in
+            [MixerKind::Delta, MixerKind::GatedDelta].into_iter().flat_map(|k| [(k, false), (k, true)])
+        {
             let mixer = mixer(kind, 1, &adapter.device);
             let same = input(1, 1, &adapter.device).repeat_dim(1, 256);
-            let output = to_vec(mixer.forward(same, None, &mut Pass::inference()));
+            let output = to_vec(mixer.forward(same, None, &mut Pass::inference().fused(is_fused)));
             let (early, late) = (&output[200 * D..201 * D], &output[255 * D..]);
             let worst = early.iter().zip(late).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(output.iter().all(|value| value.abs() < 10.0), "{kind:?}: grows");

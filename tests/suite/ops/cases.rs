@@ -13,7 +13,7 @@ use lookback::models::weights::to_vec;
 use lookback::ops::gating::Gating;
 use lookback::ops::steps::CellState;
 use lookback::ops::{
-    self, Body, CellParameters, HeadSizes, MemoryRates, MemoryShape, Placement, Projected, Rows, StepAttention,
+    self, Body, CellParameters, HeadSizes, MemoryConfig, MemoryParameters, Placement, Projected, Rows, StepAttention,
     Targets, Weight,
 };
 use lookback::random::{Purpose, Stream};
@@ -389,11 +389,13 @@ fn matrix_memory(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1
     let d = n_heads * d_head;
     let packed = leaves.leaf("packed", [rows, len, rule.n_packed() * d], 3.0);
     let of_each = if rule == Rule::GatedLinear { d } else { n_heads };
-    let rates = MemoryRates {
-        rates: (rule != Rule::Linear).then(|| leaves.leaf("rates", [rows, len, rule.n_rates() * of_each], 4.0)),
+    // What gated linear attention keeps has a least, which rates below -80 reach.
+    let scale = if rule == Rule::GatedLinear && sizes.has_bias { 120.0 } else { 4.0 };
+    let parameters = MemoryParameters {
+        rates: (rule != Rule::Linear).then(|| leaves.leaf("rates", [rows, len, rule.n_rates() * of_each], scale)),
         decay: (rule == Rule::GatedDelta).then(|| leaves.leaf("decay", [n_heads], 2.0)),
+        norm: (rule != Rule::Linear).then(|| leaves.leaf("norm", [d_head], 1.0)),
     };
-    let norm = (rule != Rule::Linear).then(|| leaves.leaf("norm", [d_head], 1.0));
     let shape = [rows, n_heads, d_head, rule.d_value(d_head)];
     // Linear attention divides by the sum of weights, which is above zero.
     let state = sizes.has_bias.then(|| match rule {
@@ -402,8 +404,8 @@ fn matrix_memory(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1
     });
     let reading = Reading { is_backward: sizes.is_transposed, lengths: sizes.lengths(len) };
     let most_replaced = if sizes.is_causal { 2.0 } else { 1.0 };
-    let shape = MemoryShape { rule, n_heads, most_replaced, epsilon: 1e-5 };
-    let (read, state) = ops::matrix_memory(shape, packed, rates, norm, state, reading, body);
+    let config = MemoryConfig { rule, n_heads, most_replaced, epsilon: 1e-5 };
+    let (read, state) = ops::matrix_memory(config, packed, parameters, state, reading, body);
     vec![flat(read), flat(state)]
 }
 
@@ -457,19 +459,16 @@ pub fn with_bad_number(bad: f32, body: Body, device: &Device) -> Vec<(&'static s
         ));
     }
     for rule in [Rule::Linear, Rule::GatedLinear, Rule::Delta, Rule::GatedDelta] {
-        let rates = MemoryRates {
-            rates: (rule.n_rates() > 0).then(|| Tensor::ones([1, 3, 2 * rule.n_rates()], device)),
+        // One for each head, or for each element of a key.
+        let n_rates = if rule == Rule::GatedLinear { 4 } else { 2 * rule.n_rates() };
+        let parameters = MemoryParameters {
+            rates: (n_rates > 0).then(|| Tensor::ones([1, 3, n_rates], device)),
             decay: (rule == Rule::GatedDelta).then(|| zeros(2)),
+            norm: (rule != Rule::Linear).then(|| Tensor::ones([2], device)),
         };
-        let rates = match rule {
-            // One for each element of a key.
-            Rule::GatedLinear => MemoryRates { rates: Some(Tensor::ones([1, 3, 4], device)), ..rates },
-            _ => rates,
-        };
-        let norm = (rule != Rule::Linear).then(|| Tensor::ones([2], device));
-        let shape = MemoryShape { rule, n_heads: 2, most_replaced: 1.0, epsilon: 1e-5 };
+        let config = MemoryConfig { rule, n_heads: 2, most_replaced: 1.0, epsilon: 1e-5 };
         let packed = input([1, 3, 4 * rule.n_packed()]);
-        let (read, _) = ops::matrix_memory(shape, packed, rates, norm, None, Reading::default(), body);
+        let (read, _) = ops::matrix_memory(config, packed, parameters, None, Reading::default(), body);
         found.push(("matrix memory", to_vec(read)));
     }
     found

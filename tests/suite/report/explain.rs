@@ -15,7 +15,9 @@ use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{ContextUse, Directions, OutputKind};
 use lookback::models::transformer::{NormPosition, TiedEmbeddings};
 use lookback::models::weights::{Weight, apply, collect, to_vec};
-use lookback::models::{Autoregressive, DecoderOnlyConfig, Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig};
+use lookback::models::{
+    Autoregressive, DecoderOnlyConfig, EncoderOnlyConfig, Model, ModelConfig, RnnConfig, Seq2Seq, TransformerConfig,
+};
 use lookback::report::explanation::terminal::{Look, render_step};
 use lookback::report::explanation::{AttentionRow, Detail, Explanation, Mechanism, Question, explain, explain_trace};
 use std::path::Path;
@@ -444,6 +446,39 @@ fn an_encoder_s_gate_follows_from_its_input_and_the_state_before() {
                     before = states[*place][d * width..][..width].to_vec();
                 }
             }
+        }
+    }
+}
+
+/// What a linear recurrence keeps at a word of the first layer depends on that word alone: equal words keep as much.
+#[test]
+fn what_an_encoder_keeps_at_a_word_stands_at_that_word() {
+    for mixer in [MixerKind::MinGru, MixerKind::GatedLinear, MixerKind::GatedDelta] {
+        let config = ModelConfig::EncoderOnly(EncoderOnlyConfig {
+            d_model: 8,
+            d_feed_forward: 12,
+            n_heads: 2,
+            n_layers: 1,
+            mixer: Mixers::from(mixer),
+            positions: PositionConfig::None {},
+            ..EncoderOnlyConfig::default()
+        });
+        let tokenizers = tokenizers();
+        let model = config.init(vocabularies(&tokenizers), 1, &flex()).unwrap();
+        let decoding = DecodingConfig::default();
+        let question = Question {
+            source_text: "two two five one",
+            target_text: None,
+            decoding: &decoding,
+            seed: 1,
+            detail: Detail::Everything,
+        };
+        let explanation = explain(&model, &config, &tokenizers, &question, |_, _, _| ());
+        let states = &explanation.encoder.layers[0].states;
+        for direction in 0..2 {
+            let kept: Vec<f32> = states.iter().map(|state| state.kept[direction]).collect();
+            assert_close(&format!("{mixer:?}, {direction}"), &kept[..1], &kept[1..2], TOLERANCE);
+            assert!(kept[1..].windows(2).all(|pair| (pair[0] - pair[1]).abs() > 1e-4), "{mixer:?}: {kept:?}");
         }
     }
 }

@@ -191,11 +191,7 @@ fn maps_are_products_of_the_factors_of_a_forward_pass() {
             for (i, map) in maps.iter().enumerate() {
                 let what = format!("{mixer:?}, {}", map.name());
                 let name = place.replace('#', &(i / n_heads).to_string());
-                let mut factors = factors(&model, written, &name, width).swap_remove(i % n_heads);
-                if part == Part::EncoderMemoryBackward && n_heads > 1 {
-                    // Recorded in the order of reading.
-                    factors.reverse();
-                }
+                let factors = factors(&model, written, &name, width).swap_remove(i % n_heads);
                 assert_eq!(map.head.is_some(), n_heads > 1, "{what}");
                 assert_products(map, &factors, &what);
             }

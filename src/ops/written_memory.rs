@@ -8,7 +8,7 @@ use burn::tensor::{Tensor, activation};
 
 /// What a matrix memory is beside its tensors.
 #[derive(Clone, Copy, Debug)]
-pub struct MemoryShape {
+pub struct MemoryConfig {
     /// What becomes of the memory at each position.
     pub rule: Rule,
     /// Matrices side by side.
@@ -19,24 +19,26 @@ pub struct MemoryShape {
     pub epsilon: f64,
 }
 
-/// The parameters of a matrix memory, and what depends on its input.
-pub struct MemoryRates {
-    /// `[rows, len, n_rates n_heads]`, of gated linear attention `[rows, len, d]`; nothing of linear attention.
+/// What a matrix memory takes beside queries, keys and values.
+pub struct MemoryParameters {
+    /// What the rates of every position are made of, before their sigmoid: `[rows, len, n_rates n_heads]`, of gated linear attention
+    /// `[rows, len, d]`. Every rule but the linear has them.
     pub rates: Option<Tensor<3>>,
-    /// `A` of the gated delta rule: `[n_heads]`.
+    /// `A`, the logarithm of how fast each head fades: `[n_heads]`, of the gated delta rule.
     pub decay: Option<Tensor<1>>,
+    /// The scale of the norm: `[d_head]`, of every rule but the linear.
+    pub norm: Option<Tensor<1>>,
 }
 
 /// What [`matrix_memory`](super::matrix_memory()) gives.
-pub(super) fn memory_in_chunks(
-    shape: MemoryShape,
+pub(super) fn written_memory(
+    config: MemoryConfig,
     packed: Tensor<3>,
-    rates: MemoryRates,
-    norm: Option<Tensor<1>>,
+    parameters: MemoryParameters,
     state: Option<Tensor<4>>,
     reading: &Reading,
 ) -> (Tensor<3>, Tensor<4>) {
-    let MemoryShape { rule, n_heads, epsilon, .. } = shape;
+    let MemoryConfig { rule, n_heads, epsilon, .. } = config;
     let [rows, len, width] = packed.dims();
     let (d, device) = (width / rule.n_packed(), packed.device());
     let turn = |x: Tensor<3>| if reading.is_backward { x.flip([1]) } else { x };
@@ -49,10 +51,10 @@ pub(super) fn memory_in_chunks(
     };
     let packed = turn(packed);
     let part = |i: usize| heads(packed.clone().narrow(2, i * d, d), n_heads);
-    let rates = MemoryRates { rates: rates.rates.map(turn), decay: rates.decay };
+    let parameters = MemoryParameters { rates: parameters.rates.map(turn), ..parameters };
     let (query, key, value) = (part(0), part(1), part(2));
-    let log_decay = rates.log_kept(shape).map(only_real);
-    let rate = rates.replaced(shape);
+    let log_decay = parameters.log_kept(config).map(only_real);
+    let rate = parameters.replaced(config);
     let sequence = match rule {
         Rule::Linear => {
             let ones = Tensor::ones([rows, n_heads, len, 1], &device);
@@ -72,13 +74,14 @@ pub(super) fn memory_in_chunks(
         },
     };
     let (read, state) = read(sequence, state);
-    let read = match norm {
-        None => {
+    let read = match rule {
+        Rule::Linear => {
             let d_head = d / n_heads;
             let total = read.clone().narrow(3, d_head, 1).add_scalar(TINY);
             read.narrow(3, 0, d_head) / total
         }
-        Some(norm) => {
+        _ => {
+            let norm = parameters.norm.expect("every rule but the linear has a norm");
             let size = read.clone().square().mean_dim(3).add_scalar(epsilon).sqrt();
             read / size * norm.unsqueeze()
         }
@@ -92,36 +95,38 @@ pub(super) fn memory_in_chunks(
     (read, state)
 }
 
-impl MemoryRates {
+impl MemoryParameters {
     /// The logarithm of what every position keeps of the memory: `[rows, n_heads, len, 1]`, of gated linear attention
     /// `[rows, n_heads, len, d_head]`. Nothing of a memory that keeps all.
-    pub fn log_kept(&self, shape: MemoryShape) -> Option<Tensor<4>> {
-        match shape.rule {
+    pub fn log_kept(&self, config: MemoryConfig) -> Option<Tensor<4>> {
+        match config.rule {
             Rule::Linear | Rule::Delta => None,
             Rule::GatedLinear => {
-                let rates = heads(self.rates.clone()?, shape.n_heads);
+                let rates = heads(self.rates(), config.n_heads);
                 Some(log_sigmoid(rates).div_scalar(GLA_TEMPERATURE).clamp_min(MOST_DECAY))
             }
             Rule::GatedDelta => {
-                let speed = self.decay.clone()?.exp().reshape([1, shape.n_heads, 1, 1]);
+                let decay = self.decay.clone().expect("the gated delta rule has a decay");
+                let speed = decay.exp().reshape([1, config.n_heads, 1, 1]);
                 // softplus(x) = -log(sigmoid(-x))
-                Some(log_sigmoid(self.of_heads(1, shape)?.neg()) * speed)
+                Some(log_sigmoid(self.of_heads(1, config).neg()) * speed)
             }
         }
     }
 
     /// How much of a key's place every position replaces: `[rows, n_heads, len, 1]`. Nothing of a rule that only adds.
-    pub fn replaced(&self, shape: MemoryShape) -> Option<Tensor<4>> {
-        match shape.rule.is_delta() {
-            true => Some(activation::sigmoid(self.of_heads(0, shape)?).mul_scalar(shape.most_replaced)),
-            false => None,
-        }
+    pub fn replaced(&self, config: MemoryConfig) -> Option<Tensor<4>> {
+        let is_delta = config.rule.is_delta();
+        is_delta.then(|| activation::sigmoid(self.of_heads(0, config)).mul_scalar(config.most_replaced))
     }
 
     /// The rates of one kind, `[rows, len, n_heads]` turned to `[rows, n_heads, len, 1]`.
-    fn of_heads(&self, kind: usize, shape: MemoryShape) -> Option<Tensor<4>> {
-        let rates = self.rates.clone()?.narrow(2, kind * shape.n_heads, shape.n_heads);
-        Some(rates.swap_dims(1, 2).unsqueeze_dim(3))
+    fn of_heads(&self, kind: usize, config: MemoryConfig) -> Tensor<4> {
+        self.rates().narrow(2, kind * config.n_heads, config.n_heads).swap_dims(1, 2).unsqueeze_dim(3)
+    }
+
+    fn rates(&self) -> Tensor<3> {
+        self.rates.clone().expect("every rule but the linear has rates")
     }
 }
 
