@@ -20,7 +20,7 @@ from shutil import copytree
 SCENES = [
     [
         "lookback train config/tour-bahdanau.toml --dashboard plain --backend flex",
-        "echo 'seventy-one , ninety-seven' | lookback translate --run runs/tour-bahdanau",
+        "lookback translate --run runs/tour-bahdanau 'seventy-one , ninety-seven'",
     ],
     ["lookback explain --run runs/tour-bahdanau 'seventy-one' --step 3"],
 ]

@@ -26,7 +26,7 @@ folder is one that predict, evaluate, explain, inspect, export and train --init-
 
 Examples:
   lookback import bert bert-base --run runs/bert
-  echo 'The dog looks <mask>.' | lookback predict --run runs/bert --json --n-best 5
+  lookback predict --run runs/bert 'The dog looks <mask>.' --json --n-best 5
   lookback evaluate --run runs/bert --set 'data.text.test=[\"my.txt\"]'")]
     Bert(ImportArgs),
     /// Read a translator of MarianMT or OPUS-MT, as Hugging Face's transformers saves it.
@@ -39,7 +39,7 @@ tokens are those of transformers.
 
 Examples:
   lookback import marian opus-mt-de-en --run runs/opus-de-en
-  echo 'Ein Hund läuft.' | lookback translate --run runs/opus-de-en
+  lookback translate --run runs/opus-de-en 'Ein Hund läuft.'
   lookback serve --run runs/opus-de-en --languages de-en"
     )]
     Marian(ImportArgs),

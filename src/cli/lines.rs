@@ -1,8 +1,9 @@
 //! Lines that come one by one, in groups that are as large as waiting allows.
 
-use crate::data::for_each_line;
+use crate::data::{for_each_line, read_lines};
 use crate::error::{Error, Result};
-use std::path::Path;
+use clap::Args;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,42 @@ const MOST: usize = 4096;
 /// How long a group waits for another line, and how long for all its lines together. A person notices neither.
 const PAUSE: Duration = Duration::from_millis(2);
 const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Where the lines are that a command answers.
+#[derive(Args, Debug)]
+pub(super) struct LinesArgs {
+    /// One line, in place of --input.
+    #[arg(value_name = "TEXT", conflicts_with = "input")]
+    text: Option<String>,
+    /// What to read, one sentence or series a line; - is standard input.
+    #[arg(short, long, default_value = "-")]
+    pub(super) input: PathBuf,
+}
+
+impl LinesArgs {
+    fn text(&self) -> Option<&str> {
+        self.text.as_deref().filter(|text| *text != "-")
+    }
+
+    /// All lines, where none is still to come: those of a regular file, or the one of the command line.
+    pub(super) fn whole(&self) -> Result<Option<Vec<String>>> {
+        match self.text() {
+            Some(text) => Ok(Some(vec![text.lines().collect::<Vec<_>>().join(" ")])),
+            None if self.input.is_file() => read_lines(&self.input).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The lines of a pipe or a terminal.
+    pub(super) fn stream(&self) -> LineStream {
+        LineStream::open(&self.input)
+    }
+
+    /// What messages call the place.
+    pub(super) fn place(&self) -> &Path {
+        if self.text().is_some() { Path::new("<text>") } else { &self.input }
+    }
+}
 
 /// Lines of a pipe, a terminal or a file, read by a thread of its own.
 pub(super) struct LineStream {
@@ -21,7 +58,7 @@ pub(super) struct LineStream {
 
 impl LineStream {
     /// Reads `path`; `-` is standard input.
-    pub(super) fn open(path: &Path) -> Self {
+    fn open(path: &Path) -> Self {
         let (sender, lines) = sync_channel(MOST);
         let path = path.to_path_buf();
         // The thread ends with the input, with the receiver, or with the process.

@@ -53,7 +53,7 @@ use std::time::Instant;
 #[command(after_help = "Examples:
   lookback train                                       the quick start, a few minutes
   lookback train config/numbers-transformer.toml       English number words into French
-  echo 'one hundred' | lookback translate --run runs/numbers-transformer
+  lookback translate --run runs/numbers-transformer 'one hundred'
   lookback evaluate --run runs/numbers-transformer --json
   lookback explain --run runs/numbers-transformer 'one hundred'
   lookback inspect attention --run runs/numbers-transformer --out maps.html")]

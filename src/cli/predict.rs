@@ -4,12 +4,12 @@ mod series;
 
 pub(super) use series::PredictedSeries;
 
-use super::lines::LineStream;
+use super::lines::LinesArgs;
 use super::output::json_line;
 use super::place::PlaceArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, load_encoder_only, output};
-use crate::data::{MASK, read_lines};
+use crate::data::MASK;
 use crate::decoding::{Choice, answers};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
@@ -29,18 +29,17 @@ Series have steps separated by spaces, channels by commas, in input and output. 
 blank.
 
 Examples:
-  echo 'c d a h' | lookback predict --run runs/rises-encoder-only
-  echo 'a man in a <mask> hat' | lookback predict --run runs/captions-masked-words
-  echo '0.5 1.2 0.9' | lookback predict --run runs/next-value-encoder-only
+  lookback predict --run runs/rises-encoder-only 'c d a h'
+  lookback predict --run runs/captions-masked-words 'a man in a <mask> hat'
+  lookback predict --run runs/next-value-encoder-only '0.5 1.2 0.9'
   lookback predict --run runs/parity --input sequences.txt --json --n-best 2"
 )]
 pub(super) struct PredictArgs {
     /// The run folder of an encoder-only model.
     #[arg(short, long)]
     run: PathBuf,
-    /// Text, one sentence or series of numbers a line; `-` is standard input.
-    #[arg(short, long, default_value = "-")]
-    input: PathBuf,
+    #[command(flatten)]
+    lines: LinesArgs,
     /// The file of the answers; `-` is standard output.
     #[arg(short, long, default_value = "-")]
     output: PathBuf,
@@ -62,13 +61,13 @@ pub(super) fn run(args: PredictArgs) -> Result<()> {
     if config.output == Answers::Values {
         return series::run(&args, &loaded);
     }
-    let mut output = output::open(&args.output, [args.input.as_path()])?;
+    let mut output = output::open(&args.output, [args.lines.input.as_path()])?;
     let mut session =
         Session { args: &args, loaded: &loaded, config: &config, n_lines: 0, unknown: Unknown::default() };
-    if args.input.is_file() {
-        session.answer(&read_lines(&args.input)?, &mut output)?;
+    if let Some(lines) = args.lines.whole()? {
+        session.answer(&lines, &mut output)?;
     } else {
-        let mut stream = LineStream::open(&args.input);
+        let mut stream = args.lines.stream();
         while let Some(lines) = stream.next()? {
             session.answer(&lines, &mut output)?;
         }
@@ -93,7 +92,7 @@ impl Session<'_> {
         let decoding = &self.loaded.config.decoding;
         let sources: Vec<Vec<u32>> = lines.iter().map(|line| tokenizer.encode(line.trim())).collect();
         check_lengths(decoding.source_limit(self.loaded.model.limits().source), &sources, |i, message| {
-            Error::line(&self.args.input, self.n_lines + i + 1, message)
+            Error::line(self.args.lines.place(), self.n_lines + i + 1, message)
         })?;
         let n_best = usize::from(self.args.n_best);
         let len = |n| self.config.answer_len(n);

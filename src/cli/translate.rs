@@ -2,7 +2,7 @@
 
 use super::alignments::Alignments;
 use super::decoding::{DecodingArgs, SetArgs};
-use super::lines::LineStream;
+use super::lines::LinesArgs;
 use super::output::json_line;
 use super::place::PlaceArgs;
 use super::unknown::{self, Unknown};
@@ -27,7 +27,7 @@ Lines from standard input are translated at once, so another program can send li
 
 Examples:
   lookback translate --run runs/first --input test.de --output test.en --beam 5
-  echo 'ein Hund' | lookback translate --run runs/first --beam 5 --n-best 3
+  lookback translate --run runs/first 'ein Hund' --beam 5 --n-best 3
   lookback translate --run runs/first --run runs/second --beam 5     two models together
   lookback translate --run runs/first --input a.de --output a.en --alignments a.pharaoh
   lookback translate --run runs/first --input a.de --targets a.en    log-probabilities")]
@@ -35,9 +35,8 @@ pub(super) struct TranslateArgs {
     /// The run folder; given more than once, the models write together (an ensemble).
     #[arg(short, long, required = true)]
     run: Vec<PathBuf>,
-    /// Sentences to translate; - is standard input.
-    #[arg(short, long, default_value = "-")]
-    input: PathBuf,
+    #[command(flatten)]
+    lines: LinesArgs,
     /// The file of the translations; - is standard output.
     #[arg(short, long, default_value = "-")]
     output: PathBuf,
@@ -58,7 +57,7 @@ pub(super) struct TranslateArgs {
     alignments: Option<PathBuf>,
     /// Do not translate: print the log-probability (nats) and the perplexity of these targets.
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "prefixes", "beam", "n_best", "length_penalty", "early_stopping", "no_early_stopping", "max_len_factor", "sample", "set"])]
+        "text", "prefixes", "beam", "n_best", "length_penalty", "early_stopping", "no_early_stopping", "max_len_factor", "sample", "set"])]
     targets: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Decoding")]
     decoding: DecodingArgs,
@@ -76,7 +75,7 @@ pub(super) fn run(args: TranslateArgs) -> Result<()> {
     let prepared = args.decoding.prepare(&mut loaded)?;
     let (loaded, model) = ensemble(loaded);
     if let Some(targets) = &args.targets {
-        return score(&args, &loaded, &model, &read_lines(&args.input)?, targets);
+        return score(&args, &loaded, &model, &read_lines(&args.lines.input)?, targets);
     }
     let config = args.decoding.apply(&args.set.decoding_of(&args.run[0])?)?;
     let output = args.open_output()?;
@@ -88,7 +87,7 @@ impl TranslateArgs {
     fn check_inputs(&self) -> Result<()> {
         let is_stdin = |path: &Path| path.as_os_str() == "-";
         for (option, path) in [("--prefixes", &self.prefixes), ("--targets", &self.targets)] {
-            if is_stdin(&self.input) && path.as_deref().is_some_and(is_stdin) {
+            if is_stdin(self.lines.place()) && path.as_deref().is_some_and(is_stdin) {
                 let message = format!("--input and {option} are both standard input; give one of them as a file");
                 return Err(Error::message(message));
             }
@@ -98,7 +97,7 @@ impl TranslateArgs {
 
     /// Opens the output, which is not to be what is still to be read.
     fn open_output(&self) -> Result<Box<dyn Write>> {
-        let read = [Some(&self.input), self.prefixes.as_ref(), self.targets.as_ref()];
+        let read = [Some(&self.lines.input), self.prefixes.as_ref(), self.targets.as_ref()];
         output::open(&self.output, read.into_iter().flatten().map(PathBuf::as_path))
     }
 
@@ -108,7 +107,7 @@ impl TranslateArgs {
             let message = format!("--alignments and --output are both {}; give two files", path.display());
             return Err(Error::message(message));
         }
-        let read = [Some(&self.input), self.prefixes.as_ref()];
+        let read = [Some(&self.lines.input), self.prefixes.as_ref()];
         let output = output::open(path, read.into_iter().flatten().map(PathBuf::as_path))?;
         Ok(Some(Alignments::new(path, output)))
     }
@@ -147,16 +146,15 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         Ok(Self { args, loaded, model, config, prefixes, output, alignments, n_lines: 0, n_cut: 0, unknown })
     }
 
-    /// Translates a regular file as a whole, which makes the best batches; anything else as its lines come.
+    /// Translates what is there as a whole, which makes the best batches; anything else as its lines come.
     fn run(mut self) -> Result<()> {
-        if self.args.input.is_file() {
-            let lines = read_lines(&self.args.input)?;
+        if let Some(lines) = self.args.lines.whole()? {
             self.check_prefixes(lines.len())?;
             let bar = progress::bar(lines.len() as u64, "translating");
             self.translate(&lines, |n| bar.set_position(n as u64))?;
             bar.finish_and_clear();
         } else {
-            let mut stream = LineStream::open(&self.args.input);
+            let mut stream = self.args.lines.stream();
             while let Some(lines) = stream.next()? {
                 self.translate(&lines, |_| ())?;
             }
@@ -169,7 +167,7 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
     fn check_prefixes(&self, n_lines: usize) -> Result<()> {
         match (&self.prefixes, &self.args.prefixes) {
             (Some(prefixes), Some(path)) if prefixes.len() != n_lines => {
-                let input = self.args.input.display();
+                let input = self.args.lines.place().display();
                 Err(Error::file(path, format!("has {} lines where {input} has {n_lines}", prefixes.len())))
             }
             _ => Ok(()),
@@ -216,7 +214,7 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         let requests: Vec<Request> = lines.iter().enumerate().map(request).collect();
         let limits = self.model.limits();
         check_lengths(self.config.source_limit(limits.source), requests.iter().map(|r| &r.source), |i, message| {
-            Error::line(&self.args.input, self.n_lines + i + 1, message)
+            Error::line(self.args.lines.place(), self.n_lines + i + 1, message)
         })?;
         if let Some(path) = &self.args.prefixes {
             check_lengths(limits.target, requests.iter().map(|r| &r.prefix), |i, message| {
@@ -319,7 +317,7 @@ fn score(
 ) -> Result<()> {
     let targets = read_lines(path)?;
     if sources.len() != targets.len() {
-        let message = format!("has {} lines where {} has {}", targets.len(), args.input.display(), sources.len());
+        let message = format!("has {} lines where {} has {}", targets.len(), args.lines.input.display(), sources.len());
         return Err(Error::file(path, message));
     }
     let encoded_sources = unknown::encode(sources, loaded.tokenizers.source(), "source");
@@ -328,7 +326,7 @@ fn score(
         encoded_sources.into_iter().zip(encoded_targets).map(|(source, target)| Example { source, target }).collect();
     let config = args.decoding.apply(&loaded.config.decoding)?;
     check_lengths(config.source_limit(model.limits().source), examples.iter().map(|e| &e.source), |i, message| {
-        Error::line(&args.input, i + 1, message)
+        Error::line(&args.lines.input, i + 1, message)
     })?;
     check_lengths(model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         Error::line(path, i + 1, message)

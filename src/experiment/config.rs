@@ -186,14 +186,12 @@ impl Config {
     /// The command that has the model answer, and what that is called.
     pub fn use_of(&self, run: &str) -> (&'static str, String) {
         match &self.model {
-            model if model.has_masks() => {
-                ("predict", format!("echo 'TEXT with a {MASK}' | lookback predict --run {run}"))
-            }
+            model if model.has_masks() => ("predict", format!("lookback predict --run {run} 'TEXT with a {MASK}'")),
             model if model.family().answers().is_some() => {
                 let input = if self.model.answers_with_numbers() { "NUMBERS" } else { "TEXT" };
-                ("predict", format!("echo '{input}' | lookback predict --run {run}"))
+                ("predict", format!("lookback predict --run {run} '{input}'"))
             }
-            model if model.reads_source() => ("translate", format!("echo 'TEXT' | lookback translate --run {run}")),
+            model if model.reads_source() => ("translate", format!("lookback translate --run {run} 'TEXT'")),
             _ => ("generate", format!("lookback generate --run {run} 'BEGINNING' --sample")),
         }
     }

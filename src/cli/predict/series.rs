@@ -1,10 +1,9 @@
 //! `lookback predict` of a model that answers with numbers.
 
 use super::PredictArgs;
-use crate::cli::lines::LineStream;
 use crate::cli::output;
 use crate::cli::output::json_line;
-use crate::data::{Series, read_lines};
+use crate::data::Series;
 use crate::decoding::predict_series;
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
@@ -20,12 +19,12 @@ pub(super) fn run(args: &PredictArgs, loaded: &LoadedModel) -> Result<()> {
         let message = "--n-best has no effect here: the model answers with numbers, which have no probabilities";
         return Err(Error::message(message));
     }
-    let mut output = output::open(&args.output, [args.input.as_path()])?;
+    let mut output = output::open(&args.output, [args.lines.input.as_path()])?;
     let mut n_lines = 0;
-    if args.input.is_file() {
-        return answer(args, loaded, &read_lines(&args.input)?, &mut n_lines, &mut output);
+    if let Some(lines) = args.lines.whole()? {
+        return answer(args, loaded, &lines, &mut n_lines, &mut output);
     }
-    let mut stream = LineStream::open(&args.input);
+    let mut stream = args.lines.stream();
     while let Some(lines) = stream.next()? {
         answer(args, loaded, &lines, &mut n_lines, &mut output)?;
     }
@@ -43,7 +42,7 @@ fn answer(
     let (source, target) = scalings(&loaded.tokenizers);
     let limit = loaded.model.limits().source;
     let read = |(i, line): (usize, &String)| {
-        source_of(line, source, limit).map_err(|fault| Error::line(&args.input, *n_lines + i + 1, fault))
+        source_of(line, source, limit).map_err(|fault| Error::line(args.lines.place(), *n_lines + i + 1, fault))
     };
     let series = lines.iter().enumerate().map(read).collect::<Result<Vec<Series>>>()?;
     let given: Vec<&Series> = series.iter().collect();

@@ -35,6 +35,23 @@ fn blank_lines_stay_and_the_order_is_kept() {
 }
 
 #[test]
+fn a_sentence_on_the_command_line_is_a_line_of_standard_input() {
+    let expected = pipe(&TRANSLATE, "e d c b a\n");
+    for text in ["e d c b a", "  e d c\nb a\n"] {
+        let finished = finish(trained(), &with(&[text]));
+        assert_eq!((finished.code, &finished.stdout, finished.stderr.as_str()), (Some(0), &expected, ""), "{text:?}");
+    }
+    assert_eq!(pipe(&with(&["-"]), INPUT), pipe(&TRANSLATE, INPUT));
+    let finished = finish(trained(), &with(&["a b q"]));
+    assert_says(&finished.stderr, &["\"q\" in line 1"]);
+    for other in ["--input", "--targets"] {
+        let finished = finish(trained(), &with(&["a b", other, "file"]));
+        assert_eq!(finished.code, Some(2), "{other}: {}", finished.stderr);
+        assert_says(&finished.stderr, &["cannot be used with"]);
+    }
+}
+
+#[test]
 fn standard_input_files_and_gzip_give_the_same() {
     let dir = TempDir::new().unwrap();
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();

@@ -211,10 +211,7 @@ fn predict_writes_numbers_for_numbers_wherever_the_run_is() {
     // An exported model is another folder with the same answers.
     let folder = out.path().join("small");
     succeed(dir, &["export", "run", "--run", "run", "--out", folder.to_str().unwrap()]);
-    assert_says(
-        &read(folder.join("README.md")),
-        &["echo 'NUMBERS' | lookback predict --run .", "validation errors", "MSE"],
-    );
+    assert_says(&read(folder.join("README.md")), &["lookback predict --run . 'NUMBERS'", "validation errors", "MSE"]);
     let predict = ["predict", "--run", ".", "--input", input.to_str().unwrap()];
     assert_eq!(succeed(&folder, &predict), text);
     let int8 = out.path().join("int8");
