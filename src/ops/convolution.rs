@@ -50,7 +50,7 @@ struct Convolution;
 
 /// The vector of a row at a position, of which the first `width - 1` are in the past.
 #[inline(always)]
-fn at<'a>([past, input]: [&'a [f32]; 2], n_past: usize, d: usize, position: usize) -> &'a [f32] {
+fn at([past, input]: [&[f32]; 2], n_past: usize, d: usize, position: usize) -> &[f32] {
     match position.checked_sub(n_past) {
         None => &past[position * d..][..d],
         Some(position) => &input[position * d..][..d],
