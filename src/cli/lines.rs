@@ -43,6 +43,18 @@ impl LinesArgs {
         LineStream::open(&self.input)
     }
 
+    /// Calls `answer` with all lines where they are there, else with groups of them as they come.
+    pub(super) fn for_each_group(&self, mut answer: impl FnMut(&[String]) -> Result<()>) -> Result<()> {
+        if let Some(lines) = self.whole()? {
+            return answer(&lines);
+        }
+        let mut stream = self.stream();
+        while let Some(lines) = stream.next()? {
+            answer(&lines)?;
+        }
+        Ok(())
+    }
+
     /// What messages call the place.
     pub(super) fn place(&self) -> &Path {
         if self.text().is_some() { Path::new("<text>") } else { &self.input }

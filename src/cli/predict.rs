@@ -64,14 +64,7 @@ pub(super) fn run(args: PredictArgs) -> Result<()> {
     let mut output = output::open(&args.output, [args.lines.input.as_path()])?;
     let mut session =
         Session { args: &args, loaded: &loaded, config: &config, n_lines: 0, unknown: Unknown::default() };
-    if let Some(lines) = args.lines.whole()? {
-        session.answer(&lines, &mut output)?;
-    } else {
-        let mut stream = args.lines.stream();
-        while let Some(lines) = stream.next()? {
-            session.answer(&lines, &mut output)?;
-        }
-    }
+    args.lines.for_each_group(|lines| session.answer(lines, &mut output))?;
     if let Some(warning) = session.unknown.warning() {
         notice::warn(warning);
     }

@@ -96,6 +96,28 @@ pub fn new_columns(
     values
 }
 
+/// The sum of rows of `width` elements, one after the other, however many threads have made them.
+pub fn sum_in_order<'a>(rows: impl IntoIterator<Item = &'a [f32]>, width: usize) -> Vec<f32> {
+    let mut sum = vec![0.0; width];
+    for row in rows {
+        sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+    }
+    sum
+}
+
+/// Tasks that the columns of each of `n_rows` rows are cut into, where rows alone are too few for all cores: a power of two that divides
+/// `n_columns`, as long as `is_enough` says that so many tasks have enough to do.
+pub fn column_groups(n_rows: usize, n_columns: usize, is_enough: impl Fn(usize) -> bool) -> usize {
+    let mut groups = 1;
+    while n_rows * groups < 2 * rayon::current_num_threads()
+        && n_columns.is_multiple_of(2 * groups)
+        && is_enough(2 * groups)
+    {
+        groups *= 2;
+    }
+    groups
+}
+
 /// Groups of columns side by side: `[n_matrices, n_groups, n_rows, width]` becomes `[n_matrices, n_rows, n_groups * width]`.
 pub fn side_by_side(values: Vec<f32>, n_rows: usize, width: usize, n_groups: usize) -> Vec<f32> {
     if n_groups == 1 || values.is_empty() {

@@ -116,12 +116,12 @@ impl Widths {
 
 /// Steps of a layer over `n` positions that wait for each other.
 pub(super) fn steps(own: &MixerConfig, n: usize) -> u64 {
-    if let Some(rule) = own.kind.rule() {
-        return n.div_ceil(chunk_of(rule)) as u64;
-    }
     let steps = match own.kind {
         MixerKind::Vanilla | MixerKind::Gru | MixerKind::Lstm => n,
-        _ => 1,
+        MixerKind::Linear | MixerKind::GatedLinear | MixerKind::Delta | MixerKind::GatedDelta => {
+            own.kind.rule().map_or(n, |rule| n.div_ceil(chunk_of(rule)))
+        }
+        MixerKind::Attention | MixerKind::MinGru | MixerKind::MinLstm | MixerKind::Ssru | MixerKind::RgLru => 1,
     };
     steps as u64
 }

@@ -1,8 +1,8 @@
 //! A short causal convolution, channel by channel.
 
-use super::named::{Array, Arrays, Gradient, Gradients, Tensors, Views, named};
+use super::named::{Array, Arrays, Gradient, Gradients, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
-use crate::kernels::memory::{Start, new_pieces};
+use crate::kernels::memory::{Start, new_pieces, sum_in_order};
 use crate::kernels::vectors::update;
 use burn::tensor::Tensor;
 
@@ -48,12 +48,22 @@ pub fn convolution(input: Tensor<3>, weight: Tensor<2>, past: Tensor<3>, body: B
 #[derive(Debug)]
 struct Convolution;
 
-/// The vector of a row at a position, of which the first `width - 1` are in the past.
-#[inline(always)]
-fn at([past, input]: [&[f32]; 2], n_past: usize, d: usize, position: usize) -> &[f32] {
-    match position.checked_sub(n_past) {
-        None => &past[position * d..][..d],
-        Some(position) => &input[position * d..][..d],
+/// The past and the input, one after the other.
+#[derive(Clone, Copy)]
+struct Joined<'a> {
+    past: View<'a, 3>,
+    input: View<'a, 3>,
+}
+
+impl<'a> Joined<'a> {
+    /// The vector of a row at a position, counted from the beginning of the past.
+    #[inline(always)]
+    fn at(&self, row: usize, position: usize) -> &'a [f32] {
+        let ([_, len, d], n_past) = (self.input.shape, self.past.shape[1]);
+        match position.checked_sub(n_past) {
+            None => &self.past.values[(row * n_past + position) * d..][..d],
+            Some(position) => &self.input.values[(row * len + position) * d..][..d],
+        }
     }
 }
 
@@ -70,30 +80,25 @@ impl Operation for Convolution {
     fn forward(&self, inputs: ConvolutionInputs<Views>) -> (ConvolutionOutputs<Arrays>, ()) {
         let [rows, len, d] = inputs.input.shape;
         let (weight, n_past) = (inputs.weight.values, inputs.past.shape[1]);
-        let of_row = |row: usize| {
-            [&inputs.past.values[row * n_past * d..][..n_past * d], &inputs.input.values[row * len * d..][..len * d]]
-        };
-        let (values, next) =
-            new_pieces(
-                Start::Zeros(rows * len * d),
-                len * d,
-                #[inline(always)]
-                |place, out| {
-                    let row = of_row(place / (len * d));
-                    for (t, out) in out.chunks_exact_mut(d).enumerate() {
-                        for (j, weight) in weight.chunks_exact(d).enumerate() {
-                            update([at(row, n_past, d, t + n_past - j), weight], [&mut *out], |[x, w], [sum]| {
-                                [sum + x * w]
-                            });
-                        }
+        let joined = Joined { past: inputs.past, input: inputs.input };
+        let (values, next) = new_pieces(
+            Start::Zeros(rows * len * d),
+            len * d,
+            #[inline(always)]
+            |place, out| {
+                let row = place / (len * d);
+                for (t, out) in out.chunks_exact_mut(d).enumerate() {
+                    for (j, weight) in weight.chunks_exact(d).enumerate() {
+                        update([joined.at(row, t + n_past - j), weight], [&mut *out], |[x, w], [sum]| [sum + x * w]);
                     }
-                    let mut next = Vec::with_capacity(n_past * d);
-                    for position in len..len + n_past {
-                        next.extend_from_slice(at(row, n_past, d, position));
-                    }
-                    next
-                },
-            );
+                }
+                let mut next = Vec::with_capacity(n_past * d);
+                for position in len..len + n_past {
+                    next.extend_from_slice(joined.at(row, position));
+                }
+                next
+            },
+        );
         let past = Array { shape: [rows, n_past, d], values: next.concat() };
         (ConvolutionOutputs { output: Array { shape: [rows, len, d], values }, past }, ())
     }
@@ -102,26 +107,22 @@ impl Operation for Convolution {
         let [rows, len, d] = of.inputs.input.shape;
         let (weight, n_past) = (of.inputs.weight.values, of.inputs.past.shape[1]);
         let (of_output, of_next) = (of.gradients.output.values, of.gradients.past.values);
-        let of_row = |row: usize| {
-            let [past, input] = [of.inputs.past.values, of.inputs.input.values];
-            [&past[row * n_past * d..][..n_past * d], &input[row * len * d..][..len * d]]
-        };
+        let joined = Joined { past: of.inputs.past, input: of.inputs.input };
         // Each row's past and input side by side.
         let (of_all, of_weights) = new_pieces(
             Start::Zeros(rows * (n_past + len) * d),
             (n_past + len) * d,
             #[inline(always)]
             |place, out| {
-                let i = place / ((n_past + len) * d);
-                let row = of_row(i);
-                out[len * d..].copy_from_slice(&of_next[i * n_past * d..][..n_past * d]);
+                let row = place / ((n_past + len) * d);
+                out[len * d..].copy_from_slice(&of_next[row * n_past * d..][..n_past * d]);
                 let mut of_weight = vec![0.0; weight.len()];
-                for (t, of_output) in of_output[i * len * d..][..len * d].chunks_exact(d).enumerate() {
+                for (t, of_output) in of_output[row * len * d..][..len * d].chunks_exact(d).enumerate() {
                     let weights = weight.chunks_exact(d).zip(of_weight.chunks_exact_mut(d));
                     for (j, (weight, of_weight)) in weights.enumerate() {
                         let position = t + n_past - j;
                         update(
-                            [of_output, weight, at(row, n_past, d, position)],
+                            [of_output, weight, joined.at(row, position)],
                             [&mut out[position * d..][..d], of_weight],
                             |[g, w, x], [of_x, of_w]| [of_x + g * w, of_w + g * x],
                         );
@@ -130,14 +131,7 @@ impl Operation for Convolution {
                 of_weight
             },
         );
-        // Row after row: the sum does not depend on the number of threads.
-        let of_weight = || {
-            let mut sum = vec![0.0f32; weight.len()];
-            for of_row in &of_weights {
-                sum.iter_mut().zip(of_row).for_each(|(sum, value)| *sum += value);
-            }
-            sum
-        };
+        let of_weight = || sum_in_order(of_weights.iter().map(Vec::as_slice), weight.len());
         let part = |start: usize, n: usize| {
             let rows = of_all.chunks_exact((n_past + len) * d);
             rows.flat_map(|row| &row[start * d..][..n * d]).copied().collect()

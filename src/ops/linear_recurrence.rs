@@ -5,7 +5,7 @@ use super::named::{Arrays, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::scan::{coefficients, scan};
 use crate::kernels::functions::{exp, flushed, sigmoid, tanh};
-use crate::kernels::memory::{Start, new_pieces, side_by_side};
+use crate::kernels::memory::{Start, column_groups, new_pieces, side_by_side, sum_in_order};
 use crate::kernels::recurrence::Reading;
 use crate::kernels::vectors::update;
 use burn::tensor::Tensor;
@@ -71,14 +71,7 @@ struct Task {
 impl Sizes {
     fn new([batch, len, width]: [usize; 3], n_gates: usize) -> Self {
         let d = width / n_gates;
-        // Sentences are enough where there are many; one alone is cut into equal groups of channels.
-        let mut groups = 1;
-        while batch * groups < 2 * rayon::current_num_threads()
-            && d.is_multiple_of(2 * groups)
-            && d / (2 * groups) >= CHANNELS
-        {
-            groups *= 2;
-        }
+        let groups = column_groups(batch, d, |groups| d / groups >= CHANNELS);
         Self { batch, len, d, n_gates, width: d / groups }
     }
 
@@ -305,11 +298,7 @@ impl Operation for Recurrence {
         let (of_start, of_slowest): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
         let of_decay = |needed: bool| {
             Gradient::when(needed, || {
-                let mut sum = vec![0.0f32; d];
-                // Sentence after sentence: the sum does not depend on the number of threads.
-                for of_sentence in of_slowest.concat().chunks_exact(d) {
-                    sum.iter_mut().zip(of_sentence).for_each(|(sum, value)| *sum += value);
-                }
+                let sum = sum_in_order(of_slowest.concat().chunks_exact(d), d);
                 // 1 - sigmoid(x), with all digits.
                 let slope = |x: f32| RG_LRU_SPEED as f32 * sigmoid(-x);
                 let decay = of.inputs.decay.expect("its gradient is needed").values;

@@ -4,7 +4,7 @@ use super::named::{Array, Arrays, Gradient, Gradients, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::written_memory::{MemoryConfig, MemoryParameters, written_memory};
 use crate::kernels::matrix_memory::{Lanes, Memory, OfParameters, Parts, Rule};
-use crate::kernels::memory::{Start, TASK, new_pieces, side_by_side};
+use crate::kernels::memory::{Start, TASK, column_groups, new_pieces, side_by_side, sum_in_order};
 use crate::kernels::recurrence::Reading;
 use burn::tensor::Tensor;
 
@@ -94,17 +94,11 @@ struct Task {
 }
 
 impl Sizes {
-    /// Splits the heads of a row over tasks where there are few rows, and enough to do for each.
     fn new(config: MemoryConfig, [rows, len, width]: [usize; 3]) -> Self {
         let (rule, n_heads) = (config.rule, config.n_heads);
         let d = width / rule.n_packed();
-        let (d_head, mut groups) = (d / n_heads, 1);
-        while rows * groups < 2 * rayon::current_num_threads()
-            && n_heads.is_multiple_of(2 * groups)
-            && len * d * d_head / (2 * groups) >= TASK
-        {
-            groups *= 2;
-        }
+        let d_head = d / n_heads;
+        let groups = column_groups(rows, n_heads, |groups| len * d * d_head / groups >= TASK);
         Self { rule, rows, len, n_heads, d_head, groups }
     }
 
@@ -308,21 +302,17 @@ impl Operation for MatrixMemory {
                 Found { of_rates, of_parameters, of_state: memory.matrices(&of_memory) }
             },
         );
-        // Row after row and head after head: the sums do not depend on the number of threads.
+        let of_all_tasks = |of_task: fn(&Found) -> &[f32]| found.iter().map(of_task).collect::<Vec<_>>().concat();
+        // Row after row and head after head.
         let summed = |width: usize, of_task: fn(&Found) -> &[f32]| {
-            let mut sum = vec![0.0f32; width];
-            for row in found.iter().flat_map(of_task).copied().collect::<Vec<_>>().chunks_exact(width) {
-                sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-            }
-            sum
+            sum_in_order(of_all_tasks(of_task).chunks_exact(width), width)
         };
         let of_rates = || {
-            let values = found.iter().flat_map(|found| &found.of_rates).copied().collect();
-            side_by_side(values, len * sizes.rule.n_rates(), sizes.rates_width(), groups)
+            side_by_side(of_all_tasks(|found| &found.of_rates), len * sizes.rule.n_rates(), sizes.rates_width(), groups)
         };
         let of_decay = || summed(sizes.n_heads, |found| &found.of_parameters.speed);
         let of_norm = || summed(d_head, |found| &found.of_parameters.norm);
-        let of_start = || found.iter().flat_map(|found| &found.of_state).copied().collect();
+        let of_start = || of_all_tasks(|found| &found.of_state);
         MemoryInputs {
             rates: of.needed.rates.map(|needed| Gradient::when(needed, of_rates)),
             decay: of.needed.decay.map(|needed| Gradient::when(needed, of_decay)),

@@ -21,14 +21,7 @@ pub(super) fn run(args: &PredictArgs, loaded: &LoadedModel) -> Result<()> {
     }
     let mut output = output::open(&args.output, [args.lines.input.as_path()])?;
     let mut n_lines = 0;
-    if let Some(lines) = args.lines.whole()? {
-        return answer(args, loaded, &lines, &mut n_lines, &mut output);
-    }
-    let mut stream = args.lines.stream();
-    while let Some(lines) = stream.next()? {
-        answer(args, loaded, &lines, &mut n_lines, &mut output)?;
-    }
-    Ok(())
+    args.lines.for_each_group(|lines| answer(args, loaded, lines, &mut n_lines, &mut output))
 }
 
 /// Answers some lines, which come after `n_lines` others.

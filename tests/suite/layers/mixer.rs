@@ -6,6 +6,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use lookback::layers::mixer::{MixerConfig, MixerKind, MixerShape, RecurrentMixer, ShortConvolution};
 use lookback::layers::{Init, Pass, Trace};
 use lookback::models::weights::to_vec;
+use std::collections::BTreeMap;
 
 const D: usize = 12;
 
@@ -74,6 +75,22 @@ fn a_padded_sentence_is_the_same_as_alone_in_both_directions() {
     }
 }
 
+/// Sums over some hundred positions in 32 bits.
+const GRADIENT_TOLERANCE: f64 = 2e-5;
+
+/// Compares the gradients of every parameter, by path.
+fn assert_same_gradients(
+    what: &str,
+    found: &BTreeMap<String, Vec<f32>>,
+    expected: &BTreeMap<String, Vec<f32>>,
+    tolerance: f64,
+) {
+    assert!(!expected.is_empty() && expected.len() == found.len(), "{what}");
+    for (path, expected) in expected {
+        assert_close(&format!("{what}: gradient of {path}"), &found[path], expected, tolerance);
+    }
+}
+
 #[test]
 fn gradients_over_many_chunks_are_the_same_fused_and_written_out() {
     for adapter in host_backends() {
@@ -89,14 +106,9 @@ fn gradients_over_many_chunks_are_the_same_fused_and_written_out() {
                 gradients_by_path(&mixer, loss.backward())
             };
             let (written, fused) = (gradients(false), gradients(true));
-            assert!(!written.is_empty() && written.len() == fused.len());
-            for (path, expected) in written {
-                let expected: Vec<f64> = expected.into_iter().map(f64::from).collect();
-                let what = format!("{kind:?} on {}: gradient of {path}", adapter.backend);
-                // In chunks, what decays element by element is undone by dividing, which costs digits: the next test is exact.
-                let tolerance = if kind == MixerKind::GatedLinear { 5e-4 } else { 2e-5 };
-                crate::support::assert_close(&what, &fused[&path], &expected, tolerance);
-            }
+            // In chunks, what decays element by element is undone by dividing, which costs digits: the next test is exact.
+            let tolerance = if kind == MixerKind::GatedLinear { 5e-4 } else { GRADIENT_TOLERANCE };
+            assert_same_gradients(&format!("{kind:?} on {}", adapter.backend), &fused, &written, tolerance);
         }
     }
 }
@@ -118,12 +130,8 @@ fn gradients_of_a_whole_sequence_are_those_of_single_positions_written_out() {
             };
             let pieces = Tensor::cat((0..LEN).map(step).collect(), 1);
             let written = gradients_by_path(&mixer, weighted_sum(pieces).backward());
-            assert!(!written.is_empty() && written.len() == fused.len());
-            for (path, expected) in written {
-                let what = format!("{kind:?} on {}: gradient of {path}", adapter.backend);
-                let expected: Vec<f64> = expected.into_iter().map(f64::from).collect();
-                crate::support::assert_close(&what, &fused[&path], &expected, 2e-5);
-            }
+            let what = format!("{kind:?} on {}", adapter.backend);
+            assert_same_gradients(&what, &fused, &written, GRADIENT_TOLERANCE);
         }
     }
 }

@@ -142,16 +142,15 @@ pub fn tokenizers() -> Tokenizers {
 
 /// The model of a config, and every number of its explanation.
 pub fn example(config: &ModelConfig, target: Option<&str>) -> (Model, Tokenizers, Explanation) {
+    example_of(config, "two one five one", target)
+}
+
+fn example_of(config: &ModelConfig, source: &str, target: Option<&str>) -> (Model, Tokenizers, Explanation) {
     let tokenizers = tokenizers();
     let model = config.init(vocabularies(&tokenizers), 1, &flex()).unwrap();
     let decoding = DecodingConfig::default();
-    let question = Question {
-        source_text: "two one five one",
-        target_text: target,
-        decoding: &decoding,
-        seed: 1,
-        detail: Detail::Everything,
-    };
+    let question =
+        Question { source_text: source, target_text: target, decoding: &decoding, seed: 1, detail: Detail::Everything };
     let explanation = explain(&model, config, &tokenizers, &question, |_, _, _| ());
     (model, tokenizers, explanation)
 }
@@ -463,17 +462,7 @@ fn what_an_encoder_keeps_at_a_word_stands_at_that_word() {
             positions: PositionConfig::None {},
             ..EncoderOnlyConfig::default()
         });
-        let tokenizers = tokenizers();
-        let model = config.init(vocabularies(&tokenizers), 1, &flex()).unwrap();
-        let decoding = DecodingConfig::default();
-        let question = Question {
-            source_text: "two two five one",
-            target_text: None,
-            decoding: &decoding,
-            seed: 1,
-            detail: Detail::Everything,
-        };
-        let explanation = explain(&model, &config, &tokenizers, &question, |_, _, _| ());
+        let (_, _, explanation) = example_of(&config, "two two five one", None);
         let states = &explanation.encoder.layers[0].states;
         for direction in 0..2 {
             let kept: Vec<f32> = states.iter().map(|state| state.kept[direction]).collect();
