@@ -2,7 +2,9 @@
 
 use super::Backend;
 #[cfg(feature = "wgpu")]
-use burn::backend::{CubeDevice, DispatchDevice, WgpuDeviceKind};
+use burn::backend::WgpuDeviceKind;
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+use burn::backend::{CubeDevice, DispatchDevice};
 use burn::tensor::Device;
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 use burn::tensor::DeviceType;
@@ -37,8 +39,8 @@ impl Adapter {
                 return (info.name.clone(), format!("{} {}", info.driver, info.driver_info).trim().to_string());
             }
         }
-        let version = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
-        (self.name.clone(), version.lines().next().unwrap_or_default().trim().to_string())
+        let said = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+        (only_nvidia_card().unwrap_or_else(|| self.name.clone()), nvidia_version(&said))
     }
 
     /// The name that the device gives itself, where it has one. This opens the device.
@@ -74,6 +76,21 @@ fn wgpu_adapters() -> &'static [wgpu::AdapterInfo] {
     })
 }
 
+/// The driver in what NVIDIA's kernel module says of itself, called as Vulkan calls it; empty if there is none.
+fn nvidia_version(said: &str) -> String {
+    let is_version = |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let first = said.lines().next().unwrap_or_default();
+    first.split_whitespace().find(is_version).map(|version| format!("NVIDIA {version}")).unwrap_or_default()
+}
+
+/// What NVIDIA's kernel module calls the card, where it has one alone: the order of several is not that of CUDA.
+fn only_nvidia_card() -> Option<String> {
+    let cards: Vec<_> = std::fs::read_dir("/proc/driver/nvidia/gpus").ok()?.flatten().collect();
+    let [card] = &cards[..] else { return None };
+    let text = std::fs::read_to_string(card.path().join("information")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("Model:")).map(|model| model.trim().to_string())
+}
+
 /// The GPUs of a device type, real ones first.
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub(super) fn gpus(backend: Backend, device_type: DeviceType) -> Vec<Adapter> {
@@ -92,7 +109,23 @@ fn gpu(backend: Backend, device: Device) -> Adapter {
             // wgpu calls an adapter that the CPU emulates a `Cpu`; nothing else says it.
             (format!("{kind:?}"), *kind == WgpuDeviceKind::Cpu)
         }
+        #[cfg(feature = "cuda")]
+        DispatchDevice::Cube(CubeDevice::Cuda(device)) => (format!("{device:?}"), false),
         other => (format!("{other:?}"), false),
     };
     Adapter { backend, number: 0, name, is_software, device }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nvidia_version;
+
+    #[test]
+    fn the_version_is_taken_from_what_the_kernel_module_says() {
+        let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build  (someone@)  Mon Nov  2\nGCC version: 13.3.0\n";
+        assert_eq!(nvidia_version(open), "NVIDIA 580.159.04");
+        let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.54  Tue Jun  6 22:20:39 UTC 2023";
+        assert_eq!(nvidia_version(closed), "NVIDIA 535.54");
+        assert_eq!(nvidia_version(""), "");
+    }
 }

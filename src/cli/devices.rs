@@ -185,7 +185,8 @@ fn lines(backend: Backend, row: &BackendRow) -> String {
     }
     let line = |adapter: &ShownAdapter| {
         let parts = [&adapter.device, &adapter.driver].map(|part| match part.as_str() {
-            "" => String::new(),
+            // Where nothing is known of the device, it is called by its number alone.
+            part if part.is_empty() || part == adapter.name => String::new(),
             part => format!(": {part}"),
         });
         let software = if adapter.software { "  (emulated by the CPU)" } else { "" };

@@ -264,8 +264,9 @@ fn summary(outcome: &Outcome, unit: &str) -> String {
     }
     let skipped = if state.skipped > 0 { format!(", {} updates skipped", state.skipped) } else { String::new() };
     format!(
-        "{why}: {} updates, {} {unit}, {}, {rate:.0} {unit}/s in updates{skipped}",
+        "{why}: {} update{}, {} {unit}, {}, {rate:.0} {unit}/s in updates{skipped}",
         state.update,
+        if state.update == 1 { "" } else { "s" },
         state.tokens,
         duration(state.seconds)
     )

@@ -2,7 +2,7 @@
 
 use super::cell;
 use crate::report::comparison::score::{capitalized, metric_label};
-use crate::report::suite::matrix::{chance, columns, score_in, shown};
+use crate::report::suite::matrix::{chance, columns, is_level, score_in, shown};
 use crate::report::suite::{Suite, words};
 
 /// The parts that there are.
@@ -27,8 +27,8 @@ fn about(suite: &Suite) -> String {
     let n = suite.n_seeds();
     let seeds = if n == 1 { "one seed each".to_string() } else { format!("means of {n} seeds each") };
     format!(
-        "{labels}, {seeds}. Bold: the best of its column, and all that are not significantly worse (5 %, over sentences and seeds, after \
-         Holm's correction), which is not to say equal.\n"
+        "{labels}, {seeds}. Bold: the best of its column, and all that may be as good: not significantly worse (5 %, over sentences and \
+         seeds, after Holm's correction), with an interval that reaches that of the best, and with anything right.\n"
     )
 }
 
@@ -45,7 +45,7 @@ fn matrix(suite: &Suite, has_intervals: bool) -> String {
                 Some(score) => {
                     let [value, low, high] =
                         [score.score, score.low, score.high].map(|value| shown(&column.0.metric, value));
-                    let value = if score.standing.is_level() { format!("**{value}**") } else { value };
+                    let value = if is_level(suite, &family.name, *column) { format!("**{value}**") } else { value };
                     if has_intervals { format!(" {value} ({low} to {high}) |") } else { format!(" {value} |") }
                 }
                 None => " - |".into(),

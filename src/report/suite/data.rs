@@ -123,13 +123,6 @@ pub enum Standing {
     Unsolved,
 }
 
-impl Standing {
-    /// Whether it may be as good as the best.
-    pub fn is_level(self) -> bool {
-        !matches!(self, Self::Behind | Self::Unsolved)
-    }
-}
-
 impl Suite {
     /// What a family does in a task, if it takes part.
     pub fn cell(&self, task: &str, family: &str) -> Option<&Cell> {

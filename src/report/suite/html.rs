@@ -2,7 +2,7 @@
 
 use super::charts::{by_length, by_state, costs, with_comparison};
 use super::data::{Standing, Suite, SuiteTask};
-use super::matrix::{chance, columns, score_in, shown, table};
+use super::matrix::{chance, columns, is_level, score_in, shown, table};
 use super::words::{findings, place};
 use crate::report::comparison::html::{contents, facts, figure, folded, section};
 use crate::report::comparison::{Comparison, Group, score};
@@ -93,8 +93,8 @@ fn matrix(suite: &Suite) -> Markup {
                 }
                 p.muted {
                     (score::capitalized(&labels.join(", ")))
-                    ", with 95 % intervals over sentences and seeds. Underlined: the best of the column, and all that are not significantly worse; \
-                     not underlined: significantly worse than the best. Guessing knows how many words an answer has, and which words answers are made of."
+                    ", with 95 % intervals over sentences and seeds. Underlined: the best of the column, and all that may be as good: not significantly worse, \
+                     with an interval that reaches that of the best, and with anything right. Guessing knows how many words an answer has, and which words answers are made of."
                 }
             }
         }
@@ -113,6 +113,9 @@ fn cell(suite: &Suite, family: &str, column: (&SuiteTask, &Group)) -> Markup {
     let (class, standing) = match cell.standing {
         Standing::Best => ("level", "the best"),
         Standing::Equivalent => ("level", "equivalent to the best"),
+        Standing::Undecided if !is_level(suite, family, column) => {
+            ("behind", "behind the best, but too few seeds to call it worse")
+        }
         Standing::Undecided => ("level", "not significantly worse than the best"),
         Standing::Behind => ("behind", "significantly worse than the best"),
         Standing::Unsolved => ("behind", "no family has anything right here"),

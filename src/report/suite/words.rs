@@ -1,7 +1,7 @@
 //! What a suite found, in sentences. Each is made from its claims, whichever way they point.
 
-use super::data::{Standing, Suite, SuiteTask};
-use super::matrix::{columns, score_in, shown, text};
+use super::data::{CellScore, Standing, Suite, SuiteTask};
+use super::matrix::{self, columns, score_in, shown, text};
 use crate::report::comparison::Group;
 use crate::report::comparison::score::capitalized;
 
@@ -17,7 +17,7 @@ pub fn findings(suite: &Suite) -> Vec<String> {
 
 /// The whole for a terminal.
 pub fn summary(suite: &Suite) -> String {
-    let mut summary = text(suite) + "* the best of its column, or not significantly worse\n\n";
+    let mut summary = text(suite) + "* the best of its column, or perhaps as good\n\n";
     for finding in findings(suite) {
         summary += &format!("- {finding}\n");
     }
@@ -35,12 +35,7 @@ fn everywhere(suite: &Suite) -> String {
     let all = columns(suite);
     let columns: Vec<_> = all.iter().filter(|column| !is_unsolved(suite, **column)).collect();
     let which = if columns.len() < all.len() { " in which anything is right" } else { "" };
-    let is_level = |family: &str| {
-        let of = |column: &&(&SuiteTask, &Group)| {
-            score_in(suite, family, **column).is_some_and(|score| score.standing.is_level())
-        };
-        columns.iter().all(of)
-    };
+    let is_level = |family: &str| columns.iter().all(|column| matrix::is_level(suite, family, **column));
     let level: Vec<&str> =
         suite.families.iter().map(|family| family.name.as_str()).filter(|name| is_level(name)).collect();
     let n = columns.len();
@@ -48,8 +43,8 @@ fn everywhere(suite: &Suite) -> String {
     match &level[..] {
         _ if n == 0 => "No family has anything right.".into(),
         [] => format!("No family is the best, or as good as the best, in {those}."),
-        [one] => format!("{one} is the best, or not significantly worse than the best, in {those}; no other is."),
-        _ => format!("The best, or not significantly worse than the best, in {those}: {}.", level.join("; ")),
+        [one] => format!("{one} is the best, or perhaps as good as the best, in {those}; no other is."),
+        _ => format!("The best, or perhaps as good as the best, in {those}: {}.", level.join("; ")),
     }
 }
 
@@ -66,21 +61,25 @@ fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
     let mut cells: Vec<_> = suite.families.iter().filter_map(|family| of(&family.name)).collect();
     let is_less = crate::report::comparison::metric_of(&task.metric).lower_is_better();
     cells.sort_by(|a, b| if is_less { a.1.score.total_cmp(&b.1.score) } else { b.1.score.total_cmp(&a.1.score) });
-    let with = |wanted: fn(Standing) -> bool| -> Vec<String> {
-        let those = cells.iter().filter(|(_, cell)| wanted(cell.standing));
-        those.map(|(family, cell)| format!("{family} {}", shown(&task.metric, cell.score))).collect()
+    let with = |wanted: &dyn Fn(&str, &CellScore) -> bool| -> Vec<String> {
+        let those = cells.iter().filter(|(family, cell)| wanted(family, cell));
+        // Names of families have commas of their own.
+        those.map(|(family, cell)| format!("{family} ({})", shown(&task.metric, cell.score))).collect()
     };
-    let best = with(|standing| standing == Standing::Best);
+    let best = with(&|_, cell| cell.standing == Standing::Best);
     let best = match &best[..] {
         [] => return None,
         [one] => format!("best is {one}"),
         several => format!("best are {}", several.join(", ")),
     };
     let mut text = format!("{}: {best}", capitalized(&place(task, group)));
+    let is_undecided = |cell: &CellScore| cell.standing == Standing::Undecided;
+    let is_level = |family: &str| matrix::is_level(suite, family, column);
     let lists = [
-        ("equivalent to it", with(|standing| standing == Standing::Equivalent)),
-        ("not significantly worse", with(|standing| standing == Standing::Undecided)),
-        ("significantly worse", with(|standing| standing == Standing::Behind)),
+        ("equivalent to it", with(&|_, cell| cell.standing == Standing::Equivalent)),
+        ("not significantly worse", with(&|family, cell| is_undecided(cell) && is_level(family))),
+        ("behind, but too few seeds to call it worse", with(&|family, cell| is_undecided(cell) && !is_level(family))),
+        ("significantly worse", with(&|_, cell| cell.standing == Standing::Behind)),
     ];
     for (what, names) in lists {
         if !names.is_empty() {

@@ -330,10 +330,10 @@ fn sentences_say_what_cells_claim_and_no_more() {
     assert_eq!(
         found,
         [
-            "two is the best, or not significantly worse than the best, in all 2 columns; no other is.",
-            "Copy, sources of up to 20 words as in training: best is one <b> 90.0; not significantly worse: two 88.0; significantly worse: three 30.0.",
-            "Copy, sources of 40 words, learnt from up to 20: best is two 60.0; equivalent to it: three 59.0; significantly worse: one \
-             <b> 10.0.",
+            "two is the best, or perhaps as good as the best, in all 2 columns; no other is.",
+            "Copy, sources of up to 20 words as in training: best is one <b> (90.0); not significantly worse: two (88.0); significantly worse: three (30.0).",
+            "Copy, sources of 40 words, learnt from up to 20: best is two (60.0); equivalent to it: three (59.0); significantly \
+             worse: one <b> (10.0).",
             "A single seed: this is said of these runs, and not of what other seeds would give.",
         ]
     );
@@ -343,13 +343,34 @@ fn sentences_say_what_cells_claim_and_no_more() {
     let mut several = suite.clone();
     several.cells[1].scores[0].score = 0.9;
     several.cells[1].scores[0].standing = Standing::Best;
-    assert_says(&words::findings(&several)[1], &["best are one <b> 90.0, two 90.0; significantly worse: three 30.0."]);
+    assert_says(
+        &words::findings(&several)[1],
+        &["best are one <b> (90.0), two (90.0); significantly worse: three (30.0)."],
+    );
+    // Nothing right is marked nowhere, nor is what lies apart from the best, also where so few seeds cannot call it worse than a best that
+    // fails with some of them.
+    for (score, low, high) in [(0.0, 0.0, 0.9), (0.3, 0.28, 0.32)] {
+        let mut behind = suite.clone();
+        let cell = &mut behind.cells[1].scores[0];
+        (cell.score, cell.low, cell.high) = (score, low, high);
+        assert_eq!(cell.standing, Standing::Undecided);
+        let found = words::findings(&behind);
+        assert_eq!(found[0], "No family is the best, or as good as the best, in all 2 columns.");
+        let last = "behind, but too few seeds to call it worse: two (";
+        assert_says(&found[1], &["best is one <b> (90.0); ", last, "; significantly worse: three (30.0)."]);
+        assert!(!found[1].contains("not significantly worse"), "{}", found[1]);
+        assert_eq!(matrix::text(&behind).matches('*').count(), matrix::text(&suite).matches('*').count() - 1);
+        // No errors are all that is right.
+        behind.tasks[0].metric = "cer".into();
+        let column = matrix::columns(&behind)[0];
+        assert_eq!(matrix::is_level(&behind, "two", column), score == 0.0);
+    }
     // Without a right answer there is no best.
     let mut unsolved = suite.clone();
     unsolved.cells.iter_mut().for_each(|cell| cell.scores[1].standing = Standing::Unsolved);
     unsolved.cells[1].scores[0].standing = Standing::Behind;
     let found = words::findings(&unsolved);
-    let says = "one <b> is the best, or not significantly worse than the best, in the one column in which anything is right; no other is.";
+    let says = "one <b> is the best, or perhaps as good as the best, in the one column in which anything is right; no other is.";
     assert_eq!(found[0], says);
     assert_eq!(found[2], "Copy, sources of 40 words, learnt from up to 20: no family has anything right.");
     assert_eq!(matrix::text(&unsolved).matches('*').count(), 1);
