@@ -11,11 +11,14 @@ pub(super) fn absent(error: Error, data: &DataConfig) -> Error {
         Error::Io { path, source } if source.kind() == ErrorKind::NotFound && path.starts_with(dir) => {
             let name = dir.file_name().and_then(|name| name.to_str());
             let fetched = name.filter(|name| fetch::dataset(name).is_ok()).map_or(String::new(), |name| {
-                format!(": `lookback data fetch {name} --out {}` fetches the data", dir.display())
+                format!(
+                    ": `lookback data fetch {name} --out {}` fetches them, in the form that the config reads",
+                    dir.display()
+                )
             });
             Error::file(
                 path,
-                format!("is not there{fetched}; if you have them elsewhere, --set data.dir=FOLDER says where"),
+                format!("is not there{fetched}; if you have the data elsewhere, --set data.dir=FOLDER says where"),
             )
         }
         other => other,

@@ -84,16 +84,17 @@ fn amounts(config: &Config) -> Result<String> {
         n => format!(", {n} left out by the filter ({})", corpus.dropped),
     };
     // Training needs no test data; but files that are named have to be there.
+    // With several references, a source is one sentence, however many pairs it has.
+    let unit = if config.data.several_references { "sources" } else { "pairs" };
     let test = match dataset::sentences_of(&config.data, Split::Test, config.seed) {
-        Ok(sentences) if config.data.several_references => format!("{} sources", sentences.len()),
-        Ok(sentences) => format!("{} pairs", sentences.len()),
+        Ok(sentences) => format!("{} {unit}", sentences.len()),
         Err(error) if config.data.test.is_some() => return Err(error),
         Err(error) => format!("none; {error}"),
     };
     Ok(format!(
-        "training    {} pairs{dropped}\nvalidation  {} pairs\ntest        {test}\n",
+        "training    {} pairs{dropped}\nvalidation  {} {unit}\ntest        {test}\n",
         corpus.train.len(),
-        corpus.valid.len()
+        corpus.valid_sentences.len()
     ))
 }
 

@@ -58,7 +58,8 @@ pub(super) struct FetchArgs {
     /// Folder to write into.
     #[arg(short, long)]
     out: PathBuf,
-    /// Fetch from here instead of the corpus's own address: https://..., http://... or file:///folder
+    /// Fetch from here instead of the corpus's own address, a mirror with the same paths below it: https://..., http://... or
+    /// file:///folder
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
 }

@@ -284,8 +284,8 @@ pub(super) fn warn_of_cut(cut: usize, n: usize, decoding: &DecodingConfig) {
     if cut > 0 {
         let (factor, extra) = decoding.length_cap();
         notice::warn(format_args!(
-            "{cut} of {n} answers were cut at the length cap of {factor} tokens for each source token and {extra} more; \
-             raise decoding.max_len_factor"
+            "{cut} of {n} answers were cut at the length cap of {factor} tokens for each source token and {extra} more: \
+             the model does not end them, or decoding.max_len_factor is too low"
         ));
     }
 }

@@ -51,7 +51,7 @@ use std::time::Instant;
 #[derive(Parser, Debug)]
 #[command(name = "lookback", version, long_version = version::long(), propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Examples:
-  lookback train                                       the quick start, a few minutes
+  lookback train                                       the quick start, one to two minutes
   lookback train config/numbers-transformer.toml       English number words into French
   lookback translate --run runs/numbers-transformer 'one hundred'
   lookback evaluate --run runs/numbers-transformer --json

@@ -34,7 +34,8 @@ const SHOWN_WIDTH: usize = 200;
 
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
-An existing run folder is continued: repeat the same command after an interruption.
+An existing run folder is continued: repeat the same command after an interruption,
+or name the folder alone with --run.
 
 Examples:
   lookback train config/reverse-bahdanau.toml --set training.max_updates=2000
@@ -94,7 +95,13 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
 /// Trains as one of `ranks`; the first of them tells people of it.
 fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let is_first = ranks.rank() == 0;
-    let mut config = Config::load(args.config.as_deref(), &args.set)?;
+    // A run that is named alone goes on by its own config.
+    let own = args.run.as_deref().filter(|run| args.config.is_none() && Run::has_begun(run));
+    let mut config = match own {
+        Some(run) => Run::open(run)?.config_with(&args.set)?,
+        None => Config::load(args.config.as_deref(), &args.set)?,
+    };
+    let is_quick_start = args.config.is_none() && own.is_none();
     config.backend = args.backend.unwrap_or(config.backend);
     let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
     let mut adapters = open(&config, &args.device, &*ranks)?;
@@ -109,7 +116,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         rivals,
         ranks,
     };
-    if args.config.is_none() && is_first {
+    if is_quick_start && is_first {
         let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
         about.for_each(|line| notice::say(format_args!("{}", line.trim_start_matches(['#', ' ']))));
     }
@@ -130,7 +137,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     if outcome.cut > 0 {
         let n = config.training.sample_size;
         notice::warn(format_args!(
-            "{} of at most {n} validation answers were cut at the length cap; raise decoding.max_len_factor",
+            "{} of at most {n} validation answers were cut at the length cap: the model does not end them yet, or decoding.max_len_factor is too low",
             outcome.cut
         ));
     }

@@ -7,7 +7,10 @@ use crate::report::comparison::{Contestant, Difference, Fact};
 
 /// What a comparison of equals holds equal: a name for readers, and the keys of the config.
 const EQUAL: [(&str, &[&str]); 9] = [
-    ("training data", &["data.task", "data.n_train", "data.train", "data.filter", "data.hold_out_per_mille"]),
+    (
+        "training data",
+        &["data.task", "data.n_train", "data.train", "data.filter", "data.hold_out_per_mille", "data.hold_out_seed"],
+    ),
     ("tokenizer", &["tokenizer"]),
     ("tokens in a batch", &["training.batch_tokens", "training.accumulation"]),
     ("planned updates", &["training.max_updates"]),

@@ -23,7 +23,8 @@ pub struct DataConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<TextConfig>,
     /// Folder that the paths of the split files are relative to; it is relative to the folder of the config file itself. Without it,
-    /// so are the files. (In a run folder, and of --set, to the working directory.)
+    /// so are the files. (Those of --set, and of a run folder that is named by --run, are relative to the
+    /// working directory.)
     pub dir: Option<PathBuf>,
     /// Folder that `lookback data prepare` wrote of these training data: training reads what it needs of it, and holds no text and
     /// no ids in memory. It is relative to the folder of the config file, whatever `dir` is. Without it, training reads the data
@@ -42,8 +43,16 @@ pub struct DataConfig {
     /// Thousandths of the training pairs that are held out for validation, and as many for test, where no files are named for
     /// them; which pairs depends on the source text alone.
     pub hold_out_per_mille: Option<u64>,
+    /// Another number holds out other pairs. Files that `data generate` or `data fetch` wrote need one: with 0, what would be held out is
+    /// what they have put into their own validation and test files.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub hold_out_seed: u64,
     /// Which training pairs are left out.
     pub filter: LengthFilter,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Default for DataConfig {
@@ -61,6 +70,7 @@ impl Default for DataConfig {
             test: None,
             several_references: false,
             hold_out_per_mille: None,
+            hold_out_seed: 0,
             filter: LengthFilter::default(),
         }
     }
@@ -102,7 +112,7 @@ impl DataConfig {
     /// The split that a pair of the training files belongs to.
     pub fn split_of(&self, pair: &Pair) -> Split {
         let Some(per_mille) = self.hold_out_per_mille else { return Split::Train };
-        let split = Split::of_source(&pair.source, per_mille);
+        let split = Split::held_out(&pair.source, per_mille, self.hold_out_seed);
         // What nothing is held out for stays in training.
         if self.held_out().contains(&split) { split } else { Split::Train }
     }
@@ -131,6 +141,7 @@ impl DataConfig {
             ("valid", self.valid.is_some()),
             ("test", self.test.is_some()),
             ("several_references", self.several_references),
+            ("hold_out_seed", self.hold_out_seed != 0),
             ("filter", self.filter != LengthFilter::default()),
         ];
         if let Some((key, _)) = others.into_iter().find(|(_, is_set)| *is_set) {
@@ -178,6 +189,7 @@ impl DataConfig {
                 }
                 for (key, is_set) in [
                     ("hold_out_per_mille", self.hold_out_per_mille.is_some()),
+                    ("hold_out_seed", self.hold_out_seed != 0),
                     ("filter", self.filter != LengthFilter::default()),
                 ] {
                     if is_set {
@@ -188,6 +200,10 @@ impl DataConfig {
                 task.validate()
             }
             (None, Some(_)) => match self.hold_out_per_mille {
+                None if self.hold_out_seed != 0 => Err(Error::config(
+                    "data.hold_out_seed",
+                    "chooses what data.hold_out_per_mille holds out, which is not set",
+                )),
                 None if self.valid.is_none() => Err(Error::config(
                     "data.valid",
                     "is missing: name its files, or set data.hold_out_per_mille to hold out training pairs",

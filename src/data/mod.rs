@@ -112,7 +112,19 @@ impl Split {
     /// It depends on the text alone (a hash of its bytes), never on a seed, an order or other texts, so that the same
     /// source can never be trained on in one run and tested on in another.
     pub fn of_source(source: &str, per_mille: u64) -> Self {
-        let bucket = random::hash(source.as_bytes()) % 1000;
+        Self::of_bucket(random::hash(source.as_bytes()) % 1000, per_mille)
+    }
+
+    /// As [`Split::of_source`], which it is for seed 0. Under another seed the splits of a text are unrelated: training files that were made by
+    /// the rule of seed 0 have nothing left that it would hold out.
+    pub fn held_out(source: &str, per_mille: u64, seed: u64) -> Self {
+        match seed {
+            0 => Self::of_source(source, per_mille),
+            _ => Self::of_bucket(random::stream(seed, source, 0).next_u64() % 1000, per_mille),
+        }
+    }
+
+    fn of_bucket(bucket: u64, per_mille: u64) -> Self {
         if bucket < per_mille {
             Self::Valid
         } else if bucket < 2 * per_mille {

@@ -75,7 +75,8 @@ pub(super) fn beside(
         let message = match config.hold_out_per_mille {
             Some(n) if config.valid.is_none() => {
                 format!(
-                    "has no pair: data.hold_out_per_mille = {n} of {n_train} training pairs holds out none; raise it"
+                    "has no pair: data.hold_out_per_mille = {n} of {n_train} training pairs holds out none; raise it, or hold out others with \
+                     data.hold_out_seed = 1: files of `data generate` and `data fetch` have lost what is held out without"
                 )
             }
             _ => "has no pair; check the files".into(),

@@ -118,6 +118,12 @@ pub(crate) fn model_card(
     let section = |name: &str| {
         let mut table = toml::Table::new();
         table.insert(name.into(), toml[name].clone());
+        // How much is generated says nothing of data from files.
+        if let Some(data) =
+            table.get_mut("data").and_then(toml::Value::as_table_mut).filter(|data| !data.contains_key("task"))
+        {
+            ["n_train", "n_valid", "n_test"].iter().for_each(|key| drop(data.remove(*key)));
+        }
         toml::to_string_pretty(&table).expect("a part of a config is TOML")
     };
     let environment = run.environment().ok();
@@ -157,9 +163,12 @@ pub(crate) fn model_card(
         }
         if let Some(score) = number("score") {
             let n = config.training.sample_size;
+            let metric = config.training.score;
+            let percent = if metric.unit().is_some() { " %" } else { "" };
+            let before = if is_int8 { ", before the rounding to 8 bits" } else { "" };
             row(
                 "validation score",
-                format!("{score:.2} {}, greedy, at most {n} sentences", config.training.score.title()),
+                format!("{score:.2}{percent} {}, greedy, at most {n} sentences{before}", metric.title()),
             );
         }
     }

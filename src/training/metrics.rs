@@ -13,6 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// What the learning rate is called.
+pub(super) const LEARNING_RATE: &str = "Learning rate";
+
 /// One update, or one validation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
@@ -113,7 +116,7 @@ impl Scalar {
     }
 
     fn learning_rate() -> Self {
-        Self::new("Learning rate", true, 6, |stats| stats.learning_rate)
+        Self::new(LEARNING_RATE, true, 6, |stats| stats.learning_rate)
     }
 
     fn gradient_norm() -> Self {

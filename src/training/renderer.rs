@@ -2,6 +2,7 @@
 //!
 //! burn-train's own plain renderer shows no metrics and writes to standard output, which belongs to results.
 
+use super::metrics::LEARNING_RATE;
 use crate::error::{Error, Result};
 use crate::notice;
 use crate::scoring::Metric;
@@ -221,7 +222,7 @@ impl PlainRenderer {
             let percent = if metric.unit().is_some() { " %" } else { "" };
             show(&metric.title(), &|v| format!("{} {v:.2}{percent}", metric.label()));
         }
-        show("Learning rate", &|v| format!("lr {v:.2e}"));
+        show(LEARNING_RATE, &|v| format!("lr {v:.2e}"));
         show("Gradient norm", &|v| format!("|g| {v:.2}"));
         show("Target tokens/s", &|v| format!("{v:.0} tok/s"));
         show("Steps/s", &|v| format!("{v:.0} steps/s"));
@@ -246,7 +247,12 @@ impl MetricsRendererTraining for PlainRenderer {
             return;
         }
         if let Some((name, value)) = self.note(state) {
+            // A rate is one that was used, not a mean of several.
+            let is_rate = name == LEARNING_RATE;
             let (sum, count) = self.train.entry(name).or_default();
+            if is_rate {
+                (*sum, *count) = (0.0, 0);
+            }
             *sum += value;
             *count += 1;
         }

@@ -44,6 +44,7 @@ fn complete() -> Vec<Config> {
                 config.data.task = None;
                 config.data.train = Some(SplitFiles::tsv("train.tsv"));
                 config.data.hold_out_per_mille = Some(100);
+                config.data.hold_out_seed = 2;
                 config.data.filter.max_len = Some(9);
                 config.data.filter.max_ratio = Some(3.0);
             }

@@ -46,7 +46,13 @@ pub(super) fn of_data(data: &DataConfig, seed: u64) -> Content {
     }
     let splits: Vec<&str> = data.held_out().into_iter().map(Split::name).collect();
     if !splits.is_empty() {
-        put("data.hold_out_per_mille", json!({ "per_mille": data.hold_out_per_mille, "for": splits }));
+        let per_mille = data.hold_out_per_mille;
+        // Those that were prepared before there was a seed have none.
+        let held_out = match data.hold_out_seed {
+            0 => json!({ "per_mille": per_mille, "for": splits }),
+            seed => json!({ "per_mille": per_mille, "for": splits, "seed": seed }),
+        };
+        put("data.hold_out_per_mille", held_out);
     }
     content
 }

@@ -225,16 +225,21 @@ impl Comparison {
         row.scores.iter().find(|score| score.metric == metric)
     }
 
-    /// The groups by length, from short to long, none of which reaches into another: the buckets, and single lengths where no bucket
-    /// reaches.
+    /// The groups by length, from short to long: the buckets, and single lengths beyond all that come before. Where a task counts its lengths
+    /// in something else than words, such a length has sentences of many lengths, and stands at their mean.
     pub fn by_length(&self) -> Vec<&Group> {
         let mut groups: Vec<&Group> = self.groups.iter().filter(|group| group.kind != GroupKind::All).collect();
         groups.sort_by_key(|group| (group.kind == GroupKind::Length, group.from));
-        let mut longest = 0;
+        let mut longest = 0.0;
         groups.retain(|group| {
-            let is_beyond = group.from > longest;
+            let is_beyond = group.from as f64 > longest || group.mean_length > longest;
             if is_beyond {
-                longest = group.to;
+                // Of a length that is exact, mean and end are the same.
+                longest = if group.kind == GroupKind::Length {
+                    group.mean_length.max(group.from as f64)
+                } else {
+                    group.to as f64
+                };
             }
             is_beyond
         });

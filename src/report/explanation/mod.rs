@@ -194,7 +194,9 @@ pub struct Step {
 impl AttentionRow {
     /// How broadly the row looks, in nats: 0 at one token, `ln n` at `n` tokens alike.
     pub fn entropy(&self) -> f32 {
-        self.weights.iter().filter(|weight| **weight > 0.0).map(|weight| -weight * weight.ln()).sum()
+        let terms = self.weights.iter().filter(|weight| **weight > 0.0).map(|weight| -weight * weight.ln());
+        // A weight that rounding has put above 1 makes it no less than nothing.
+        terms.sum::<f32>().max(0.0)
     }
 }
 

@@ -448,6 +448,13 @@ fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_s
     mixed.groups.extend([across, beyond]);
     let order: Vec<&str> = mixed.by_length().into_iter().map(|group| group.id.as_str()).collect();
     assert_eq!(order, ["5-5", "10-10", "20-20", "40-40", "length-50"]);
+    // Lists whose sentences are longer than all buckets on average have one too, at their mean; those that are not, have none.
+    let lists = |id: &str, mean_length: f64| Group { id: id.into(), from: 30, to: 60, mean_length, ..list.clone() };
+    let mut lists =
+        Comparison { groups: [&comparison.groups[..], &[lists("in", 39.0), lists("out", 41.0)]].concat(), ..mixed };
+    lists.groups.push(Group { id: "farther".into(), from: 35, to: 70, mean_length: 52.0, ..list.clone() });
+    let order: Vec<&str> = lists.by_length().into_iter().map(|group| group.id.as_str()).collect();
+    assert_eq!(order, ["5-5", "10-10", "20-20", "40-40", "out", "farther"]);
     for claim in &comparison.claims {
         assert_eq!(claim.family, "4 comparisons of the lengths of one model with one level, by one score");
         assert_eq!((claim.kind, claim.n_seeds, claim.n_sentences), (ClaimKind::Level, [3, 3], 100));

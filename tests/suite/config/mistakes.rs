@@ -280,6 +280,11 @@ fn data_that_is_missing_or_twofold_is_refused() {
         (format!("{task}{}", files("train")), ["data: ", "has both a task and training files"]),
         (files("train"), ["data.valid: ", "hold_out_per_mille"]),
         (format!("{task}hold_out_per_mille = 9"), ["data.hold_out_per_mille: ", "is for training files"]),
+        (format!("{task}hold_out_seed = 1"), ["data.hold_out_seed: ", "is for training files"]),
+        (
+            format!("hold_out_seed = 1\n{}", files("train")),
+            ["data.hold_out_seed: ", "data.hold_out_per_mille holds out"],
+        ),
         (format!("{task}filter = {{ max_len = 9 }}"), ["data.filter: ", "is for training files"]),
         (format!("{task}test = {{}}"), ["data.test: ", "no file; give source and target"]),
         (

@@ -55,8 +55,33 @@ fn a_share_that_is_too_small_is_named() {
     let message = load(&config(&dir, 1), 1).err().expect("there is no validation pair").to_string();
     assert_eq!(
         message,
-        "data.valid: has no pair: data.hold_out_per_mille = 1 of 4 training pairs holds out none; raise it"
+        "data.valid: has no pair: data.hold_out_per_mille = 1 of 4 training pairs holds out none; raise it, or hold out others with \
+         data.hold_out_seed = 1: files of `data generate` and `data fetch` have lost what is held out without"
     );
+}
+
+/// Files that were made by the same rule have nothing left that it would hold out.
+#[test]
+fn another_seed_holds_out_other_pairs() {
+    let dir = folder();
+    let counts = |config: &DataConfig| Split::ALL.map(|split| pairs_of(config, split, 1).unwrap().len());
+    let held_out = |seed: u64| {
+        let config = DataConfig { hold_out_seed: seed, ..config(&dir, 100) };
+        let [train, valid, test] = counts(&config);
+        assert_eq!(train + valid + test, 400);
+        assert!((20..=60).contains(&valid) && (20..=60).contains(&test), "{valid} and {test} of 400");
+        pairs_of(&config, Split::Valid, 1).unwrap()
+    };
+    let [first, second, third] = [0, 1, 2].map(held_out);
+    assert_eq!(second, held_out(1));
+    assert!(first != second && second != third);
+    // What the rule of seed 0 has left in training.
+    let kept = pairs_of(&config(&dir, 100), Split::Train, 1).unwrap();
+    let text: String = kept.iter().map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect();
+    fs::write(dir.path().join("train.tsv"), text).unwrap();
+    assert!(load(&config(&dir, 50), 1).err().unwrap().to_string().contains("data.hold_out_seed = 1"));
+    let [train, valid, test] = counts(&DataConfig { hold_out_seed: 1, ..config(&dir, 50) });
+    assert!(valid > 5 && test > 5 && train + valid + test == kept.len(), "{train}, {valid}, {test}");
 }
 
 /// With the test files named, format 2 held out the test's share as well; such a run cannot go on with more pairs.

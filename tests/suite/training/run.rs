@@ -40,8 +40,8 @@ fn a_changed_key_is_refused_by_name_with_both_values() {
         let (key, new) = setting.split_once('=').unwrap();
         assert_says(&message, &[&format!("{key}: is {new} here, but the run was begun with {old}"), "--run"]);
     }
-    let message = fail(dir.path(), &["train", "--run", "run", "--set", "training.max_updates=2"]);
-    assert_says(&message, &["here, but the run was begun with"]);
+    write_tiny(dir.path(), TRANSFORMER);
+    assert_says(&fail(dir.path(), &begin), &["here, but the run was begun with"]);
 }
 
 #[test]
@@ -90,6 +90,19 @@ fn with_files(dir: &Path) {
             fs::write(dir.join(format!("data/{name}.{side}")), text).unwrap();
         }
     }
+}
+
+#[test]
+fn a_run_that_is_named_alone_goes_on_by_its_own_config() {
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), BAHDANAU);
+    succeed(dir.path(), &["train", "tiny.toml", "--run", "run", "--set", "training.max_updates=1"]);
+    let again = finish(dir.path(), &["train", "--run", "run", "--set", "training.max_updates=3"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_says(&again.stderr, &["all updates made: 3 updates"]);
+    assert!(!again.stderr.contains("quick start"), "{}", again.stderr);
+    let key = fail(dir.path(), &["train", "--run", "run", "--set", "seed=9"]);
+    assert_says(&key, &["seed: is 9 here, but the run was begun with "]);
 }
 
 #[test]

@@ -211,7 +211,10 @@ fn predict_writes_numbers_for_numbers_wherever_the_run_is() {
     // An exported model is another folder with the same answers.
     let folder = out.path().join("small");
     succeed(dir, &["export", "run", "--run", "run", "--out", folder.to_str().unwrap()]);
-    assert_says(&read(folder.join("README.md")), &["lookback predict --run . 'NUMBERS'", "validation errors", "MSE"]);
+    let card = read(folder.join("README.md"));
+    assert_says(&card, &["lookback predict --run . 'NUMBERS'", "validation errors", "MSE"]);
+    let is_generated = card.contains("[data.task]");
+    assert_eq!(card.contains("n_train = "), is_generated, "how much is generated says nothing of files: {card}");
     let predict = ["predict", "--run", ".", "--input", input.to_str().unwrap()];
     assert_eq!(succeed(&folder, &predict), text);
     let int8 = out.path().join("int8");

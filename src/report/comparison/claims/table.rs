@@ -2,7 +2,7 @@
 
 use super::rows::ClaimKind;
 use crate::report::comparison::data::Comparison;
-use crate::report::comparison::score::{self, metric_label, percent};
+use crate::report::comparison::score::{self, percent};
 use crate::report::comparison::table::{Cell, Table};
 use crate::scoring::Verdict;
 
@@ -45,7 +45,8 @@ pub(in crate::report::comparison) fn table(comparison: &Comparison) -> Table {
         };
         table.rows.push(vec![
             Cell::group(comparison, &claim.group),
-            Cell::text(metric_label(&claim.metric)),
+            // The CSV has fractions, and the name that JSON has.
+            Cell { id: Some(claim.metric.clone()), ..Cell::text(score::metric_label(&claim.metric)) },
             first,
             Cell::group(comparison, second),
             shown(claim.estimate),

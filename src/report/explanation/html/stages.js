@@ -77,7 +77,7 @@ const influenceBar = value => bar(Math.abs(value) < 0.0005 ? 0 : Math.abs(value)
 function influenceMeaning(step) {
   const nothing = step.influence.length > 0 && !measured(step);
   return el("p", { class: "muted" }, nothing ? `No measurable influence of the ${sight}. ` : "", "grad × input: by how much the log-odds of ", token(step.chosen.token), " against ", token(step.contrast),
-    ` would fall, in nats, if the model did not know the ${isText ? "" : "source "}token (to first order). A full bar is ${number(influenceScale, 1)} nats at every step.`);
+    ` would fall, in nats, if the model did not know the ${isText ? "" : "source "}token (to first order: a large change may differ, even in its sign). A full bar is ${number(influenceScale, 1)} nats at every step.`);
 }
 
 function influenceTable(step) {

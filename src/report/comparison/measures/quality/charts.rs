@@ -26,8 +26,10 @@ pub(super) fn charts(comparison: &Comparison) -> Vec<Chart> {
         Chart {
             id: format!("quality-{}", metric.replace('_', "-")),
             title: format!("{} by source length", capitalized(&noun(metric))),
-            caption: "Each point is a group of test sentences at its mean length; bands are 95 % intervals over sentences and seeds."
-                .into(),
+            caption: format!(
+                "Each point is a group of test sentences at its mean length; bands are 95 % intervals over sentences{}.",
+                if comparison.has_seeds() { " and seeds" } else { " of these runs" }
+            ),
             x: length_axis(comparison),
             y: match metric_of(metric) {
                 Metric::SequenceAccuracy | Metric::SequenceError | Metric::TokenAccuracy => {

@@ -91,7 +91,8 @@ pub(in crate::report::comparison) fn with_length(comparison: &Comparison, name: 
         Verdict::Different if is_better(metric, long.score, short.score) => "gets better with length",
         Verdict::Different => "gets worse with length",
         Verdict::Equivalent => "is as good on the longest sentences as on the shortest",
-        Verdict::Undecided => "shows no clear change with length",
+        // Scores between the two may differ from both.
+        Verdict::Undecided => "has no significant difference between the shortest sentences and the longest",
     };
     Some(format!(
         "{name} {verb} within what training has seen: {} at {} {}, {} at {}.",
