@@ -83,9 +83,9 @@ fn amounts(config: &Config) -> Result<String> {
         0 => String::new(),
         n => format!(", {n} left out by the filter ({})", corpus.dropped),
     };
-    // Training needs no test data; but files that are named have to be there.
     // With several references, a source is one sentence, however many pairs it has.
     let unit = if config.data.several_references { "sources" } else { "pairs" };
+    // Training needs no test data; but files that are named have to be there.
     let test = match dataset::sentences_of(&config.data, Split::Test, config.seed) {
         Ok(sentences) => format!("{} {unit}", sentences.len()),
         Err(error) if config.data.test.is_some() => return Err(error),

@@ -114,16 +114,14 @@ pub(crate) fn model_card(
     usage: &str,
 ) -> Result<String> {
     let config = run.config()?;
-    let toml = toml::Table::try_from(&config).expect("every field of a config is a TOML value");
+    let mut toml = toml::Table::try_from(&config).expect("every field of a config is a TOML value");
+    // How much is generated says nothing of data from files.
+    if let Some(data) = toml["data"].as_table_mut().filter(|_| config.data.task.is_none()) {
+        ["n_train", "n_valid", "n_test"].iter().for_each(|key| drop(data.remove(*key)));
+    }
     let section = |name: &str| {
         let mut table = toml::Table::new();
         table.insert(name.into(), toml[name].clone());
-        // How much is generated says nothing of data from files.
-        if let Some(data) =
-            table.get_mut("data").and_then(toml::Value::as_table_mut).filter(|data| !data.contains_key("task"))
-        {
-            ["n_train", "n_valid", "n_test"].iter().for_each(|key| drop(data.remove(*key)));
-        }
         toml::to_string_pretty(&table).expect("a part of a config is TOML")
     };
     let environment = run.environment().ok();
@@ -164,7 +162,7 @@ pub(crate) fn model_card(
         if let Some(score) = number("score") {
             let n = config.training.sample_size;
             let metric = config.training.score;
-            let percent = if metric.unit().is_some() { " %" } else { "" };
+            let percent = metric.sign();
             let before = if is_int8 { ", before the rounding to 8 bits" } else { "" };
             row(
                 "validation score",

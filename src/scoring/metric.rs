@@ -87,6 +87,11 @@ impl Metric {
         }
     }
 
+    /// What stands behind a value: a percent sign where it is a percentage of something.
+    pub fn sign(self) -> &'static str {
+        if self.unit().is_some() { " %" } else { "" }
+    }
+
     /// The label with the unit: `PER (phones)`.
     pub fn title(self) -> String {
         match self.unit() {

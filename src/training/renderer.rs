@@ -219,8 +219,7 @@ impl PlainRenderer {
         show("Root MSE", &|v| format!("rmse {v:.4}"));
         show("MAE", &|v| format!("mae {v:.4}"));
         for metric in Metric::ALL {
-            let percent = if metric.unit().is_some() { " %" } else { "" };
-            show(&metric.title(), &|v| format!("{} {v:.2}{percent}", metric.label()));
+            show(&metric.title(), &|v| format!("{} {v:.2}{}", metric.label(), metric.sign()));
         }
         show(LEARNING_RATE, &|v| format!("lr {v:.2e}"));
         show("Gradient norm", &|v| format!("|g| {v:.2}"));
@@ -248,11 +247,11 @@ impl MetricsRendererTraining for PlainRenderer {
         }
         if let Some((name, value)) = self.note(state) {
             // A rate is one that was used, not a mean of several.
-            let is_rate = name == LEARNING_RATE;
-            let (sum, count) = self.train.entry(name).or_default();
-            if is_rate {
-                (*sum, *count) = (0.0, 0);
+            if name == LEARNING_RATE {
+                self.train.insert(name, (value, 1));
+                return;
             }
+            let (sum, count) = self.train.entry(name).or_default();
             *sum += value;
             *count += 1;
         }

@@ -46,12 +46,11 @@ pub(super) fn of_data(data: &DataConfig, seed: u64) -> Content {
     }
     let splits: Vec<&str> = data.held_out().into_iter().map(Split::name).collect();
     if !splits.is_empty() {
-        let per_mille = data.hold_out_per_mille;
+        let mut held_out = json!({ "per_mille": data.hold_out_per_mille, "for": splits });
         // Those that were prepared before there was a seed have none.
-        let held_out = match data.hold_out_seed {
-            0 => json!({ "per_mille": per_mille, "for": splits }),
-            seed => json!({ "per_mille": per_mille, "for": splits, "seed": seed }),
-        };
+        if data.hold_out_seed != 0 {
+            held_out["seed"] = json!(data.hold_out_seed);
+        }
         put("data.hold_out_per_mille", held_out);
     }
     content

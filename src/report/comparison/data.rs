@@ -232,15 +232,13 @@ impl Comparison {
         groups.sort_by_key(|group| (group.kind == GroupKind::Length, group.from));
         let mut longest = 0.0;
         groups.retain(|group| {
-            let is_beyond = group.from as f64 > longest || group.mean_length > longest;
-            if is_beyond {
-                // Of a length that is exact, mean and end are the same.
-                longest = if group.kind == GroupKind::Length {
-                    group.mean_length.max(group.from as f64)
-                } else {
-                    group.to as f64
-                };
-            }
+            // Of a length that is exact, mean and end are the same.
+            let place = match group.kind {
+                GroupKind::Length => group.mean_length.max(group.from as f64),
+                _ => group.to as f64,
+            };
+            let is_beyond = place > longest;
+            longest = longest.max(place);
             is_beyond
         });
         groups

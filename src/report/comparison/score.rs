@@ -35,8 +35,7 @@ pub fn percent(key: &str, value: f64) -> f64 {
 
 /// A score as a reader sees it, such as `93.1 %`.
 pub(super) fn shown(key: &str, value: f64) -> String {
-    let unit = if metric_of(key).unit().is_some() { " %" } else { "" };
-    format!("{:.1}{unit}", percent(key, value))
+    format!("{:.1}{}", percent(key, value), metric_of(key).sign())
 }
 
 /// Whether `one` is a better score than `other`.

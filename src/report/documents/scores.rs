@@ -211,7 +211,7 @@ pub(super) fn rows(about: &About, evaluations: &Evaluations) -> Result<String, S
     let mut text = String::new();
     for (i, metric) in about.scores.iter().enumerate() {
         let values = evaluations.of(*metric)?;
-        let sign = if metric.unit().is_some() { " %" } else { "" };
+        let sign = metric.sign();
         let each: Vec<String> = values.iter().map(|value| shown(*value)).collect();
         let (mean, of_seeds) = mean_of(*metric, &values);
         let ends = of_seeds.or_else(|| of_sentences(*metric, mean, evaluations.sentences_of_one()?));
