@@ -33,7 +33,9 @@ pub fn is_said(level: Level) -> bool {
 
 fn write(level: Level, text: impl Display) {
     if is_said(level) {
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        // Standard error has no buffer: each piece of a format would be a write of its own, and what other processes say to the
+        // same terminal, or the launcher of several ranks, would come between them.
+        let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
     }
 }
 

@@ -54,6 +54,37 @@ fn a_standard_error_that_is_full_or_gone_changes_no_command() {
     }
 }
 
+/// What another process says to the same terminal, or the launcher of several ranks, comes between two writes.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_line_on_standard_error_is_written_in_one_piece() {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixDatagram;
+    std::fs::write(trained().join("odd"), "a zebra b\nc\n").unwrap();
+    let refused = ["train", "nowhere.toml", "--run", "none"];
+    for arguments in COMMANDS.into_iter().chain([&refused[..]]) {
+        // Keeps the writes apart, which a pipe does not.
+        let (receiver, sender) = UnixDatagram::pair().unwrap();
+        let end = sender.try_clone().unwrap();
+        let mut child =
+            lookback(trained(), arguments).stdout(Stdio::null()).stderr(OwnedFd::from(sender)).spawn().unwrap();
+        let waiting = std::thread::spawn(move || {
+            child.wait().unwrap();
+            end.send(b"").unwrap();
+        });
+        let mut write = [0; 1 << 16];
+        loop {
+            let len = receiver.recv(&mut write).unwrap();
+            if len == 0 {
+                break;
+            }
+            let text = String::from_utf8_lossy(&write[..len]);
+            assert!(text.ends_with('\n'), "{arguments:?}: {text:?}");
+        }
+        waiting.join().unwrap();
+    }
+}
+
 /// What stands for a name that no run of a command has used before.
 const NEW: &str = "NEW";
 
