@@ -4,6 +4,7 @@ use super::mask::Mask;
 use super::named::{Arrays, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::residual::written_dropout;
+use crate::backend::gpu::Softening;
 use crate::kernels::attention::{Bias, Contexts, Heads, Incoming, Projections};
 use crate::kernels::dropout::Dropout;
 use burn::tensor::ops::AttentionModuleOptions;
@@ -81,6 +82,19 @@ pub fn attention(
 }
 
 impl Attention {
+    /// Whether there is something to be done that burn's attention kernel does not.
+    fn is_trained(&self, inputs: &AttentionInputs<Tensors>) -> bool {
+        let is_tracked = inputs.query.is_autodiff() || inputs.key_value.as_ref().is_some_and(Tensor::is_autodiff);
+        self.dropout.is_some() || is_tracked
+    }
+
+    fn split(&self, query: Tensor<3>, key_value: Option<Tensor<3>>) -> Split {
+        self.sizes.split(match key_value {
+            Some(key_value) => Projected::Apart(query, key_value),
+            None => Projected::Packed(query),
+        })
+    }
+
     fn heads(&self) -> Heads {
         let HeadSizes { n_heads, n_key_value_heads, d_head } = self.sizes;
         let (lengths, is_causal) = (self.mask.lengths(), self.mask.is_causal());
@@ -140,19 +154,30 @@ impl Operation for Attention {
     }
 
     fn written(&self, inputs: AttentionInputs<Tensors>) -> Output<3, Tensors> {
+        let is_trained = self.is_trained(&inputs);
         let AttentionInputs { query, key_value, bias } = inputs;
-        let projected = match key_value {
-            Some(key_value) => Projected::Apart(query, key_value),
-            None => Projected::Packed(query),
-        };
-        let Split { query, key, value } = self.sizes.split(projected);
-        let context = if self.dropout.is_none() && !query.is_autodiff() {
+        let Split { query, key, value } = self.split(query, key_value);
+        let context = if !is_trained {
             kernel(query, key, value, &self.mask, bias)
         } else {
             let weights = self.mask.softmax(scores(query, key, bias));
             average(written_dropout(weights, self.dropout.as_ref()), value)
         };
         Output { output: merge_heads(context) }
+    }
+
+    fn on_gpu(&self, inputs: &AttentionInputs<Tensors>) -> Option<Output<3, Tensors>> {
+        // burn's attention has no gradient of its own; without one, it need not keep the weights.
+        if !self.is_trained(inputs) || self.mask.has_empty_rows() {
+            return None;
+        }
+        let Split { query, key, value } = self.split(inputs.query.clone(), inputs.key_value.clone());
+        let (scores, scale) = match &inputs.bias {
+            None => (products(query, key), scale(self.sizes.d_head)),
+            Some(bias) => (scores(query, key, Some(bias.clone())), 1.0),
+        };
+        let weights = self.mask.soften(&scores, Softening { scale: scale as f32, dropout: self.dropout })?;
+        Some(Output { output: merge_heads(average(weights, value)) })
     }
 }
 
@@ -209,10 +234,8 @@ pub fn merge_heads(heads: Tensor<4>) -> Tensor<3> {
 /// # Shapes
 /// - output: `[batch, n_heads, query_len, key_len]`
 pub fn scores(query: Tensor<4>, key: Tensor<4>, bias: Option<Tensor<4>>) -> Tensor<4> {
-    let [_, n_heads, _, d_head] = query.dims();
-    let query = query.mul_scalar((d_head as f64).powf(-0.5));
-    let scores = fold(query, key.dims()[1]).matmul(key.swap_dims(2, 3));
-    let scores = unfold(scores, n_heads);
+    let d_head = query.dims()[3];
+    let scores = products(query.mul_scalar(scale(d_head)), key);
     match bias {
         Some(bias) => {
             let [_, _, query_len, key_len] = scores.dims();
@@ -220,6 +243,17 @@ pub fn scores(query: Tensor<4>, key: Tensor<4>, bias: Option<Tensor<4>>) -> Tens
         }
         None => scores,
     }
+}
+
+/// `1 / sqrt(d_head)`.
+fn scale(d_head: usize) -> f64 {
+    (d_head as f64).powf(-0.5)
+}
+
+/// `Q K^T`.
+fn products(query: Tensor<4>, key: Tensor<4>) -> Tensor<4> {
+    let n_heads = query.dims()[1];
+    unfold(fold(query, key.dims()[1]).matmul(key.swap_dims(2, 3)), n_heads)
 }
 
 /// The bias of every pair, from either form of it.

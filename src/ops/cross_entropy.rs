@@ -3,6 +3,7 @@
 use super::linear::{Weight, add_to_rows, gradients_of_product, rows, written_linear};
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
+use crate::backend::gpu::{self, Smoothing};
 use crate::kernels::machine::{Threads, vectorized};
 use crate::kernels::matrix::Matrix;
 use crate::kernels::memory::{Start, new_pieces, sum_of_rows, task_rows};
@@ -136,6 +137,14 @@ impl Targets {
         Output::new([1], vec![loss as f32])
     }
 
+    /// The loss of logits by kernels of ours for a GPU.
+    fn on_gpu(&self, logits: &Tensor<3>, found: &Found) -> Option<Tensor<1>> {
+        let smoothing = Smoothing { smoothing: self.smoothing as f32, scale: self.scale as f32 };
+        let (loss, sums) = gpu::cross_entropy(logits, &self.words, smoothing)?;
+        found.set(Rows::OnDevice(sums));
+        Some(loss)
+    }
+
     /// The loss of logits in burn's operations, by the closed form: the log-sum-exp of a row, its sum and one element.
     fn written(&self, logits: Tensor<3>, found: &Found) -> Tensor<1> {
         let [batch, len, _] = logits.dims();
@@ -214,6 +223,10 @@ impl Operation for CrossEntropy {
 
     fn written(&self, inputs: CrossEntropyInputs<Tensors>) -> Output<1, Tensors> {
         Output { output: self.targets.written(inputs.logits, &self.found) }
+    }
+
+    fn on_gpu(&self, inputs: &CrossEntropyInputs<Tensors>) -> Option<Output<1, Tensors>> {
+        Some(Output { output: self.targets.on_gpu(&inputs.logits, &self.found)? })
     }
 }
 
@@ -320,5 +333,12 @@ impl Operation for ProjectedCrossEntropy {
     fn written(&self, inputs: ProjectedInputs<Tensors>) -> Output<1, Tensors> {
         let logits = written_linear(inputs.input, inputs.weight, self.is_transposed, inputs.bias);
         Output { output: self.targets.written(logits, &self.found) }
+    }
+
+    fn on_gpu(&self, inputs: &ProjectedInputs<Tensors>) -> Option<Output<1, Tensors>> {
+        let ProjectedInputs { input, weight, bias } = inputs;
+        let logits = written_linear(input.clone(), weight.clone(), self.is_transposed, bias.clone());
+        let loss = self.targets.on_gpu(&logits, &self.found);
+        Some(Output { output: loss.unwrap_or_else(|| self.targets.written(logits, &self.found)) })
     }
 }

@@ -6,6 +6,7 @@ use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, n
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::residual::written_dropout;
 use super::weights::{PreparedWeight, prepared_product};
+use crate::backend::gpu;
 use crate::kernels::activation::{Activation, activated, inactivated, relu};
 use crate::kernels::dropout::Dropout;
 use crate::kernels::machine::Threads;
@@ -165,5 +166,14 @@ impl Operation for FeedForward {
         let sums = written_linear(inputs.input, inputs.inner, false, Some(inputs.inner_bias));
         let active = written_dropout(written_activation(self.activation, sums), self.dropout.as_ref());
         Output { output: written_linear(active, inputs.outer, false, Some(inputs.outer_bias)) }
+    }
+    fn on_gpu(&self, inputs: &FeedForwardInputs<Tensors>) -> Option<Output<3, Tensors>> {
+        if self.activation != Activation::Relu {
+            return None;
+        }
+        let FeedForwardInputs { input, inner, inner_bias, outer, outer_bias } = inputs;
+        let sums = written_linear(input.clone(), inner.clone(), false, None);
+        let active = gpu::rectify(&sums, inner_bias, self.dropout)?;
+        Some(Output { output: written_linear(active, outer.clone(), false, Some(outer_bias.clone())) })
     }
 }

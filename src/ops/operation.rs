@@ -2,6 +2,7 @@
 
 use super::bridge::{self, Erased};
 use super::named::{AnyArray, AnyView, Arrays, Flags, Gradient, Gradients, Named, Of, Tensors, Views};
+use crate::backend::gpu;
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 /// Which of its two forms an operation takes. The one place that chooses is [`run`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Body {
-    /// On slices where the tensors lie in this process's memory, in burn's operations elsewhere.
+    /// On slices where the tensors lie in this process's memory; elsewhere by kernels of ours, or in burn's operations.
     Fused,
     /// In burn's operations everywhere: with `training.fused = false`, and where a trace is wanted.
     #[default]
@@ -56,13 +57,19 @@ pub trait Operation: Debug + Send + Sync + 'static {
     /// The gradients of the inputs.
     fn backward(&self, of: Backward<Self>) -> Of<Self::Inputs, Gradients>;
 
-    /// The outputs in burn's operations, which have gradients of their own. Other devices than the host compute this, and tests compare
-    /// the two passes above with it.
+    /// The outputs in burn's operations, which have gradients of their own. Other devices than the host compute this where there is
+    /// nothing better, and tests compare the other forms with it.
     fn written(&self, inputs: Of<Self::Inputs, Tensors>) -> Of<Self::Outputs, Tensors>;
+
+    /// The outputs by kernels of ours for a GPU, which have gradients of their own too, and which take every input. None where burn's
+    /// operations are as good.
+    fn on_gpu(&self, _inputs: &Of<Self::Inputs, Tensors>) -> Option<Of<Self::Outputs, Tensors>> {
+        None
+    }
 }
 
-/// Runs `operation`: on slices if `body` allows it and every tensor is one of 32-bit floats in this process's memory, else in burn's
-/// operations.
+/// Runs `operation`. If `body` allows it, that is on slices where every tensor is one of 32-bit floats in this process's memory, and by
+/// kernels of ours where they lie on a GPU; else in burn's operations.
 pub fn run<O: Operation>(operation: O, inputs: Of<O::Inputs, Tensors>, body: Body) -> Of<O::Outputs, Tensors> {
     if body == Body::Written {
         return operation.written(inputs);
@@ -70,7 +77,12 @@ pub fn run<O: Operation>(operation: O, inputs: Of<O::Inputs, Tensors>, body: Bod
     let inputs = O::Inputs::to_list::<Tensors>(inputs);
     match inputs.iter().flatten().all(bridge::is_on_host) {
         true => O::Outputs::from_list::<Tensors>(bridge::run(Arc::new(operation), inputs)),
-        false => operation.written(O::Inputs::from_list::<Tensors>(inputs)),
+        false => {
+            let is_taken = inputs.iter().flatten().all(gpu::takes);
+            let inputs = O::Inputs::from_list::<Tensors>(inputs);
+            let found = if is_taken { operation.on_gpu(&inputs) } else { None };
+            found.unwrap_or_else(|| operation.written(inputs))
+        }
     }
 }
 

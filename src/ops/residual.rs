@@ -2,7 +2,7 @@
 
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
-use crate::backend::gpu::dropout_factors;
+use crate::backend::gpu;
 use crate::kernels::dropout::Dropout;
 use crate::kernels::memory::{Start, mapped, new_pieces, sum_of_rows, task_rows};
 use crate::kernels::vectors::sum;
@@ -40,8 +40,8 @@ fn dropped(values: &[f32], dropout: &Dropout) -> Vec<f32> {
 /// The same in burn's operations; `x` itself without dropout.
 pub(super) fn written_dropout<const D: usize>(input: Tensor<D>, dropout: Option<&Dropout>) -> Tensor<D> {
     let Some(dropout) = dropout else { return input };
-    if let Some(factors) = dropout_factors(&input, dropout.key(), dropout.threshold(), dropout.kept()) {
-        return input * factors;
+    if let Some(output) = gpu::dropout(&input, *dropout) {
+        return output;
     }
     let shape = input.dims();
     let mask = TensorData::new(dropout.mask(shape.iter().product()), shape);
@@ -138,6 +138,10 @@ impl<const D: usize> Operation for AddDropped<D> {
 
     fn written(&self, inputs: AddDroppedInputs<D, Tensors>) -> Output<D, Tensors> {
         Output { output: inputs.around + written_dropout(inputs.through, self.0.as_ref()) }
+    }
+
+    fn on_gpu(&self, inputs: &AddDroppedInputs<D, Tensors>) -> Option<Output<D, Tensors>> {
+        Some(Output { output: gpu::add_dropped(&inputs.around, &inputs.through, self.0?)? })
     }
 }
 
@@ -246,6 +250,10 @@ impl<const D: usize> Operation for LayerNorm<D> {
 
     fn written(&self, inputs: LayerNormInputs<D, Tensors>) -> Output<D, Tensors> {
         Output { output: module::layer_norm(inputs.input, inputs.gamma, Some(inputs.beta), self.epsilon) }
+    }
+
+    fn on_gpu(&self, inputs: &LayerNormInputs<D, Tensors>) -> Option<Output<D, Tensors>> {
+        Some(Output { output: gpu::layer_norm(&inputs.input, &inputs.gamma, &inputs.beta, self.epsilon)? })
     }
 }
 

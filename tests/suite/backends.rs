@@ -4,7 +4,7 @@ use crate::support::{GRADIENT_TOLERANCE, assert_close, closed_form_tensor, flex,
 use crate::training::lookback;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
-use lookback::backend::gpu::{dropout_factors, sums_of_squares};
+use lookback::backend::gpu::{self, sums_of_squares};
 use lookback::backend::{Adapter, Backend};
 use lookback::data::batch::{Batch, Example};
 use lookback::decoding::{DecodingConfig, Request, decode};
@@ -169,13 +169,15 @@ fn a_gpu_drops_what_the_host_drops() {
     for (i, shape) in [[1, 1], [1, 2], [3, 5], [7, 9], [64, 1001]].into_iter().enumerate() {
         for rate in [0.1, 0.5, 0.97] {
             let dropout = Dropout::new(Stream::new(7, Purpose::Dropout, &[3, i as u64, u64::MAX]), rate);
-            let factors = |device| {
-                let like = Tensor::<2>::zeros(shape, device);
-                dropout_factors(&like, dropout.key(), dropout.threshold(), dropout.kept())
-            };
-            let found = factors(&adapter.device).expect("it is computed there");
-            assert_eq!(to_vec(found), dropout.mask(shape[0] * shape[1]), "{shape:?}, rate {rate}");
-            assert!(factors(&flex()).is_none(), "the host has operations for that");
+            let ones = |device| Tensor::<2>::ones(shape, device);
+            let found = gpu::dropout(&ones(&adapter.device), dropout).expect("it is computed there");
+            let mask = dropout.mask(shape[0] * shape[1]);
+            assert_eq!(to_vec(found), mask, "{shape:?}, rate {rate}");
+            let tens = Tensor::<2>::full(shape, 10.0, &adapter.device);
+            let found = gpu::add_dropped(&tens, &ones(&adapter.device), dropout).expect("it is computed there");
+            let sums: Vec<f32> = mask.iter().map(|factor| 10.0 + factor).collect();
+            assert_eq!(to_vec(found), sums, "{shape:?}, rate {rate}");
+            assert!(gpu::dropout(&ones(&flex()), dropout).is_none(), "the host has operations for that");
         }
     }
 }

@@ -95,6 +95,55 @@ fn every_operation_on_a_gpu_is_the_same_on_the_host() {
     }
 }
 
+/// Those that have kernels of their own there, at more sizes.
+#[test]
+fn kernels_of_a_gpu_compute_what_the_host_computes() {
+    let Some(adapter) = wgpu() else { return };
+    let (host, device) = (flex().autodiff(), adapter.device.clone().autodiff());
+    const WITH_KERNELS: [&str; 8] = [
+        "FeedForward",
+        "Drop",
+        "AddDropped",
+        "LayerNorm",
+        "Attention packed",
+        "Attention apart",
+        "CrossEntropy",
+        "ProjectedCrossEntropy",
+    ];
+    let cases: Vec<_> = CASES.iter().filter(|(name, _)| WITH_KERNELS.contains(name)).collect();
+    assert_eq!(cases.len(), WITH_KERNELS.len());
+    for sizes in Sizes::of_kernels() {
+        for (name, run) in &cases {
+            let expected = measure(*run, &sizes, Body::Fused, &host);
+            let what = format!("{name}, {sizes:?}");
+            compare(&what, &measure(*run, &sizes, Body::Fused, &device), &expected, GPU_TOLERANCE);
+        }
+    }
+}
+
+/// Sums over more rows than an axis of the grid takes, and of rows of one element.
+#[test]
+fn kernels_of_a_gpu_take_many_rows() {
+    let Some(adapter) = wgpu() else { return };
+    for shape in [[70_000, 3], [5, 1]] {
+        let [found, expected] = [&adapter.device, &flex()].map(|device| {
+            let device = device.clone().autodiff();
+            let leaf = |name, shape| closed_form_tensor::<1>(name, [shape], 2.0, &device).require_grad();
+            let input = closed_form_tensor::<2>("input", shape, 2.0, &device).require_grad();
+            let (gamma, beta) = (leaf("gamma", shape[1]), leaf("beta", shape[1]));
+            // Of rows of one element, the variance is zero.
+            let output = lookback::ops::layer_norm(input.clone(), gamma.clone(), beta.clone(), 0.5, Body::Fused);
+            let coefficients = closed_form_tensor::<2>("coefficients", shape, 1.0, &device);
+            let gradients = (output.clone() * coefficients).sum().backward();
+            let of = |leaf: &Tensor<1>| to_vec(leaf.grad(&gradients).unwrap());
+            [to_vec(output), to_vec(input.grad(&gradients).unwrap()), of(&gamma), of(&beta)]
+        });
+        for (what, (found, expected)) in ["output", "input", "gamma", "beta"].iter().zip(found.iter().zip(&expected)) {
+            assert_close(&format!("{what} of {shape:?}"), found, expected, GPU_TOLERANCE);
+        }
+    }
+}
+
 /// An operation without a case here would go untested.
 #[test]
 fn every_operation_has_a_case() {

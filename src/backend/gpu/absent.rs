@@ -1,6 +1,8 @@
 //! What a program without GPU backends has in place of the kernels.
 
-use super::AdamStep;
+use super::{AdamStep, Smoothing, Softening};
+use crate::kernels::dropout::Dropout;
+use burn::backend::DispatchTensor;
 use burn::tensor::Tensor;
 
 /// None.
@@ -9,11 +11,41 @@ pub fn adam_step(_: &Tensor<1>, _: &Tensor<1>, _: &Tensor<1>, _: &Tensor<1>, _: 
 }
 
 /// None.
-pub fn dropout_factors<const D: usize>(_: &Tensor<D>, _: u64, _: u32, _: f32) -> Option<Tensor<D>> {
+pub fn add_dropped<const D: usize>(_: &Tensor<D>, _: &Tensor<D>, _: Dropout) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
+pub fn cross_entropy(_: &Tensor<3>, _: &[Option<u32>], _: Smoothing) -> Option<(Tensor<1>, Tensor<1>)> {
+    None
+}
+
+/// None.
+pub fn dropout<const D: usize>(_: &Tensor<D>, _: Dropout) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
+pub fn layer_norm<const D: usize>(_: &Tensor<D>, _: &Tensor<1>, _: &Tensor<1>, _: f64) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
+pub fn rectify(_: &Tensor<3>, _: &Tensor<1>, _: Option<Dropout>) -> Option<Tensor<3>> {
+    None
+}
+
+/// None.
+pub fn softmax(_: &Tensor<4>, _: Option<&Tensor<4>>, _: Softening) -> Option<Tensor<4>> {
     None
 }
 
 /// None.
 pub fn sums_of_squares(_: &[Tensor<1>]) -> Option<Tensor<1>> {
     None
+}
+
+/// None does.
+pub fn takes(_: &DispatchTensor) -> bool {
+    false
 }

@@ -4,20 +4,18 @@
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 mod absent;
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
-mod adam;
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-mod dropout;
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-mod squares;
+mod kernels;
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
-pub use absent::{adam_step, dropout_factors, sums_of_squares};
+pub use absent::{
+    adam_step, add_dropped, cross_entropy, dropout, layer_norm, rectify, softmax, sums_of_squares, takes,
+};
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
-pub use adam::adam_step;
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-pub use dropout::dropout_factors;
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-pub use squares::sums_of_squares;
+pub use kernels::{
+    adam_step, add_dropped, cross_entropy, dropout, layer_norm, rectify, softmax, sums_of_squares, takes,
+};
+
+use crate::kernels::dropout::Dropout;
 
 /// The numbers of an update that are the same for every element.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +34,20 @@ pub struct AdamStep {
     pub epsilon: f32,
 }
 
-/// Whether our kernels take the tensor.
-#[cfg(any(feature = "wgpu", feature = "cuda"))]
-fn is_computed(tensor: &burn::backend::DispatchTensor) -> bool {
-    use burn::backend::{DispatchTensorKind, TensorMetadata};
-    matches!(tensor.kind, DispatchTensorKind::Cube(_)) && tensor.dtype() == burn::tensor::DType::F32
+/// What is done to scores beside the softmax.
+#[derive(Clone, Copy, Debug)]
+pub struct Softening {
+    /// What scores are multiplied by first.
+    pub scale: f32,
+    /// What happens to the weights.
+    pub dropout: Option<Dropout>,
+}
+
+/// What a loss is made of beside its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Smoothing {
+    /// The part of the probability that is spread over all words.
+    pub smoothing: f32,
+    /// What the sum over the rows is multiplied by.
+    pub scale: f32,
 }

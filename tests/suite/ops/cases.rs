@@ -91,6 +91,19 @@ impl Sizes {
         }
     }
 
+    /// On both sides of the units that share a row on a GPU, with what its kernels can do without, and with other masks. No row is empty,
+    /// and units are rectified: what has kernels.
+    pub fn of_kernels() -> [Self; 4] {
+        let small = Self { lengths: None, has_bias: false, is_transposed: false, choice: 0, ..Self::small() };
+        let large = Self { batch: 3, len: 70, key_len: 130, width: 200, inner: 90, d_head: 8, ..small.clone() };
+        [
+            Self { is_causal: true, dropout_rate: 0.0, ..small.clone() },
+            Self { lengths: Some(vec![1000, 700, 400]), has_bias: true, ..small },
+            Self { is_causal: true, ..large.clone() },
+            Self { lengths: Some(vec![1000, 700, 20]), dropout_rate: 0.0, ..large },
+        ]
+    }
+
     fn dropout(&self) -> Option<Dropout> {
         (self.dropout_rate > 0.0).then(|| Dropout::new(Stream::new(1, Purpose::Dropout, &[2, 3]), self.dropout_rate))
     }

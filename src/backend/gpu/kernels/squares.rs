@@ -1,14 +1,14 @@
 //! The sum of the squares of all gradients: one launch for each, where burn's operations take one to square them, one or two to sum,
 //! and another to put the sums side by side.
 
-use super::is_computed;
+use super::cube::sum_of_cube;
+use super::{computed, new_like};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
-use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 
 /// Sums that are kept apart: as many cubes work side by side.
 const CUBES: u32 = 64;
@@ -27,13 +27,9 @@ pub trait SquaresBackend: Backend {
 /// floats on a device that has a kernel for it.
 pub fn sums_of_squares(tensors: &[Tensor<1>]) -> Option<Tensor<1>> {
     let device = tensors.first()?.device();
-    let mut sums = Tensor::<1>::zeros([CUBES as usize], &device).into_dispatch();
+    let mut sums = computed(&Tensor::<1>::zeros([CUBES as usize], &device))?;
     for tensor in tensors {
-        let values = tensor.clone().into_dispatch();
-        if !is_computed(&values) || !is_computed(&sums) {
-            return None;
-        }
-        sums = Dispatch::add_squares(sums, values);
+        sums = Dispatch::add_squares(sums, computed(tensor)?);
     }
     Some(Tensor::from_dispatch(sums))
 }
@@ -42,8 +38,7 @@ impl SquaresBackend for CubeBackend {
     fn add_squares(sums: FloatTensor<Self>, values: FloatTensor<Self>) -> FloatTensor<Self> {
         let [sums, values] = [sums, values].map(into_contiguous);
         let client = values.client.clone();
-        let new =
-            empty_device_contiguous_dtype(client.clone(), sums.device.clone(), sums.meta.shape().clone(), sums.dtype);
+        let new = new_like(&sums, sums.meta.shape().clone());
         add::launch(
             &client,
             CubeCount::Static(CUBES, 1, 1),
@@ -66,19 +61,8 @@ fn add(values: &[f32], sums: &[f32], new: &mut [f32]) {
         own += values[at] * values[at];
         at += n_units;
     }
-    let mut of_cube = Shared::<[f32]>::new_slice(comptime!(UNITS as usize));
-    of_cube[UNIT_POS as usize] = own;
-    sync_cube();
-    let mut half = comptime!(UNITS / 2).runtime();
-    while half > 0 {
-        if UNIT_POS < half {
-            let other = of_cube[(UNIT_POS + half) as usize];
-            of_cube[UNIT_POS as usize] += other;
-        }
-        sync_cube();
-        half /= 2;
-    }
+    let of_cube = sum_of_cube(own, UNITS);
     if UNIT_POS == 0 {
-        new[CUBE_POS] = sums[CUBE_POS] + of_cube[0];
+        new[CUBE_POS] = sums[CUBE_POS] + of_cube;
     }
 }

@@ -1,13 +1,13 @@
 //! Adam on a GPU: one launch for a parameter, where burn's operations take sixteen.
 
-use super::{AdamStep, is_computed};
+use super::{computed, new_like};
+use crate::backend::gpu::AdamStep;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
-use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 
 /// Backends whose devices update a parameter in one launch.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
@@ -32,12 +32,8 @@ pub fn adam_step(
     second: &Tensor<1>,
     step: AdamStep,
 ) -> Option<[Tensor<1>; 3]> {
-    let inputs = [values, gradient, first, second].map(|tensor| tensor.clone().into_dispatch());
-    if !inputs.iter().all(is_computed) {
-        return None;
-    }
-    let [values, gradient, first, second] = inputs;
-    let (values, first, second) = Dispatch::adam_step(values, gradient, first, second, step);
+    let (gradient, first, second) = (computed(gradient)?, computed(first)?, computed(second)?);
+    let (values, first, second) = Dispatch::adam_step(computed(values)?, gradient, first, second, step);
     Some([values, first, second].map(Tensor::from_dispatch))
 }
 
@@ -51,10 +47,7 @@ impl AdamBackend for CubeBackend {
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
         let [values, gradient, first, second] = [values, gradient, first, second].map(into_contiguous);
         let (client, len) = (values.client.clone(), values.meta.shape().num_elements());
-        let new = || {
-            let shape = values.meta.shape().clone();
-            empty_device_contiguous_dtype(client.clone(), values.device.clone(), shape, values.dtype)
-        };
+        let new = || new_like(&values, values.meta.shape().clone());
         let [new_values, new_first, new_second] = [new(), new(), new()];
         let cube_dim = CubeDim::new(&client, len);
         let cube_count = calculate_cube_count_elemwise(&client, len, cube_dim);

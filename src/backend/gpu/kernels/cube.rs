@@ -1,0 +1,49 @@
+//! What the units of a cube do together.
+
+use burn_cubecl::cubecl::{self, prelude::*};
+
+/// Units that share a row: few, since most rows have some hundred elements and there are many rows.
+pub(super) const UNITS_OF_ROW: u32 = 64;
+
+/// One cube for each row; more rows than an axis of the grid takes are spread over two.
+pub(super) fn cube_for_each(n_rows: usize) -> CubeCount {
+    const LONGEST: usize = 32_768;
+    let across = n_rows.clamp(1, LONGEST);
+    CubeCount::Static(across as u32, n_rows.div_ceil(across) as u32, 1)
+}
+
+/// The sum of a number of each unit, added in the same order every time; `n_units` is a power of two.
+#[cube]
+pub(super) fn sum_of_cube(own: f32, #[comptime] n_units: u32) -> f32 {
+    let mut sums = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
+    sums[UNIT_POS as usize] = own;
+    sync_cube();
+    let mut half = comptime!(n_units / 2).runtime();
+    while half > 0 {
+        if UNIT_POS < half {
+            let other = sums[(UNIT_POS + half) as usize];
+            sums[UNIT_POS as usize] += other;
+        }
+        sync_cube();
+        half /= 2;
+    }
+    sums[0]
+}
+
+/// The largest of a number of each unit; `n_units` is a power of two.
+#[cube]
+pub(super) fn max_of_cube(own: f32, #[comptime] n_units: u32) -> f32 {
+    let mut highest = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
+    highest[UNIT_POS as usize] = own;
+    sync_cube();
+    let mut half = comptime!(n_units / 2).runtime();
+    while half > 0 {
+        if UNIT_POS < half {
+            let other = highest[(UNIT_POS + half) as usize];
+            highest[UNIT_POS as usize] = max(highest[UNIT_POS as usize], other);
+        }
+        sync_cube();
+        half /= 2;
+    }
+    highest[0]
+}

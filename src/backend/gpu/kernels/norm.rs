@@ -1,0 +1,328 @@
+//! Layer normalization on a GPU: one launch, and two for its gradients, where burn's operations take about forty.
+
+use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube};
+use super::node::{Kept, node};
+use super::{computed, new_like};
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
+use burn::tensor::Tensor;
+use burn_cubecl::CubeBackend;
+use burn_cubecl::cubecl::{self, prelude::*};
+use burn_cubecl::kernel::into_contiguous;
+
+/// Columns whose sums over all rows one cube makes.
+const COLUMNS: u32 = 32;
+/// Units that share a column: a power of two.
+const UNITS_OF_COLUMN: u32 = 8;
+
+/// Backends with kernels for both passes.
+#[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
+pub trait LayerNormKernels: Backend {
+    /// The normalized rows; and `[rows, 2]`, the mean of each and one over its deviation.
+    #[fusion(meta = |input, gamma, _beta, _epsilon| {
+        let n_rows = input.shape.num_elements() / gamma.shape.num_elements();
+        (input.clone(), burn::backend::fusion::custom::TensorSpec::new([n_rows, 2].into(), input.dtype))
+    })]
+    fn normalized_rows(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+
+    /// The gradient of the input.
+    #[fusion(meta = |input, _gamma, _moments, _gradient| input.clone())]
+    fn gradient_of_rows(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        moments: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self>;
+
+    /// The gradients of gamma and beta.
+    #[fusion(meta = |_input, gamma, _moments, _gradient| (gamma.clone(), gamma.clone()))]
+    fn gradients_of_columns(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        moments: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+}
+
+/// Backends on which that is an operation with gradients.
+#[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
+pub trait LayerNormBackend: Backend {
+    /// The normalized rows.
+    #[fusion(meta = |input, _gamma, _beta, _epsilon| input.clone())]
+    fn layer_norm_of_rows(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> FloatTensor<Self>;
+}
+
+/// [`layer_norm`](crate::ops::layer_norm) by these kernels. None where the tensors are not ones of 32-bit floats on a device that has
+/// them.
+pub fn layer_norm<const D: usize>(
+    input: &Tensor<D>,
+    gamma: &Tensor<1>,
+    beta: &Tensor<1>,
+    epsilon: f64,
+) -> Option<Tensor<D>> {
+    let (input, gamma, beta) = (computed(input)?, computed(gamma)?, computed(beta)?);
+    Some(Tensor::from_dispatch(Dispatch::layer_norm_of_rows(input, gamma, beta, epsilon as f32)))
+}
+
+#[derive(Clone, Debug)]
+struct LayerNorm<B: Backend> {
+    input: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    moments: FloatTensor<B>,
+}
+
+impl<B: LayerNormKernels> Kept<B, 3> for LayerNorm<B> {
+    fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 3]) -> [Option<FloatTensor<B>>; 3] {
+        let Self { input, gamma, moments } = self;
+        let of_input =
+            needed[0].then(|| B::gradient_of_rows(input.clone(), gamma.clone(), moments.clone(), gradient.clone()));
+        let of_columns = (needed[1] || needed[2]).then(|| B::gradients_of_columns(input, gamma, moments, gradient));
+        let [of_gamma, of_beta] = of_columns.map_or([None, None], |(gamma, beta)| [Some(gamma), Some(beta)]);
+        [of_input, of_gamma, of_beta]
+    }
+}
+
+impl<B: LayerNormKernels, C: CheckpointStrategy> LayerNormBackend for Autodiff<B, C> {
+    fn layer_norm_of_rows(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> FloatTensor<Self> {
+        let [(input, of_input), (gamma, of_gamma), (beta, of_beta)] = [input, gamma, beta].map(|it| it.into_parts());
+        let (output, moments) = B::normalized_rows(input.clone(), gamma.clone(), beta, epsilon);
+        node::<B, C, _, 3>([of_input, of_gamma, of_beta], output, LayerNorm { input, gamma, moments })
+    }
+}
+
+impl LayerNormBackend for CubeBackend {
+    fn layer_norm_of_rows(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> FloatTensor<Self> {
+        Self::normalized_rows(input, gamma, beta, epsilon).0
+    }
+}
+
+impl LayerNormKernels for CubeBackend {
+    fn normalized_rows(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let [input, gamma, beta] = [input, gamma, beta].map(into_contiguous);
+        let width = gamma.meta.shape().num_elements();
+        let n_rows = input.meta.shape().num_elements() / width;
+        let output = new_like(&input, input.meta.shape().clone());
+        let moments = new_like(&input, [n_rows, 2].into());
+        normalize::launch(
+            &input.client.clone(),
+            cube_for_each(n_rows),
+            CubeDim::new_1d(UNITS_OF_ROW),
+            input.into_buffer_arg(),
+            gamma.into_buffer_arg(),
+            beta.into_buffer_arg(),
+            output.clone().into_buffer_arg(),
+            moments.clone().into_buffer_arg(),
+            n_rows,
+            width,
+            epsilon,
+        );
+        (output, moments)
+    }
+
+    fn gradient_of_rows(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        moments: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let [input, gamma, moments, gradient] = [input, gamma, moments, gradient].map(into_contiguous);
+        let width = gamma.meta.shape().num_elements();
+        let n_rows = input.meta.shape().num_elements() / width;
+        let of_input = new_like(&input, input.meta.shape().clone());
+        backward_rows::launch(
+            &input.client.clone(),
+            cube_for_each(n_rows),
+            CubeDim::new_1d(UNITS_OF_ROW),
+            input.into_buffer_arg(),
+            gamma.into_buffer_arg(),
+            moments.into_buffer_arg(),
+            gradient.into_buffer_arg(),
+            of_input.clone().into_buffer_arg(),
+            n_rows,
+            width,
+        );
+        of_input
+    }
+
+    fn gradients_of_columns(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        moments: FloatTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let [input, moments, gradient] = [input, moments, gradient].map(into_contiguous);
+        let shape = gamma.meta.shape().clone();
+        let width = shape.num_elements();
+        let n_rows = input.meta.shape().num_elements() / width;
+        let [of_gamma, of_beta] = [new_like(&input, shape.clone()), new_like(&input, shape)];
+        backward_columns::launch(
+            &input.client.clone(),
+            CubeCount::Static(width.div_ceil(COLUMNS as usize) as u32, 1, 1),
+            CubeDim::new_1d(COLUMNS * UNITS_OF_COLUMN),
+            input.into_buffer_arg(),
+            moments.into_buffer_arg(),
+            gradient.into_buffer_arg(),
+            of_gamma.clone().into_buffer_arg(),
+            of_beta.clone().into_buffer_arg(),
+            n_rows,
+            width,
+        );
+        (of_gamma, of_beta)
+    }
+}
+
+/// Each cube a row; each unit every so-many-th element of it.
+#[allow(clippy::too_many_arguments)]
+#[cube(launch)]
+fn normalize(
+    input: &[f32],
+    gamma: &[f32],
+    beta: &[f32],
+    output: &mut [f32],
+    moments: &mut [f32],
+    n_rows: usize,
+    width: usize,
+    epsilon: f32,
+) {
+    let row = CUBE_POS;
+    if row < n_rows {
+        let start = row * width;
+        let first = UNIT_POS as usize;
+        let step = comptime!(UNITS_OF_ROW as usize).runtime();
+        let n = f32::cast_from(width);
+        let mut own = 0.0f32;
+        let mut at = first;
+        while at < width {
+            own += input[start + at];
+            at += step;
+        }
+        let mean = sum_of_cube(own, UNITS_OF_ROW) / n;
+        own = 0.0f32;
+        at = first;
+        while at < width {
+            let centered = input[start + at] - mean;
+            own += centered * centered;
+            at += step;
+        }
+        let scale = 1.0f32 / (sum_of_cube(own, UNITS_OF_ROW) / n + epsilon).sqrt();
+        at = first;
+        while at < width {
+            output[start + at] = (input[start + at] - mean) * scale * gamma[at] + beta[at];
+            at += step;
+        }
+        if UNIT_POS == 0 {
+            moments[2 * row] = mean;
+            moments[2 * row + 1] = scale;
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+#[cube(launch)]
+fn backward_rows(
+    input: &[f32],
+    gamma: &[f32],
+    moments: &[f32],
+    gradient: &[f32],
+    of_input: &mut [f32],
+    n_rows: usize,
+    width: usize,
+) {
+    let row = CUBE_POS;
+    if row < n_rows {
+        let start = row * width;
+        let first = UNIT_POS as usize;
+        let step = comptime!(UNITS_OF_ROW as usize).runtime();
+        let n = f32::cast_from(width);
+        let mean = moments[2 * row];
+        let scale = moments[2 * row + 1];
+        let mut own_of_normal = 0.0f32;
+        let mut own_along = 0.0f32;
+        let mut at = first;
+        while at < width {
+            let of_normal = gradient[start + at] * gamma[at];
+            own_of_normal += of_normal;
+            own_along += of_normal * (input[start + at] - mean) * scale;
+            at += step;
+        }
+        let of_normal = sum_of_cube(own_of_normal, UNITS_OF_ROW) / n;
+        let along = sum_of_cube(own_along, UNITS_OF_ROW) / n;
+        at = first;
+        while at < width {
+            let normal = (input[start + at] - mean) * scale;
+            of_input[start + at] = scale * (gradient[start + at] * gamma[at] - of_normal - normal * along);
+            at += step;
+        }
+    }
+}
+
+/// Each cube some columns; each unit every so-many-th row of one.
+#[cube(launch)]
+fn backward_columns(
+    input: &[f32],
+    moments: &[f32],
+    gradient: &[f32],
+    of_gamma: &mut [f32],
+    of_beta: &mut [f32],
+    n_rows: usize,
+    width: usize,
+) {
+    let column = CUBE_POS * comptime!(COLUMNS as usize).runtime() + (UNIT_POS % COLUMNS) as usize;
+    let mut own_gamma = 0.0f32;
+    let mut own_beta = 0.0f32;
+    if column < width {
+        let mut row = (UNIT_POS / COLUMNS) as usize;
+        while row < n_rows {
+            let of_output = gradient[row * width + column];
+            own_gamma += of_output * (input[row * width + column] - moments[2 * row]) * moments[2 * row + 1];
+            own_beta += of_output;
+            row += comptime!(UNITS_OF_COLUMN as usize).runtime();
+        }
+    }
+    let mut gammas = Shared::<[f32]>::new_slice(comptime!((COLUMNS * UNITS_OF_COLUMN) as usize));
+    let mut betas = Shared::<[f32]>::new_slice(comptime!((COLUMNS * UNITS_OF_COLUMN) as usize));
+    gammas[UNIT_POS as usize] = own_gamma;
+    betas[UNIT_POS as usize] = own_beta;
+    sync_cube();
+    let mut half = comptime!(COLUMNS * UNITS_OF_COLUMN / 2).runtime();
+    while half >= COLUMNS {
+        if UNIT_POS < half {
+            let other_gamma = gammas[(UNIT_POS + half) as usize];
+            let other_beta = betas[(UNIT_POS + half) as usize];
+            gammas[UNIT_POS as usize] += other_gamma;
+            betas[UNIT_POS as usize] += other_beta;
+        }
+        sync_cube();
+        half /= 2;
+    }
+    if UNIT_POS < COLUMNS && column < width {
+        of_gamma[column] = gammas[UNIT_POS as usize];
+        of_beta[column] = betas[UNIT_POS as usize];
+    }
+}

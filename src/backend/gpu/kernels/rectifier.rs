@@ -1,0 +1,151 @@
+//! Bias, rectifier and dropout on a GPU in one launch, and their gradient in two, where burn's operations take four and five.
+
+use super::dropout::{factor_at, numbers};
+use super::node::{Kept, node};
+use super::{computed, new_like};
+use crate::kernels::dropout::Dropout;
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
+use burn::tensor::Tensor;
+use burn_cubecl::CubeBackend;
+use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
+use burn_cubecl::kernel::into_contiguous;
+
+/// Backends with kernels for both passes.
+#[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
+pub trait RectifierKernels: Backend {
+    /// `dropout(max(0, sums + bias))`.
+    #[fusion(meta = |sums, _bias, _dropout| sums.clone())]
+    fn rectified(sums: FloatTensor<Self>, bias: FloatTensor<Self>, dropout: Option<Dropout>) -> FloatTensor<Self>;
+
+    /// The gradient of the sums, from what is left of them and its gradient.
+    #[fusion(meta = |active, _gradient, _kept| active.clone())]
+    fn unrectified(active: FloatTensor<Self>, gradient: FloatTensor<Self>, kept: f32) -> FloatTensor<Self>;
+}
+
+/// Backends on which that is an operation with gradients.
+#[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
+pub trait RectifierBackend: Backend {
+    /// `dropout(max(0, sums + bias))`.
+    #[fusion(meta = |sums, _bias, _dropout| sums.clone())]
+    fn rectified_sums(sums: FloatTensor<Self>, bias: FloatTensor<Self>, dropout: Option<Dropout>) -> FloatTensor<Self>;
+}
+
+/// `dropout(max(0, sums + bias))`. None where the tensors are not ones of 32-bit floats on a device that has these kernels.
+///
+/// # Shapes
+/// - sums, output: `[batch, len, width]`
+/// - bias: `[width]`
+pub fn rectify(sums: &Tensor<3>, bias: &Tensor<1>, dropout: Option<Dropout>) -> Option<Tensor<3>> {
+    Some(Tensor::from_dispatch(Dispatch::rectified_sums(computed(sums)?, computed(bias)?, dropout)))
+}
+
+#[derive(Clone, Debug)]
+struct Rectifier<B: Backend> {
+    active: FloatTensor<B>,
+    kept: f32,
+}
+
+impl<B: RectifierKernels> Kept<B, 2> for Rectifier<B> {
+    fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
+        let of_sums = B::unrectified(self.active, gradient, self.kept);
+        let of_bias = needed[1].then(|| B::linear_bias_backward(of_sums.clone()));
+        [Some(of_sums), of_bias]
+    }
+}
+
+impl<B: RectifierKernels, C: CheckpointStrategy> RectifierBackend for Autodiff<B, C> {
+    fn rectified_sums(sums: FloatTensor<Self>, bias: FloatTensor<Self>, dropout: Option<Dropout>) -> FloatTensor<Self> {
+        let [(sums, of_sums), (bias, of_bias)] = [sums, bias].map(|it| it.into_parts());
+        let active = B::rectified(sums, bias, dropout);
+        let kept = dropout.map_or(1.0, |dropout| dropout.kept());
+        node::<B, C, _, 2>([of_sums, of_bias], active.clone(), Rectifier { active, kept })
+    }
+}
+
+impl RectifierBackend for CubeBackend {
+    fn rectified_sums(sums: FloatTensor<Self>, bias: FloatTensor<Self>, dropout: Option<Dropout>) -> FloatTensor<Self> {
+        Self::rectified(sums, bias, dropout)
+    }
+}
+
+impl RectifierKernels for CubeBackend {
+    fn rectified(sums: FloatTensor<Self>, bias: FloatTensor<Self>, dropout: Option<Dropout>) -> FloatTensor<Self> {
+        let [sums, bias] = [sums, bias].map(into_contiguous);
+        let (client, shape) = (sums.client.clone(), sums.meta.shape().clone());
+        let (len, width) = (shape.num_elements(), bias.meta.shape().num_elements());
+        let active = new_like(&sums, shape);
+        let cube_dim = CubeDim::new(&client, len);
+        let ([key_low, key_high], threshold, kept) = numbers(dropout);
+        rectify_elements::launch(
+            &client,
+            calculate_cube_count_elemwise(&client, len, cube_dim),
+            cube_dim,
+            sums.into_buffer_arg(),
+            bias.into_buffer_arg(),
+            active.clone().into_buffer_arg(),
+            len,
+            width,
+            key_low,
+            key_high,
+            threshold,
+            kept,
+            dropout.is_some(),
+        );
+        active
+    }
+
+    fn unrectified(active: FloatTensor<Self>, gradient: FloatTensor<Self>, kept: f32) -> FloatTensor<Self> {
+        let [active, gradient] = [active, gradient].map(into_contiguous);
+        let (client, shape) = (active.client.clone(), active.meta.shape().clone());
+        let len = shape.num_elements();
+        let of_sums = new_like(&active, shape);
+        let cube_dim = CubeDim::new(&client, len);
+        unrectify_elements::launch(
+            &client,
+            calculate_cube_count_elemwise(&client, len, cube_dim),
+            cube_dim,
+            active.into_buffer_arg(),
+            gradient.into_buffer_arg(),
+            of_sums.clone().into_buffer_arg(),
+            len,
+            kept,
+        );
+        of_sums
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+#[cube(launch)]
+fn rectify_elements(
+    sums: &[f32],
+    bias: &[f32],
+    active: &mut [f32],
+    len: usize,
+    width: usize,
+    key_low: u32,
+    key_high: u32,
+    threshold: u32,
+    kept: f32,
+    #[comptime] drops: bool,
+) {
+    let at = ABSOLUTE_POS;
+    if at < len {
+        let sum = sums[at] + bias[at % width];
+        // What is not a number stays so.
+        let mut value = select(sum <= 0.0f32, 0.0f32, sum);
+        if drops {
+            value *= factor_at(at, key_low, key_high, threshold, kept);
+        }
+        active[at] = value;
+    }
+}
+
+#[cube(launch)]
+fn unrectify_elements(active: &[f32], gradient: &[f32], of_sums: &mut [f32], len: usize, kept: f32) {
+    let at = ABSOLUTE_POS;
+    if at < len {
+        of_sums[at] = select(active[at] <= 0.0f32, 0.0f32, gradient[at] * kept);
+    }
+}
