@@ -4,7 +4,7 @@ use super::mask::Mask;
 use super::named::{Arrays, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::residual::written_dropout;
-use crate::backend::gpu::Softening;
+use crate::backend::gpu::{self, Softening};
 use crate::kernels::attention::{Bias, Contexts, Heads, Incoming, Projections};
 use crate::kernels::dropout::Dropout;
 use burn::tensor::ops::AttentionModuleOptions;
@@ -171,12 +171,18 @@ impl Operation for Attention {
         if !self.is_trained(inputs) || self.mask.has_empty_rows() {
             return None;
         }
-        let Split { query, key, value } = self.split(inputs.query.clone(), inputs.key_value.clone());
-        let (scores, scale) = match &inputs.bias {
-            None => (products(query, key), scale(self.sizes.d_head)),
-            Some(bias) => (scores(query, key, Some(bias.clone())), 1.0),
+        let HeadSizes { n_heads, d_head, .. } = self.sizes;
+        let softening = |scale: f64| Softening { scale: scale as f32, dropout: self.dropout };
+        let AttentionInputs { query, key_value, bias } = inputs;
+        let Some(bias) = bias else {
+            let heads = gpu::Heads { n_heads, d_head };
+            let hiding = self.mask.bias();
+            let output = gpu::attention(query, key_value.as_ref(), hiding, heads, softening(scale(d_head)))?;
+            return Some(Output { output });
         };
-        let weights = self.mask.soften(&scores, Softening { scale: scale as f32, dropout: self.dropout })?;
+        let Split { query, key, value } = self.split(query.clone(), key_value.clone());
+        let scores = scores(query, key, Some(bias.clone()));
+        let weights = gpu::softmax(&scores, self.mask.bias(), softening(1.0))?;
         Some(Output { output: merge_heads(average(weights, value)) })
     }
 }

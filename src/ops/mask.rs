@@ -3,7 +3,6 @@
 //! Hiding a position adds [`HIDDEN`] to its score, so that its weight is exactly zero after the softmax. A row in which
 //! every position is hidden would become uniform; such rows are set to zero, weight and gradient.
 
-use crate::backend::gpu::{self, Softening};
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use std::sync::{Arc, OnceLock};
 
@@ -145,10 +144,9 @@ impl Mask {
         self.visible_rows.is_some()
     }
 
-    /// The same by one kernel on a GPU, with what is done before and after the softmax, where no row is empty. None where there is no
-    /// such kernel.
-    pub fn soften(&self, scores: &Tensor<4>, how: Softening) -> Option<Tensor<4>> {
-        gpu::softmax(scores, self.any_hidden().map(|hidden| &hidden.bias), how)
+    /// What is added to scores: zero, or [`HIDDEN`].
+    pub fn bias(&self) -> Option<&Tensor<4>> {
+        self.any_hidden().map(|hidden| &hidden.bias)
     }
 
     /// The hidden positions, unless the causal order alone says it.

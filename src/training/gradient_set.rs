@@ -149,6 +149,14 @@ impl GradientSet {
         self.by_path.remove(path)
     }
 
+    /// The gradient of one parameter, for good, if it lies on a device.
+    pub(super) fn take_from_device(&mut self, path: &str) -> Option<Tensor<1>> {
+        let Flat::Device(gradient) = self.by_path.get(path)? else { return None };
+        let gradient = gradient.clone();
+        self.by_path.remove(path);
+        Some(gradient)
+    }
+
     /// All numbers in the order of `layout`, zero where a parameter has no gradient; notes in `has` which have one.
     pub(super) fn flatten(&self, layout: &Layout, has: &mut [bool]) -> Vec<f32> {
         let mut numbers = Vec::with_capacity(layout.n_numbers());

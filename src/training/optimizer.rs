@@ -9,7 +9,7 @@ pub use super::gradient_set::GradientSet;
 use crate::backend::gpu;
 use crate::kernels::machine::vectorized;
 use crate::models::weights::{PathStack, Weight, Weights, replace, to_vec};
-use burn::module::{Module, ModuleMapper, Param};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -97,8 +97,41 @@ impl Adam {
             correction_1: 1.0 - self.config.beta_1.powi(t),
             correction_2: 1.0 - self.config.beta_2.powi(t),
         };
-        let mut updater = Updater { path: PathStack::default(), adam: self, gradients, step };
+        let mut on_device = OnDevice { path: PathStack::default(), gradients, found: Vec::new() };
+        model.visit(&mut on_device);
+        let OnDevice { gradients, found, .. } = on_device;
+        let updated = self.update_on_device(found, step);
+        let mut updater = Updater { path: PathStack::default(), adam: self, gradients, updated, step };
         model.map(&mut updater)
+    }
+
+    /// The new weights of parameters whose gradients lie on a device, by path. A few go together, and what is old is freed with each.
+    fn update_on_device(&mut self, parameters: Vec<Parameter>, step: Step) -> BTreeMap<String, Tensor<1>> {
+        const TOGETHER: usize = 4;
+        let mut updated = BTreeMap::new();
+        let mut rest = parameters.into_iter();
+        loop {
+            let (mut paths, mut tensors) = (Vec::new(), Vec::new());
+            for Parameter { path, shape, values, gradient } in rest.by_ref().take(TOGETHER) {
+                let [first, second] = match self.moments.remove(&path) {
+                    Some(Moments { first: Flat::Device(first), second: Flat::Device(second), .. }) => [first, second],
+                    Some(_) => unreachable!("gradients and moments lie in the same place"),
+                    None => [gradient.zeros_like(), gradient.zeros_like()],
+                };
+                paths.push((path, shape));
+                tensors.push([values, gradient, first, second]);
+            }
+            if paths.is_empty() {
+                return updated;
+            }
+            let by_burn = || tensors.iter().map(|own| in_operations(own.clone(), &self.config, step)).collect();
+            let new = gpu::adam_steps(&tensors, step.numbers(&self.config)).unwrap_or_else(by_burn);
+            for ((path, shape), [values, first, second]) in paths.into_iter().zip(new) {
+                let moments = Moments { first: Flat::Device(first), second: Flat::Device(second), shape };
+                self.moments.insert(path.clone(), moments);
+                updated.insert(path, values);
+            }
+        }
     }
 
     /// The state as tensors named `PATH.first` and `PATH.second`.
@@ -153,10 +186,47 @@ impl Adam {
     }
 }
 
+/// A parameter whose gradient lies on a device.
+struct Parameter {
+    path: String,
+    shape: Vec<usize>,
+    values: Tensor<1>,
+    gradient: Tensor<1>,
+}
+
+/// Finds those, and takes their gradients out of the set.
+struct OnDevice {
+    path: PathStack,
+    gradients: GradientSet,
+    found: Vec<Parameter>,
+}
+
+impl ModuleVisitor for OnDevice {
+    fn enter_module(&mut self, name: &str, container: &str) {
+        self.path.enter(name, container);
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.exit();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let path = self.path.path();
+        let Some(gradient) = self.gradients.take_from_device(&path) else { return };
+        let values = param.val();
+        let values = if values.is_autodiff() { values.inner() } else { values };
+        let shape = values.dims();
+        let values = values.reshape([shape.iter().product::<usize>()]);
+        self.found.push(Parameter { path, shape: shape.to_vec(), values, gradient });
+    }
+}
+
 struct Updater<'a> {
     path: PathStack,
     adam: &'a mut Adam,
     gradients: GradientSet,
+    /// What has been computed on a device.
+    updated: BTreeMap<String, Tensor<1>>,
     step: Step,
 }
 
@@ -171,32 +241,25 @@ impl ModuleMapper for Updater<'_> {
 
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let path = self.path.path();
-        let Some(gradient) = self.gradients.take(&path) else { return param };
+        if let Some(values) = self.updated.remove(&path) {
+            return replace(param, |tensor| values.reshape(tensor.dims()));
+        }
+        let Some(Flat::Host(gradient)) = self.gradients.take(&path) else { return param };
         let shape = param.lazy_shape().to_vec();
         let step = self.step;
         let config = &self.adam.config;
-        let moments = self.adam.moments.entry(path).or_insert_with(|| match &gradient {
-            Flat::Host(g) => {
-                Moments { first: Flat::Host(vec![0.0; g.len()]), second: Flat::Host(vec![0.0; g.len()]), shape }
-            }
-            Flat::Device(g) => {
-                Moments { first: Flat::Device(g.zeros_like()), second: Flat::Device(g.zeros_like()), shape }
-            }
-        });
-        replace(param, |tensor| match (gradient, &mut moments.first, &mut moments.second) {
-            (Flat::Host(gradient), Flat::Host(first), Flat::Host(second)) => {
-                let device = tensor.device();
-                let shape = tensor.dims();
-                let mut values = to_vec(tensor);
-                update_on_host(&mut values, &gradient, first, second, config, step);
-                Tensor::from_data(TensorData::new(values, shape), &device)
-            }
-            (Flat::Device(gradient), Flat::Device(first), Flat::Device(second)) => {
-                let (next, m, v) = update_on_device(tensor, gradient, first.clone(), second.clone(), config, step);
-                (*first, *second) = (m, v);
-                next
-            }
-            _ => unreachable!("gradients and moments lie in the same place"),
+        let zeros = || Flat::Host(vec![0.0; gradient.len()]);
+        let moments =
+            self.adam.moments.entry(path).or_insert_with(|| Moments { first: zeros(), second: zeros(), shape });
+        let Moments { first: Flat::Host(first), second: Flat::Host(second), .. } = moments else {
+            unreachable!("gradients and moments lie in the same place")
+        };
+        replace(param, |tensor| {
+            let device = tensor.device();
+            let shape = tensor.dims();
+            let mut values = to_vec(tensor);
+            update_on_host(&mut values, &gradient, first, second, config, step);
+            Tensor::from_data(TensorData::new(values, shape), &device)
         })
     }
 }
@@ -231,37 +294,13 @@ fn update_on_host(
         });
 }
 
-fn update_on_device<const D: usize>(
-    values: Tensor<D>,
-    gradient: Tensor<1>,
-    first: Tensor<1>,
-    second: Tensor<1>,
-    config: &AdamConfig,
-    step: Step,
-) -> (Tensor<D>, Tensor<1>, Tensor<1>) {
-    let shape = values.dims();
-    let values = values.reshape([shape.iter().product::<usize>()]);
-    let (values, first, second) = match gpu::adam_step(&values, &gradient, &first, &second, step.numbers(config)) {
-        Some([values, first, second]) => (values, first, second),
-        None => in_operations(values, gradient, first, second, config, step),
-    };
-    (values.reshape(shape), first, second)
-}
-
 /// The same in burn's operations, for devices without a kernel of ours.
-fn in_operations(
-    values: Tensor<1>,
-    gradient: Tensor<1>,
-    first: Tensor<1>,
-    second: Tensor<1>,
-    config: &AdamConfig,
-    step: Step,
-) -> (Tensor<1>, Tensor<1>, Tensor<1>) {
+fn in_operations([values, gradient, first, second]: [Tensor<1>; 4], config: &AdamConfig, step: Step) -> [Tensor<1>; 3] {
     let g = gradient.mul_scalar(step.gradient_scale);
     let first = first.mul_scalar(config.beta_1) + g.clone().mul_scalar(1.0 - config.beta_1);
     let second = second.mul_scalar(config.beta_2) + g.square().mul_scalar(1.0 - config.beta_2);
     let root = second.clone().div_scalar(step.correction_2).sqrt().add_scalar(config.epsilon);
     let change = (first.clone() / root).mul_scalar(step.rate / step.correction_1);
     let kept = values.mul_scalar(1.0 - step.rate * config.weight_decay);
-    (kept - change, first, second)
+    [kept - change, first, second]
 }

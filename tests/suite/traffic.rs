@@ -147,6 +147,6 @@ fn an_update_and_a_step_read_once_from_a_gpu() {
     }
 }
 
-/// Launches and submissions: on Mesa's llvmpipe 696 and 29, 1187 and 46, 108 and 6, now and then one more, since the longest update is
+/// Launches and submissions: on Mesa's llvmpipe 180 and 12, 329 and 21, 74 and 5, now and then one more, since the longest update is
 /// rounded up. Fewer are to be written down here and in `docs/results/speed.md`.
-const MOST: [(&str, [usize; 2]); 3] = [("update", [701, 30]), ("update of two parts", [1192, 47]), ("step", [109, 7])];
+const MOST: [(&str, [usize; 2]); 3] = [("update", [185, 13]), ("update of two parts", [334, 22]), ("step", [75, 6])];

@@ -1,17 +1,28 @@
 //! What a program without GPU backends has in place of the kernels.
 
-use super::{AdamStep, Smoothing, Softening};
+use super::{AdamStep, Heads, Smoothing, Softening};
 use crate::kernels::dropout::Dropout;
 use burn::backend::DispatchTensor;
 use burn::tensor::Tensor;
 
 /// None.
-pub fn adam_step(_: &Tensor<1>, _: &Tensor<1>, _: &Tensor<1>, _: &Tensor<1>, _: AdamStep) -> Option<[Tensor<1>; 3]> {
+pub fn adam_steps(_: &[[Tensor<1>; 4]], _: AdamStep) -> Option<Vec<[Tensor<1>; 3]>> {
     None
 }
 
 /// None.
 pub fn add_dropped<const D: usize>(_: &Tensor<D>, _: &Tensor<D>, _: Dropout) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
+pub fn attention(
+    _: &Tensor<3>,
+    _: Option<&Tensor<3>>,
+    _: Option<&Tensor<4>>,
+    _: Heads,
+    _: Softening,
+) -> Option<Tensor<3>> {
     None
 }
 

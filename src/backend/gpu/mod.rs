@@ -8,11 +8,11 @@ mod kernels;
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 pub use absent::{
-    adam_step, add_dropped, cross_entropy, dropout, layer_norm, rectify, softmax, sums_of_squares, takes,
+    adam_steps, add_dropped, attention, cross_entropy, dropout, layer_norm, rectify, softmax, sums_of_squares, takes,
 };
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub use kernels::{
-    adam_step, add_dropped, cross_entropy, dropout, layer_norm, rectify, softmax, sums_of_squares, takes,
+    adam_steps, add_dropped, attention, cross_entropy, dropout, layer_norm, rectify, softmax, sums_of_squares, takes,
 };
 
 use crate::kernels::dropout::Dropout;
@@ -50,4 +50,13 @@ pub struct Smoothing {
     pub smoothing: f32,
     /// What the sum over the rows is multiplied by.
     pub scale: f32,
+}
+
+/// The heads of attention.
+#[derive(Clone, Copy, Debug)]
+pub struct Heads {
+    /// Heads of queries; those of keys and of values are the rest, half and half.
+    pub n_heads: usize,
+    /// The width of a head.
+    pub d_head: usize,
 }

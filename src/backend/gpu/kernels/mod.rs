@@ -1,8 +1,10 @@
 //! The kernels, and the nodes of burn's graph that hold their gradients.
 
 mod adam;
+mod attention;
 mod cube;
 mod dropout;
+mod heads;
 mod loss;
 mod node;
 mod norm;
@@ -10,7 +12,8 @@ mod rectifier;
 mod softmax;
 mod squares;
 
-pub use adam::adam_step;
+pub use adam::adam_steps;
+pub use attention::attention;
 pub use dropout::{add_dropped, dropout};
 pub use loss::cross_entropy;
 pub use norm::layer_norm;

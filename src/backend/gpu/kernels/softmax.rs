@@ -9,7 +9,7 @@ use crate::backend::gpu::Softening;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
@@ -54,10 +54,13 @@ pub trait SoftmaxBackend: Backend {
 pub fn softmax(scores: &Tensor<4>, hiding: Option<&Tensor<4>>, how: Softening) -> Option<Tensor<4>> {
     let device = scores.device();
     let scores = computed(scores)?;
-    // A kernel takes as many buffers as it names: one that it does not read has one element.
-    let nothing = || Tensor::empty([1; 4], &device);
-    let of_hidden = computed(&hiding.cloned().unwrap_or_else(nothing))?;
+    let of_hidden = computed(&hiding.cloned().unwrap_or_else(|| nothing(&device)))?;
     Some(Tensor::from_dispatch(Dispatch::softened_scores(scores, of_hidden, hiding.is_some(), how)))
+}
+
+/// A kernel takes as many buffers as it names: one that it does not read has one element.
+pub(super) fn nothing(device: &Device) -> Tensor<4> {
+    Tensor::empty([1; 4], device)
 }
 
 #[derive(Clone, Debug)]

@@ -1,0 +1,225 @@
+//! Attention in several heads on a GPU as one node: kernels of ours around burn's products.
+
+use super::computed;
+use super::heads::HeadsKernels;
+use super::node::{Kept, node};
+use super::softmax::SoftmaxKernels;
+use crate::backend::gpu::{Heads, Softening};
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Autodiff, Backend, Dispatch, TensorMetadata, backend_extension};
+use burn::tensor::Tensor;
+use burn_cubecl::CubeBackend;
+
+/// Backends on which attention is one operation with gradients.
+#[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
+pub trait AttentionBackend: Backend {
+    /// Of a sequence to itself: queries, keys and values lie side by side. What `hiding` is if nothing `hides` does not matter.
+    #[fusion(meta = |packed, _hiding, _hides, heads, _how| {
+        let shape = [packed.shape[0], packed.shape[1], heads.n_heads * heads.d_head].into();
+        burn::backend::fusion::custom::TensorSpec::new(shape, packed.dtype)
+    })]
+    fn attend_within(
+        packed: FloatTensor<Self>,
+        hiding: FloatTensor<Self>,
+        hides: bool,
+        heads: Heads,
+        how: Softening,
+    ) -> FloatTensor<Self>;
+
+    /// Of one sequence to another, whose keys and values lie side by side.
+    #[fusion(meta = |query, _key_value, _hiding, _hides, _heads, _how| query.clone())]
+    fn attend_across(
+        query: FloatTensor<Self>,
+        key_value: FloatTensor<Self>,
+        hiding: FloatTensor<Self>,
+        hides: bool,
+        heads: Heads,
+        how: Softening,
+    ) -> FloatTensor<Self>;
+}
+
+/// `dropout(softmax(scale * Q K^T + hiding)) V` in every head. None where the tensors are not ones of 32-bit floats on a device that has
+/// these kernels.
+///
+/// # Shapes
+/// - query: `[batch, query_len, n_heads d_head]`; without `key_value` `[batch, len, (n_heads + 2 n_key_value_heads) d_head]`
+/// - key_value: `[batch, key_len, 2 n_key_value_heads d_head]`
+/// - hiding, which is a constant: `[batch or 1, 1, query_len or 1, key_len]`
+/// - output: `[batch, query_len, n_heads d_head]`
+pub fn attention(
+    query: &Tensor<3>,
+    key_value: Option<&Tensor<3>>,
+    hiding: Option<&Tensor<4>>,
+    heads: Heads,
+    how: Softening,
+) -> Option<Tensor<3>> {
+    let hides = hiding.is_some();
+    let hiding = computed(&hiding.cloned().unwrap_or_else(|| super::softmax::nothing(&query.device())))?;
+    let query = computed(query)?;
+    let context = match key_value {
+        Some(key_value) => Dispatch::attend_across(query, computed(key_value)?, hiding, hides, heads, how),
+        None => Dispatch::attend_within(query, hiding, hides, heads, how),
+    };
+    Some(Tensor::from_dispatch(context))
+}
+
+/// What the backward pass needs: every head by itself.
+#[derive(Clone, Debug)]
+struct Attended<B: Backend> {
+    query: FloatTensor<B>,
+    key: FloatTensor<B>,
+    value: FloatTensor<B>,
+    /// Before dropout.
+    weights: FloatTensor<B>,
+    /// After it.
+    dropped: FloatTensor<B>,
+    how: Softening,
+}
+
+/// `[batch, n_heads, len, width]` to `[batch, n_folded, n_heads / n_folded * len, width]`: heads that share keys, one below the other.
+fn fold<B: Backend>(heads: FloatTensor<B>, n_folded: usize) -> FloatTensor<B> {
+    let shape = heads.shape();
+    if shape[1] == n_folded {
+        return heads;
+    }
+    B::float_reshape(heads, [shape[0], n_folded, shape[1] / n_folded * shape[2], shape[3]].into())
+}
+
+/// The inverse of [`fold`].
+fn unfold<B: Backend>(folded: FloatTensor<B>, n_heads: usize) -> FloatTensor<B> {
+    let shape = folded.shape();
+    if shape[1] == n_heads {
+        return folded;
+    }
+    B::float_reshape(folded, [shape[0], n_heads, shape[2] * shape[1] / n_heads, shape[3]].into())
+}
+
+fn transposed<B: Backend>(matrices: FloatTensor<B>) -> FloatTensor<B> {
+    B::float_swap_dims(matrices, 2, 3)
+}
+
+impl<B: SoftmaxKernels + HeadsKernels> Attended<B> {
+    /// The contexts of all heads side by side, and what the backward pass needs.
+    fn new(
+        [query, key, value]: [FloatTensor<B>; 3],
+        hiding: FloatTensor<B>,
+        hides: bool,
+        how: Softening,
+    ) -> (FloatTensor<B>, Self) {
+        let (n_heads, n_folded) = (query.shape()[1], key.shape()[1]);
+        let scores = B::float_matmul(fold::<B>(query.clone(), n_folded), transposed::<B>(key.clone()));
+        let (dropped, weights) = B::weights_of_scores(unfold::<B>(scores, n_heads), hiding, hides, how);
+        let context = B::float_matmul(fold::<B>(dropped.clone(), n_folded), value.clone());
+        let context = B::join_one(unfold::<B>(context, n_heads));
+        (context, Self { query, key, value, weights, dropped, how })
+    }
+
+    /// The gradients of queries, keys and values.
+    fn backward(self, gradient: FloatTensor<B>) -> [FloatTensor<B>; 3] {
+        let Self { query, key, value, weights, dropped, how } = self;
+        let (n_heads, d_head, n_folded) = (query.shape()[1], query.shape()[3], key.shape()[1]);
+        let gradient = fold::<B>(B::cut_one(gradient, d_head), n_folded);
+        let of_value = B::float_matmul(transposed::<B>(fold::<B>(dropped, n_folded)), gradient.clone());
+        let of_dropped = unfold::<B>(B::float_matmul(gradient, transposed::<B>(value)), n_heads);
+        let of_scores = fold::<B>(B::gradient_of_scores(weights, of_dropped, how), n_folded);
+        let of_key = B::float_matmul(transposed::<B>(of_scores.clone()), fold::<B>(query, n_folded));
+        let of_query = unfold::<B>(B::float_matmul(of_scores, key), n_heads);
+        [of_query, of_key, of_value]
+    }
+}
+
+/// From queries, keys and values side by side.
+#[derive(Clone, Debug)]
+struct Within<B: Backend>(Attended<B>);
+
+impl<B: SoftmaxKernels + HeadsKernels> Kept<B, 1> for Within<B> {
+    fn gradients(self, gradient: FloatTensor<B>, _needed: [bool; 1]) -> [Option<FloatTensor<B>>; 1] {
+        let [of_query, of_key, of_value] = self.0.backward(gradient);
+        [Some(B::join_three(of_query, of_key, of_value))]
+    }
+}
+
+/// From queries, and keys and values side by side.
+#[derive(Clone, Debug)]
+struct Across<B: Backend>(Attended<B>);
+
+impl<B: SoftmaxKernels + HeadsKernels> Kept<B, 2> for Across<B> {
+    fn gradients(self, gradient: FloatTensor<B>, _needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
+        let [of_query, of_key, of_value] = self.0.backward(gradient);
+        [Some(B::join_one(of_query)), Some(B::join_two(of_key, of_value))]
+    }
+}
+
+fn within<B: SoftmaxKernels + HeadsKernels>(
+    packed: FloatTensor<B>,
+    hiding: FloatTensor<B>,
+    hides: bool,
+    heads: Heads,
+    how: Softening,
+) -> (FloatTensor<B>, Attended<B>) {
+    let (query, key, value) = B::cut_three(packed, heads.n_heads, heads.d_head);
+    Attended::new([query, key, value], hiding, hides, how)
+}
+
+fn across<B: SoftmaxKernels + HeadsKernels>(
+    query: FloatTensor<B>,
+    key_value: FloatTensor<B>,
+    hiding: FloatTensor<B>,
+    hides: bool,
+    heads: Heads,
+    how: Softening,
+) -> (FloatTensor<B>, Attended<B>) {
+    let (key, value) = B::cut_two(key_value, heads.d_head);
+    Attended::new([B::cut_one(query, heads.d_head), key, value], hiding, hides, how)
+}
+
+impl<B: SoftmaxKernels + HeadsKernels, C: CheckpointStrategy> AttentionBackend for Autodiff<B, C> {
+    fn attend_within(
+        packed: FloatTensor<Self>,
+        hiding: FloatTensor<Self>,
+        hides: bool,
+        heads: Heads,
+        how: Softening,
+    ) -> FloatTensor<Self> {
+        let ((packed, parent), (hiding, _)) = (packed.into_parts(), hiding.into_parts());
+        let (context, kept) = within::<B>(packed, hiding, hides, heads, how);
+        node::<B, C, _, 1>([parent], context, Within(kept))
+    }
+
+    fn attend_across(
+        query: FloatTensor<Self>,
+        key_value: FloatTensor<Self>,
+        hiding: FloatTensor<Self>,
+        hides: bool,
+        heads: Heads,
+        how: Softening,
+    ) -> FloatTensor<Self> {
+        let [(query, of_query), (key_value, of_key_value)] = [query, key_value].map(|it| it.into_parts());
+        let (context, kept) = across::<B>(query, key_value, hiding.into_parts().0, hides, heads, how);
+        node::<B, C, _, 2>([of_query, of_key_value], context, Across(kept))
+    }
+}
+
+impl AttentionBackend for CubeBackend {
+    fn attend_within(
+        packed: FloatTensor<Self>,
+        hiding: FloatTensor<Self>,
+        hides: bool,
+        heads: Heads,
+        how: Softening,
+    ) -> FloatTensor<Self> {
+        within::<Self>(packed, hiding, hides, heads, how).0
+    }
+
+    fn attend_across(
+        query: FloatTensor<Self>,
+        key_value: FloatTensor<Self>,
+        hiding: FloatTensor<Self>,
+        hides: bool,
+        heads: Heads,
+        how: Softening,
+    ) -> FloatTensor<Self> {
+        across::<Self>(query, key_value, hiding, hides, heads, how).0
+    }
+}
