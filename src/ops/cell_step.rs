@@ -4,6 +4,7 @@
 use super::named::{Array, Arrays, Flags, Gradient, Gradients, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::steps::CellState;
+use crate::backend::gpu;
 use crate::kernels::cell::{self, CellKind};
 use crate::kernels::machine::vectorized;
 use crate::kernels::memory::{sum_of_rows, task_rows, zeros};
@@ -148,10 +149,17 @@ impl Operation for CellStep {
         let CellState { hidden, memory } = written_step(self.kind, projected, recurrent, state, candidate_bias);
         CellStepOutputs { hidden, memory }
     }
+
+    fn on_gpu(&self, inputs: &CellStepInputs<Tensors>) -> Option<CellStepOutputs<Tensors>> {
+        let CellStepInputs { projected, recurrent, hidden, memory, candidate_bias } = inputs;
+        let tensors = [projected, recurrent, hidden];
+        let (hidden, memory) = gpu::cell_step(self.kind, tensors, memory.as_ref(), candidate_bias.as_ref())?;
+        Some(CellStepOutputs { hidden, memory })
+    }
 }
 
 /// The state after a step in burn's operations.
-pub(super) fn written_step(
+fn written_step(
     kind: CellKind,
     projected: Tensor<2>,
     recurrent: Tensor<2>,

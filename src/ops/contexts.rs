@@ -3,6 +3,7 @@
 use super::mask::Mask;
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
+use crate::backend::gpu::{self, Softening};
 use crate::kernels::alignment::{self, AlignmentScore, OfAlignment, Source};
 use crate::kernels::machine::vectorized;
 use crate::kernels::matrix::{Matrix, MatrixMut};
@@ -172,11 +173,18 @@ impl Operation for Contexts {
     fn written(&self, inputs: ContextsInputs<Tensors>) -> Output<3, Tensors> {
         let ContextsInputs { query, keys, values, vector } = inputs;
         let source = WrittenSource::new(keys, values, vector, self.lengths.as_deref());
-        Output { output: source.contexts(self.score, query) }
+        Output { output: source.contexts(self.score, query, Body::Written) }
+    }
+
+    fn on_gpu(&self, inputs: &ContextsInputs<Tensors>) -> Option<Output<3, Tensors>> {
+        let ContextsInputs { query, keys, values, vector } = inputs;
+        let lengths = self.lengths.as_deref();
+        let source = WrittenSource::new(keys.clone(), values.clone(), vector.clone(), lengths);
+        Some(Output { output: source.contexts(self.score, query.clone(), Body::Fused) })
     }
 }
 
-/// What is attended to, in burn's operations.
+/// What is attended to, elsewhere than on slices.
 pub(super) struct WrittenSource {
     keys: Tensor<3>,
     values: Tensor<3>,
@@ -196,17 +204,32 @@ impl WrittenSource {
         Self { keys, values, vector, mask }
     }
 
-    /// The context of every query: `[batch, query_len, d_key]` to `[batch, query_len, d_value]`.
-    pub(super) fn contexts(&self, score: AlignmentScore, query: Tensor<3>) -> Tensor<3> {
-        let scores = match score {
-            AlignmentScore::Dot { scale } => query.matmul(self.keys.clone().swap_dims(1, 2)).mul_scalar(scale),
+    /// The context of every query: `[batch, query_len, d_key]` to `[batch, query_len, d_value]`. If `body` allows it, by kernels of ours for
+    /// a GPU.
+    pub(super) fn contexts(&self, score: AlignmentScore, query: Tensor<3>, body: Body) -> Tensor<3> {
+        let (scores, scale) = match score {
+            AlignmentScore::Dot { scale } => (query.matmul(self.keys.clone().swap_dims(1, 2)), scale),
             AlignmentScore::Network => {
                 let vector = self.vector.clone().expect("a network has a last layer");
-                alignment_network(query, self.keys.clone(), vector)
+                let by_kernel = match body {
+                    Body::Fused => gpu::alignment_network(&query, &self.keys, &vector),
+                    Body::Written => None,
+                };
+                (by_kernel.unwrap_or_else(|| alignment_network(query, self.keys.clone(), vector)), 1.0)
             }
         };
-        let weights: Tensor<3> = self.mask.softmax(scores.unsqueeze_dim(1)).squeeze_dim(1);
-        weights.matmul(self.values.clone())
+        let scores: Tensor<4> = scores.unsqueeze_dim(1);
+        let by_kernel = match body {
+            Body::Fused if !self.mask.has_empty_rows() => {
+                gpu::softmax(&scores, self.mask.bias(), Softening { scale, dropout: None })
+            }
+            _ => None,
+        };
+        let weights = by_kernel.unwrap_or_else(|| {
+            let is_scaled = matches!(score, AlignmentScore::Dot { .. });
+            self.mask.softmax(if is_scaled { scores.mul_scalar(scale) } else { scores })
+        });
+        weights.squeeze_dim::<3>(1).matmul(self.values.clone())
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! On a CPU the arithmetic of a training update is not what takes the time: burn's elementwise operations run on one core,
 //! each through memory of its own, and every reshaped or transposed operand of a product is copied. The operations here run on slices
-//! where their tensors lie in this process's memory, on every core, in training, decoding and scoring. Elsewhere, with
-//! `training.fused = false`, and where a trace is wanted, they are made of burn's operations. Layers call them without asking which:
-//! [`run`](operation::run) chooses. Both give the same numbers, up to rounding; one test compares the two for every operation.
+//! where their tensors lie in this process's memory, on every core, in training, decoding and scoring. On a GPU the host's launches are what
+//! takes the time: there, some of them have kernels of ours ([`backend::gpu`](crate::backend::gpu)), and the others are made of burn's
+//! operations, as all are with `training.fused = false` and where a trace is wanted. Layers call them without asking which:
+//! [`run`](operation::run) chooses. All forms give the same numbers, up to rounding; one test compares them for every operation.
 //!
 //! An operation is a struct of what is not a tensor, with named inputs and outputs ([`named`](mod@named)), and says what its backward pass
 //! reads of them ([`Operation`](operation::Operation)); `bridge` makes it a node of burn's graph. The arithmetic is in

@@ -1,11 +1,12 @@
 //! All steps of a recurrent layer as one operation, with attention between them or after them where the next step needs it.
 
-use super::cell_step::written_step;
+use super::cell_step::cell_step;
 use super::contexts::WrittenSource;
 use super::linear::written_linear;
 use super::named::{Array, Arrays, Gradient, Gradients, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::steps::{CellState, Running, unbind_steps};
+use crate::backend::gpu;
 use crate::kernels::alignment::AlignmentScore;
 use crate::kernels::cell::CellKind;
 use crate::kernels::matrix::Matrix;
@@ -228,6 +229,78 @@ impl Layer {
             d: inputs.start.shape[1],
         }
     }
+
+    /// The outputs step by step, each made of operations of that body.
+    fn in_steps(&self, inputs: &LayerInputs<Tensors>, body: Body) -> LayerOutputs<Tensors> {
+        let [batch, len, _] = inputs.gates.dims();
+        let device = inputs.gates.device();
+        let d = inputs.start.dims()[1];
+        let running = match &self.reading.lengths {
+            Some(lengths) => Running::new(lengths, len, &device),
+            None => Running::new(&vec![len; batch], len, &device),
+        };
+        let source = self.attention.as_ref().map(|kind| {
+            let present = "attention has them";
+            let (keys, values) = (inputs.keys.clone().expect(present), inputs.values.clone().expect(present));
+            (kind.score, WrittenSource::new(keys, values, inputs.vector.clone(), kind.lengths.as_deref()))
+        });
+        let attend = |hidden: &Tensor<2>| {
+            let (score, source) = source.as_ref()?;
+            let mut query = hidden.clone().unsqueeze_dim::<3>(1);
+            if let Some(matrix) = &inputs.query {
+                query = written_linear(query, matrix.clone(), false, None);
+            }
+            Some(source.contexts(*score, query, body))
+        };
+        let late = inputs.attentional.clone().zip(inputs.attentional_bias.clone());
+        let projected = unbind_steps(inputs.gates.clone());
+        let mut state = CellState { hidden: inputs.start.clone(), memory: inputs.start_memory.clone() };
+        // Zero before the first step, so that what feeds it has a gradient even if there is no second.
+        let mut vector = late.is_some().then(|| Tensor::<2>::zeros([batch, d], &device));
+        let mut states: Vec<Option<Tensor<2>>> = vec![None; len];
+        let mut contexts: Vec<Option<Tensor<3>>> = vec![None; len];
+        for step in self.reading.steps(len) {
+            let mut gates = projected[step].clone();
+            if late.is_none() {
+                contexts[step] = attend(&state.hidden);
+            }
+            // In the shapes in which a decoder makes its steps one by one, so that both have the same bits.
+            if let Some(matrix) = &inputs.fed {
+                let fed = match (&vector, &contexts[step]) {
+                    (Some(vector), _) => written_linear(vector.clone(), matrix.clone(), false, None),
+                    (None, Some(context)) => {
+                        written_linear(context.clone(), matrix.clone(), false, None).squeeze_dim(1)
+                    }
+                    (None, None) => unreachable!("what feeds the gates is there"),
+                };
+                gates = gates + fed;
+            }
+            let recurrent = state.hidden.clone().matmul(inputs.recurrent.clone());
+            let next = cell_step(self.kind, gates, recurrent, state.clone(), inputs.candidate_bias.clone(), body);
+            let mut shown = next.hidden.clone();
+            if let Some((matrix, bias)) = &late {
+                let context = attend(&next.hidden).expect("attention makes contexts");
+                let both = Tensor::cat(vec![context.clone(), next.hidden.clone().unsqueeze_dim(1)], 2);
+                shown = written_linear(both, matrix.clone(), false, Some(bias.clone())).tanh().squeeze_dim(1);
+                (contexts[step], vector) = (Some(context), Some(shown.clone()));
+            }
+            let real = running.at(step);
+            // What others see of a padded step is zero; what the cell carries on is its last real state.
+            states[step] = Some(match real {
+                Some(real) => shown * real.clone(),
+                None => shown,
+            });
+            state = next.where_running(real, &state);
+        }
+        let stacked = |steps: Vec<Option<Tensor<2>>>| {
+            let steps: Option<Vec<Tensor<2>>> = steps.into_iter().collect();
+            steps.filter(|steps| !steps.is_empty()).map(|steps| Tensor::stack::<3>(steps, 1))
+        };
+        let states = stacked(states).unwrap_or_else(|| Tensor::zeros([batch, 0, d], &device));
+        let contexts: Option<Vec<Tensor<3>>> = contexts.into_iter().collect();
+        let contexts = contexts.filter(|contexts| !contexts.is_empty()).map(|contexts| Tensor::cat(contexts, 1));
+        LayerOutputs { states, contexts, last: state.hidden, last_memory: state.memory }
+    }
 }
 
 impl Operation for Layer {
@@ -301,73 +374,21 @@ impl Operation for Layer {
     }
 
     fn written(&self, inputs: LayerInputs<Tensors>) -> LayerOutputs<Tensors> {
-        let [batch, len, _] = inputs.gates.dims();
-        let device = inputs.gates.device();
-        let d = inputs.start.dims()[1];
-        let running = match &self.reading.lengths {
-            Some(lengths) => Running::new(lengths, len, &device),
-            None => Running::new(&vec![len; batch], len, &device),
-        };
-        let source = self.attention.as_ref().map(|kind| {
-            let present = "attention has them";
-            let (keys, values) = (inputs.keys.clone().expect(present), inputs.values.clone().expect(present));
-            (kind.score, WrittenSource::new(keys, values, inputs.vector.clone(), kind.lengths.as_deref()))
-        });
-        let attend = |hidden: &Tensor<2>| {
-            let (score, source) = source.as_ref()?;
-            let mut query = hidden.clone().unsqueeze_dim::<3>(1);
-            if let Some(matrix) = &inputs.query {
-                query = written_linear(query, matrix.clone(), false, None);
-            }
-            Some(source.contexts(*score, query))
-        };
-        let late = inputs.attentional.clone().zip(inputs.attentional_bias.clone());
-        let projected = unbind_steps(inputs.gates);
-        let mut state = CellState { hidden: inputs.start, memory: inputs.start_memory };
-        // Zero before the first step, so that what feeds it has a gradient even if there is no second.
-        let mut vector = late.is_some().then(|| Tensor::<2>::zeros([batch, d], &device));
-        let mut states: Vec<Option<Tensor<2>>> = vec![None; len];
-        let mut contexts: Vec<Option<Tensor<3>>> = vec![None; len];
-        for step in self.reading.steps(len) {
-            let mut gates = projected[step].clone();
-            if late.is_none() {
-                contexts[step] = attend(&state.hidden);
-            }
-            // In the shapes in which a decoder makes its steps one by one, so that both have the same bits.
-            if let Some(matrix) = &inputs.fed {
-                let fed = match (&vector, &contexts[step]) {
-                    (Some(vector), _) => written_linear(vector.clone(), matrix.clone(), false, None),
-                    (None, Some(context)) => {
-                        written_linear(context.clone(), matrix.clone(), false, None).squeeze_dim(1)
-                    }
-                    (None, None) => unreachable!("what feeds the gates is there"),
-                };
-                gates = gates + fed;
-            }
-            let recurrent = state.hidden.clone().matmul(inputs.recurrent.clone());
-            let next = written_step(self.kind, gates, recurrent, state.clone(), inputs.candidate_bias.clone());
-            let mut shown = next.hidden.clone();
-            if let Some((matrix, bias)) = &late {
-                let context = attend(&next.hidden).expect("attention makes contexts");
-                let both = Tensor::cat(vec![context.clone(), next.hidden.clone().unsqueeze_dim(1)], 2);
-                shown = written_linear(both, matrix.clone(), false, Some(bias.clone())).tanh().squeeze_dim(1);
-                (contexts[step], vector) = (Some(context), Some(shown.clone()));
-            }
-            let real = running.at(step);
-            // What others see of a padded step is zero; what the cell carries on is its last real state.
-            states[step] = Some(match real {
-                Some(real) => shown * real.clone(),
-                None => shown,
-            });
-            state = next.where_running(real, &state);
+        self.in_steps(&inputs, Body::Written)
+    }
+
+    fn on_gpu(&self, inputs: &LayerInputs<Tensors>) -> Option<LayerOutputs<Tensors>> {
+        if self.attention.is_some() {
+            return Some(self.in_steps(inputs, Body::Fused));
         }
-        let stacked = |steps: Vec<Option<Tensor<2>>>| {
-            let steps: Option<Vec<Tensor<2>>> = steps.into_iter().collect();
-            steps.filter(|steps| !steps.is_empty()).map(|steps| Tensor::stack::<3>(steps, 1))
+        let layer = gpu::Recurrent {
+            gates: &inputs.gates,
+            recurrent: &inputs.recurrent,
+            start: &inputs.start,
+            start_memory: inputs.start_memory.as_ref(),
+            candidate_bias: inputs.candidate_bias.as_ref(),
         };
-        let states = stacked(states).unwrap_or_else(|| Tensor::zeros([batch, 0, d], &device));
-        let contexts: Option<Vec<Tensor<3>>> = contexts.into_iter().collect();
-        let contexts = contexts.filter(|contexts| !contexts.is_empty()).map(|contexts| Tensor::cat(contexts, 1));
-        LayerOutputs { states, contexts, last: state.hidden, last_memory: state.memory }
+        let gpu::Unrolled { states, last, last_memory } = gpu::recurrent_layer(layer, self.kind, &self.reading)?;
+        Some(LayerOutputs { states, contexts: None, last, last_memory })
     }
 }

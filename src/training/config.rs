@@ -48,7 +48,7 @@ pub struct TrainingConfig {
     pub clip_norm: f64,
     /// Updates between two validations.
     pub validate_every: u64,
-    /// Whether layers are fused on a CPU: the same numbers up to rounding, in fewer passes over memory.
+    /// Whether layers are fused, into loops on a CPU and into kernels on a GPU: the same numbers up to rounding, sooner.
     pub fused: bool,
     /// Validation sentences that are translated at every validation.
     pub sample_size: usize,

@@ -100,7 +100,7 @@ fn every_operation_on_a_gpu_is_the_same_on_the_host() {
 fn kernels_of_a_gpu_compute_what_the_host_computes() {
     let Some(adapter) = wgpu() else { return };
     let (host, device) = (flex().autodiff(), adapter.device.clone().autodiff());
-    const WITH_KERNELS: [&str; 8] = [
+    const WITH_KERNELS: [&str; 12] = [
         "FeedForward",
         "Drop",
         "AddDropped",
@@ -109,6 +109,10 @@ fn kernels_of_a_gpu_compute_what_the_host_computes() {
         "Attention apart",
         "CrossEntropy",
         "ProjectedCrossEntropy",
+        "CellStep",
+        "Contexts",
+        "Layer alone",
+        "Layer with attention",
     ];
     let cases: Vec<_> = CASES.iter().filter(|(name, _)| WITH_KERNELS.contains(name)).collect();
     assert_eq!(cases.len(), WITH_KERNELS.len());

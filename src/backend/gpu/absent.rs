@@ -1,7 +1,9 @@
 //! What a program without GPU backends has in place of the kernels.
 
-use super::{AdamStep, Heads, Smoothing, Softening};
+use super::{AdamStep, Heads, Recurrent, Smoothing, Softening, Unrolled};
+use crate::kernels::cell::CellKind;
 use crate::kernels::dropout::Dropout;
+use crate::kernels::recurrence::Reading;
 use burn::backend::DispatchTensor;
 use burn::tensor::Tensor;
 
@@ -16,6 +18,11 @@ pub fn add_dropped<const D: usize>(_: &Tensor<D>, _: &Tensor<D>, _: Dropout) -> 
 }
 
 /// None.
+pub fn alignment_network(_: &Tensor<3>, _: &Tensor<3>, _: &Tensor<2>) -> Option<Tensor<3>> {
+    None
+}
+
+/// None.
 pub fn attention(
     _: &Tensor<3>,
     _: Option<&Tensor<3>>,
@@ -23,6 +30,16 @@ pub fn attention(
     _: Heads,
     _: Softening,
 ) -> Option<Tensor<3>> {
+    None
+}
+
+/// None.
+pub fn cell_step(
+    _: CellKind,
+    _: [&Tensor<2>; 3],
+    _: Option<&Tensor<2>>,
+    _: Option<&Tensor<1>>,
+) -> Option<(Tensor<2>, Option<Tensor<2>>)> {
     None
 }
 
@@ -43,6 +60,11 @@ pub fn layer_norm<const D: usize>(_: &Tensor<D>, _: &Tensor<1>, _: &Tensor<1>, _
 
 /// None.
 pub fn rectify(_: &Tensor<3>, _: &Tensor<1>, _: Option<Dropout>) -> Option<Tensor<3>> {
+    None
+}
+
+/// None.
+pub fn recurrent_layer(_: Recurrent, _: CellKind, _: &Reading) -> Option<Unrolled> {
     None
 }
 

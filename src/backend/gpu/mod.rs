@@ -8,14 +8,17 @@ mod kernels;
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 pub use absent::{
-    adam_steps, add_dropped, attention, cross_entropy, dropout, layer_norm, rectify, softmax, sums_of_squares, takes,
+    adam_steps, add_dropped, alignment_network, attention, cell_step, cross_entropy, dropout, layer_norm, rectify,
+    recurrent_layer, softmax, sums_of_squares, takes,
 };
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub use kernels::{
-    adam_steps, add_dropped, attention, cross_entropy, dropout, layer_norm, rectify, softmax, sums_of_squares, takes,
+    adam_steps, add_dropped, alignment_network, attention, cell_step, cross_entropy, dropout, layer_norm, rectify,
+    recurrent_layer, softmax, sums_of_squares, takes,
 };
 
 use crate::kernels::dropout::Dropout;
+use burn::tensor::Tensor;
 
 /// The numbers of an update that are the same for every element.
 #[derive(Clone, Copy, Debug)]
@@ -59,4 +62,40 @@ pub struct Heads {
     pub n_heads: usize,
     /// The width of a head.
     pub d_head: usize,
+}
+
+/// The tensors of a recurrent layer.
+///
+/// # Shapes
+/// - gates: `[batch, len, n_gates d]`, the input's part
+/// - recurrent: `[d, n_gates d]`
+/// - start, start_memory: `[batch, d]`; the second of an LSTM
+/// - candidate_bias: `[d]`, of a GRU
+#[derive(Debug)]
+pub struct Recurrent<'a> {
+    /// The input's part of the gates.
+    pub gates: &'a Tensor<3>,
+    /// Makes the state's part.
+    pub recurrent: &'a Tensor<2>,
+    /// The states before the first step.
+    pub start: &'a Tensor<2>,
+    /// The memories of an LSTM before the first step.
+    pub start_memory: Option<&'a Tensor<2>>,
+    /// Of a GRU.
+    pub candidate_bias: Option<&'a Tensor<1>>,
+}
+
+/// What a recurrent layer makes.
+///
+/// # Shapes
+/// - states: `[batch, len, d]`
+/// - last, last_memory: `[batch, d]`
+#[derive(Debug)]
+pub struct Unrolled {
+    /// The states at every step, zero on padding.
+    pub states: Tensor<3>,
+    /// The last real states.
+    pub last: Tensor<2>,
+    /// The last real memories of an LSTM.
+    pub last_memory: Option<Tensor<2>>,
 }
