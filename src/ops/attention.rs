@@ -53,7 +53,7 @@ struct Attention {
 }
 
 /// `dropout(softmax(Q K^T / sqrt(d_head) + bias)) V` in every head, hidden keys left out: nothing is split, turned or merged in memory.
-/// The weights are never stored; the backward pass computes a block of them again from the logarithm of each row's sum. A mask
+/// On slices, the weights are never stored; the backward pass computes a block of them again from the logarithm of each row's sum. A mask
 /// that is neither of padding nor causal has the form in burn's operations alone.
 ///
 /// # Shapes

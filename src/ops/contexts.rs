@@ -10,7 +10,6 @@ use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::memory::{sum_of_rows, zeros};
 use burn::tensor::Tensor;
 use rayon::prelude::*;
-use std::sync::Arc;
 
 named! {
     /// What `Contexts` takes.
@@ -30,7 +29,7 @@ named! {
 #[derive(Debug)]
 struct Contexts {
     score: AlignmentScore,
-    lengths: Option<Arc<[usize]>>,
+    mask: Mask,
 }
 
 /// The context of every query. See [`Alignment`](crate::layers::attention::alignment::Alignment).
@@ -40,7 +39,7 @@ struct Contexts {
 /// - keys: `[batch, source_len, d_key]`
 /// - values: `[batch, source_len, d_value]`
 /// - vector: `[d_key, 1]`, the last layer of a score that is a network
-/// - lengths: `batch` real positions; all, if there are none
+/// - mask: which positions of each source are real
 /// - output: `[batch, query_len, d_value]`
 ///
 /// # Reference
@@ -51,10 +50,10 @@ pub fn contexts(
     keys: Tensor<3>,
     values: Tensor<3>,
     vector: Option<Tensor<2>>,
-    lengths: Option<Arc<[usize]>>,
+    mask: &Mask,
     body: Body,
 ) -> Tensor<3> {
-    run(Contexts { score, lengths }, ContextsInputs { query, keys, values, vector }, body).output
+    run(Contexts { score, mask: mask.clone() }, ContextsInputs { query, keys, values, vector }, body).output
 }
 
 /// The sizes of [`Contexts`].
@@ -83,7 +82,7 @@ impl Contexts {
         let Sizes { source_len, d_key, d_value, .. } = *sizes;
         let vector = inputs.vector.map_or(&[][..], |vector: View<'a, 2>| vector.values);
         let parts = [inputs.keys.values, inputs.values.values, vector];
-        Source::of_sentence(sentence, parts, [source_len, d_key, d_value], self.lengths.as_deref())
+        Source::of_sentence(sentence, parts, [source_len, d_key, d_value], self.mask.lengths().as_deref())
     }
 }
 
@@ -172,14 +171,14 @@ impl Operation for Contexts {
 
     fn written(&self, inputs: ContextsInputs<Tensors>) -> Output<3, Tensors> {
         let ContextsInputs { query, keys, values, vector } = inputs;
-        let source = WrittenSource::new(keys, values, vector, self.lengths.as_deref());
+        let source = WrittenSource { keys, values, vector, mask: self.mask.clone() };
         Output { output: source.contexts(self.score, query, Body::Written) }
     }
 
     fn on_gpu(&self, inputs: &ContextsInputs<Tensors>) -> Option<Output<3, Tensors>> {
         let ContextsInputs { query, keys, values, vector } = inputs;
-        let lengths = self.lengths.as_deref();
-        let source = WrittenSource::new(keys.clone(), values.clone(), vector.clone(), lengths);
+        let (keys, values, vector) = (keys.clone(), values.clone(), vector.clone());
+        let source = WrittenSource { keys, values, vector, mask: self.mask.clone() };
         Some(Output { output: source.contexts(self.score, query.clone(), Body::Fused) })
     }
 }

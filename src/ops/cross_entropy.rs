@@ -67,7 +67,7 @@ pub fn cross_entropy(logits: Tensor<3>, targets: Targets, body: Body) -> RowLoss
     found.with(run(operation, CrossEntropyInputs { logits }, body).output)
 }
 
-/// [`cross_entropy`] of the logits `x W + b`. They are made for the rows that have a target only, and become their gradient where
+/// [`cross_entropy`] of the logits `x W + b`. On slices, they are made for the rows that have a target only, and become their gradient where
 /// they lie: of a large vocabulary, logits are the largest tensor of an update, and padding is a third of a batch of short
 /// sentences.
 ///

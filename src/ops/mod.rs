@@ -11,7 +11,7 @@
 //! reads of them ([`Operation`](operation::Operation)); `bridge` makes it a node of burn's graph. The arithmetic is in
 //! [`kernels`](crate::kernels).
 //!
-//! | operation | what it saves |
+//! | operation | what it saves on slices |
 //! | --- | --- |
 //! | [`linear()`] | the second pass of the bias, copies of transposed operands; in decoding, the matrix as it is prepared |
 //! | [`attention()`] | splitting, turning and merging heads; the matrix of weights, in both passes |

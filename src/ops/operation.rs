@@ -7,7 +7,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Which of its two forms an operation takes. The one place that chooses is [`run`].
+/// Which of its forms an operation takes. The one place that chooses is [`run`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Body {
     /// On slices where the tensors lie in this process's memory; elsewhere by kernels of ours, or in burn's operations.
@@ -61,8 +61,8 @@ pub trait Operation: Debug + Send + Sync + 'static {
     /// nothing better, and tests compare the other forms with it.
     fn written(&self, inputs: Of<Self::Inputs, Tensors>) -> Of<Self::Outputs, Tensors>;
 
-    /// The outputs by kernels of ours for a GPU, which have gradients of their own too, and which take every input. None where burn's
-    /// operations are as good.
+    /// The outputs by kernels of ours for a GPU, which have gradients of their own too. They take every input; none where there are no
+    /// kernels for what is asked, or where burn's operations are as good.
     fn on_gpu(&self, _inputs: &Of<Self::Inputs, Tensors>) -> Option<Of<Self::Outputs, Tensors>> {
         None
     }

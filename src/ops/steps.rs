@@ -48,6 +48,9 @@ impl CellState {
 /// - output: `len` times `[batch, width]`
 pub fn unbind_steps(input: Tensor<3>) -> Vec<Tensor<2>> {
     let len = input.dims()[1];
+    if len == 0 {
+        return Vec::new();
+    }
     if len == 1 {
         return vec![input.squeeze_dim(1)];
     }

@@ -105,9 +105,10 @@ impl Adam {
         model.map(&mut updater)
     }
 
-    /// The new weights of parameters whose gradients lie on a device, by path. A few go together, and what is old is freed with each.
+    /// The new weights of parameters whose gradients lie on a device, by path. A few go together, so that old moments and gradients are freed
+    /// before there are new ones of all.
     fn update_on_device(&mut self, parameters: Vec<Parameter>, step: Step) -> BTreeMap<String, Tensor<1>> {
-        const TOGETHER: usize = 4;
+        const TOGETHER: usize = gpu::PARAMETERS_OF_LAUNCH;
         let mut updated = BTreeMap::new();
         let mut rest = parameters.into_iter();
         loop {
@@ -164,6 +165,8 @@ impl Adam {
             }
         }
 
+        // Moments are no part of a graph, wherever they come back to.
+        let device = &device.clone().without_autodiff();
         let flat = |values: Vec<f32>| Flat::new(values, device);
         let mut state = state;
         let paths: Vec<String> = state.keys().filter_map(|key| key.strip_suffix(".first").map(String::from)).collect();

@@ -229,9 +229,10 @@ fn a_gpu_writes_what_flex_writes() {
     let Some(adapter) = wgpu() else { return };
     let requests = [vec![4, 9, 13], vec![7], vec![], vec![5, 6, 16, 8]].map(Request::new);
     for (name, config) in models() {
-        for beam_size in [1, 2] {
-            let decoding =
-                DecodingConfig { beam_size, max_len_factor: Some(0.0), max_len_extra: Some(5), ..Default::default() };
+        // Answers of one length, and of one for each source, so that some end before others.
+        for (beam_size, factor, extra) in [(1, 0.0, 5), (2, 0.0, 5), (1, 1.0, 1), (2, 1.0, 1)] {
+            let (max_len_factor, max_len_extra) = (Some(factor), Some(extra));
+            let decoding = DecodingConfig { beam_size, max_len_factor, max_len_extra, ..Default::default() };
             let [found, expected] = [&adapter.device, &flex()]
                 .map(|device| decode(&init(&config, device), &requests, &decoding, 1, |_| ()));
             for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {

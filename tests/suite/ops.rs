@@ -166,7 +166,7 @@ fn every_operation_has_a_case() {
 /// What is not a number stays so, however an operation is made: the guard against divergence looks for it.
 #[test]
 fn what_is_not_a_number_is_passed_on() {
-    for adapter in host_backends() {
+    for adapter in host_backends().into_iter().chain(wgpu()) {
         let device = &adapter.device;
         for body in [Body::Fused, Body::Written] {
             for bad in [f32::NAN, f32::INFINITY] {

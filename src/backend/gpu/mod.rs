@@ -1,5 +1,5 @@
-//! Kernels of ours for GPUs. Each takes 32-bit floats on a device that compiles it, and says none elsewhere: burn's operations do the same
-//! then.
+//! Kernels of ours for GPUs. Each takes tensors of 32-bit floats on a device that compiles it, and says none for others: burn's operations
+//! do the same then.
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 mod absent;
@@ -19,6 +19,9 @@ pub use kernels::{
 
 use crate::kernels::dropout::Dropout;
 use burn::tensor::Tensor;
+
+/// Parameters that Adam updates in one launch, where a kernel may name as many buffers.
+pub const PARAMETERS_OF_LAUNCH: usize = 4;
 
 /// The numbers of an update that are the same for every element.
 #[derive(Clone, Copy, Debug)]

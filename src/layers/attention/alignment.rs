@@ -108,7 +108,7 @@ impl Alignment {
         }
         let (score, query, vector) = self.score.projected_query(query.clone(), pass)?;
         let (keys, values) = (memory.keys.clone(), memory.values.clone());
-        Some(ops::contexts(score, query, keys, values, vector, memory.mask.lengths(), pass.body()))
+        Some(ops::contexts(score, query, keys, values, vector, &memory.mask, pass.body()))
     }
 
     /// The context of each query.

@@ -93,7 +93,7 @@ impl Sizes {
 
     /// On both sides of the units that share a row on a GPU, with what its kernels can do without, with other masks, cells and scores. No
     /// row is empty, and units are rectified: what has kernels.
-    pub fn of_kernels() -> [Self; 5] {
+    pub fn of_kernels() -> [Self; 6] {
         let small = Self { lengths: None, has_bias: false, is_transposed: false, choice: 0, ..Self::small() };
         let large = Self { batch: 3, len: 70, key_len: 130, width: 200, inner: 90, d_head: 8, ..small.clone() };
         let parts = |parts: [usize; 3]| Some(parts.to_vec());
@@ -102,7 +102,8 @@ impl Sizes {
             Self { lengths: parts([1000, 700, 400]), has_bias: true, is_transposed: true, choice: 10, ..small },
             Self { is_causal: true, choice: 20, ..large.clone() },
             Self { lengths: parts([1000, 700, 20]), dropout_rate: 0.0, has_bias: true, choice: 15, ..large.clone() },
-            Self { lengths: parts([1000, 300, 20]), is_transposed: true, choice: 30, ..large },
+            Self { lengths: parts([1000, 300, 20]), is_transposed: true, choice: 30, ..large.clone() },
+            Self { lengths: parts([1000, 300, 20]), n_key_value_heads: 2, len: 1, choice: 20, ..large },
         ]
     }
 
@@ -339,7 +340,9 @@ fn contexts(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
         (leaves.leaf("keys", [batch, key_len, d_key], 4.0), leaves.leaf("values", [batch, key_len, d_value], 4.0));
     let score = score(sizes);
     let vector = (score == AlignmentScore::Network).then(|| leaves.leaf("vector", [d_key, 1], 4.0));
-    vec![flat(ops::contexts(score, query, keys, values, vector, sizes.real_lengths(key_len), body))]
+    let lengths = sizes.real_lengths(key_len);
+    let mask = lengths.map_or_else(Mask::none, |lengths| Mask::padding(&lengths, key_len, leaves.device));
+    vec![flat(ops::contexts(score, query, keys, values, vector, &mask, body))]
 }
 
 /// A layer's inputs. Long sentences would only repeat what short ones do.
@@ -465,6 +468,18 @@ pub fn with_bad_number(bad: f32, body: Body, device: &Device) -> Vec<(&'static s
             to_vec(ops::deep_output(parts, Weight::plain(ones([6, 4])), zeros(4), None, body))
         }),
     ];
+    found.push(("layer norm", to_vec(ops::layer_norm(input([1, 2, 5]), zeros(5) + 1.0, zeros(5), 1e-5, body))));
+    let targets = Targets { words: vec![Some(1), Some(2)], smoothing: 0.1, scale: 1.0 };
+    found.push(("cross-entropy", to_vec(ops::cross_entropy(input([1, 2, 3]), targets, body).loss)));
+    // Gates that are infinite are open or closed, which is right.
+    for kind in CELLS.into_iter().filter(|_| bad.is_nan()) {
+        let part = |len: usize| input([1, 2, len]).reshape([2, len]);
+        let state = CellState { hidden: ones([2, 3]), memory: (kind == CellKind::Lstm).then(|| ones([2, 3])) };
+        let bias = (kind == CellKind::Gru).then(|| zeros(3));
+        let width = 3 * kind.n_gates();
+        let after = ops::cell_step(kind, part(width), Tensor::ones([2, width], device), state, bias, body);
+        found.push(("cell", to_vec(after.hidden)));
+    }
     for activation in [Activation::Relu, Activation::Gelu, Activation::GeluTanh, Activation::Silu, Activation::Swiglu] {
         let inner = (Weight::plain(ones([2, 3 * activation.n_packed()])), zeros(3 * activation.n_packed()));
         let outer = (Weight::plain(ones([3, 2])), zeros(2));

@@ -1,12 +1,13 @@
 //! Adam on a GPU: one launch for several parameters, where burn's operations take sixteen for each.
 
-use super::{computed, new_like};
-use crate::backend::gpu::AdamStep;
+use super::cube::unit_for_each;
+use super::{computed_plain, new_like, room};
+use crate::backend::gpu::{AdamStep, PARAMETERS_OF_LAUNCH};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
-use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
+use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
@@ -96,16 +97,16 @@ pub fn adam_steps(parameters: &[[Tensor<1>; 4]], step: AdamStep) -> Option<Vec<[
     let mut taken = Vec::with_capacity(parameters.len());
     for [values, gradient, first, second] in parameters {
         taken.push(Parameter::<Dispatch> {
-            values: computed(values)?,
-            gradient: computed(gradient)?,
-            first: computed(first)?,
-            second: computed(second)?,
+            values: computed_plain(values)?,
+            gradient: computed_plain(gradient)?,
+            first: computed_plain(first)?,
+            second: computed_plain(second)?,
         });
     }
     let mut found: Vec<Updated<Dispatch>> = Vec::with_capacity(taken.len());
     let mut rest = taken.into_iter();
-    while rest.len() >= 4 {
-        let [Some(a), Some(b), Some(c), Some(d)] = [(); 4].map(|()| rest.next()) else { break };
+    while rest.len() >= PARAMETERS_OF_LAUNCH {
+        let [Some(a), Some(b), Some(c), Some(d)] = [(); PARAMETERS_OF_LAUNCH].map(|()| rest.next()) else { break };
         let FourUpdated { a, b, c, d } = Dispatch::adam_step_of_four(FourParameters { a, b, c, d }, step);
         found.extend([a, b, c, d]);
     }
@@ -122,9 +123,7 @@ impl AdamBackend for CubeBackend {
 
     fn adam_step_of_four(parameters: FourParameters<Self>, step: AdamStep) -> FourUpdated<Self> {
         let FourParameters { a, b, c, d } = parameters;
-        // Beside them, a kernel has the numbers of the update and the lengths of the buffers.
-        let room = a.values.client.properties().hardware.max_bindings as usize;
-        let [a, b, c, d] = match room >= 4 * BUFFERS + 2 {
+        let [a, b, c, d] = match room(&a.values.client) >= PARAMETERS_OF_LAUNCH * BUFFERS {
             true => launch([a, b, c, d], step),
             false => [a, b, c, d].map(|parameter| Self::adam_step(parameter, step)),
         };
@@ -147,8 +146,7 @@ fn launch<const N: usize>(parameters: [Parameter<CubeBackend>; N], step: AdamSte
             [&new.values, &new.first, &new.second].map(|new: &CubeTensor| new.clone().into_buffer_arg());
         buffers.push(BuffersLaunch::new(values, gradient, first, second, new_values, new_first, new_second));
     }
-    let cube_dim = CubeDim::new(&client, longest);
-    let cube_count = calculate_cube_count_elemwise(&client, longest, cube_dim);
+    let (cube_count, cube_dim) = unit_for_each(longest, &client);
     let AdamStep { decays, scale, rate, root, keep, epsilon } = step;
     update::launch(&client, cube_count, cube_dim, buffers, decays[0], decays[1], scale, rate, root, keep, epsilon);
     updated

@@ -1,7 +1,7 @@
 //! The network that compares a recurrent decoder's query with its keys, on a GPU: one launch, and three for its gradients. The sums of
 //! every pair, of which burn's operations keep two copies, are never stored.
 
-use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube};
+use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube, unit_for_each};
 use super::node::{Kept, node};
 use super::{computed, new_like};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -9,7 +9,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
-use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
+use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
 
 /// Backends with kernels for both passes.
@@ -67,6 +67,8 @@ pub trait AlignmentBackend: Backend {
 /// [`alignment_network`](crate::ops::alignment_network) by these kernels. None where the tensors are not ones of 32-bit floats on a device
 /// that has them.
 pub fn alignment_network(query: &Tensor<3>, keys: &Tensor<3>, vector: &Tensor<2>) -> Option<Tensor<3>> {
+    let ([batch, _, d], [sentences, _, width], [last, _]) = (query.dims(), keys.dims(), vector.dims());
+    assert!(batch == sentences && d == width && d == last, "queries, keys and vector of one width, for each sentence");
     let scores = Dispatch::scores_of_network(computed(query)?, computed(keys)?, computed(vector)?);
     Some(Tensor::from_dispatch(scores))
 }
@@ -149,10 +151,10 @@ impl AlignmentKernels for CubeBackend {
         let n = shape.num_elements();
         let [of_query, of_vector] = [new_like(&query, shape.clone()), new_like(&query, shape)];
         let client = query.client.clone();
-        let cube_dim = CubeDim::new(&client, n);
+        let (cube_count, cube_dim) = unit_for_each(n, &client);
         back_to_query::launch(
             &client,
-            calculate_cube_count_elemwise(&client, n, cube_dim),
+            cube_count,
             cube_dim,
             query.into_buffer_arg(),
             keys.into_buffer_arg(),
@@ -180,10 +182,10 @@ impl AlignmentKernels for CubeBackend {
         let n = shape.num_elements();
         let of_keys = new_like(&keys, shape);
         let client = keys.client.clone();
-        let cube_dim = CubeDim::new(&client, n);
+        let (cube_count, cube_dim) = unit_for_each(n, &client);
         back_to_keys::launch(
             &client,
-            calculate_cube_count_elemwise(&client, n, cube_dim),
+            cube_count,
             cube_dim,
             query.into_buffer_arg(),
             keys.into_buffer_arg(),

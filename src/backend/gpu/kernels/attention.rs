@@ -1,9 +1,10 @@
 //! Attention in several heads on a GPU as one node: kernels of ours around burn's products.
 
-use super::computed;
+use super::dropout::DropoutBackend;
 use super::heads::HeadsKernels;
 use super::node::{Kept, node};
 use super::softmax::SoftmaxKernels;
+use super::{are_counted, computed};
 use crate::backend::gpu::{Heads, Softening};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -54,6 +55,14 @@ pub fn attention(
     heads: Heads,
     how: Softening,
 ) -> Option<Tensor<3>> {
+    let [batch, query_len, _] = query.dims();
+    let key_len = key_value.map_or(query_len, |key_value| key_value.dims()[1]);
+    if !are_counted(&[batch, heads.n_heads, query_len, key_len]) {
+        return None;
+    }
+    if let Some(hiding) = hiding {
+        super::softmax::check_hiding(hiding, [batch, heads.n_heads, query_len, key_len]);
+    }
     let hides = hiding.is_some();
     let hiding = computed(&hiding.cloned().unwrap_or_else(|| super::softmax::nothing(&query.device())))?;
     let query = computed(query)?;
@@ -70,10 +79,8 @@ struct Attended<B: Backend> {
     query: FloatTensor<B>,
     key: FloatTensor<B>,
     value: FloatTensor<B>,
-    /// Before dropout.
+    /// Before dropout, which is computed again.
     weights: FloatTensor<B>,
-    /// After it.
-    dropped: FloatTensor<B>,
     how: Softening,
 }
 
@@ -99,7 +106,7 @@ fn transposed<B: Backend>(matrices: FloatTensor<B>) -> FloatTensor<B> {
     B::float_swap_dims(matrices, 2, 3)
 }
 
-impl<B: SoftmaxKernels + HeadsKernels> Attended<B> {
+impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Attended<B> {
     /// The contexts of all heads side by side, and what the backward pass needs.
     fn new(
         [query, key, value]: [FloatTensor<B>; 3],
@@ -110,16 +117,20 @@ impl<B: SoftmaxKernels + HeadsKernels> Attended<B> {
         let (n_heads, n_folded) = (query.shape()[1], key.shape()[1]);
         let scores = B::float_matmul(fold::<B>(query.clone(), n_folded), transposed::<B>(key.clone()));
         let (dropped, weights) = B::weights_of_scores(unfold::<B>(scores, n_heads), hiding, hides, how);
-        let context = B::float_matmul(fold::<B>(dropped.clone(), n_folded), value.clone());
+        let context = B::float_matmul(fold::<B>(dropped, n_folded), value.clone());
         let context = B::join_one(unfold::<B>(context, n_heads));
-        (context, Self { query, key, value, weights, dropped, how })
+        (context, Self { query, key, value, weights, how })
     }
 
     /// The gradients of queries, keys and values.
     fn backward(self, gradient: FloatTensor<B>) -> [FloatTensor<B>; 3] {
-        let Self { query, key, value, weights, dropped, how } = self;
+        let Self { query, key, value, weights, how } = self;
         let (n_heads, d_head, n_folded) = (query.shape()[1], query.shape()[3], key.shape()[1]);
         let gradient = fold::<B>(B::cut_one(gradient, d_head), n_folded);
+        let dropped = match how.dropout {
+            Some(dropout) => B::dropped(weights.clone(), dropout),
+            None => weights.clone(),
+        };
         let of_value = B::float_matmul(transposed::<B>(fold::<B>(dropped, n_folded)), gradient.clone());
         let of_dropped = unfold::<B>(B::float_matmul(gradient, transposed::<B>(value)), n_heads);
         let of_scores = fold::<B>(B::gradient_of_scores(weights, of_dropped, how), n_folded);
@@ -133,7 +144,7 @@ impl<B: SoftmaxKernels + HeadsKernels> Attended<B> {
 #[derive(Clone, Debug)]
 struct Within<B: Backend>(Attended<B>);
 
-impl<B: SoftmaxKernels + HeadsKernels> Kept<B, 1> for Within<B> {
+impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Kept<B, 1> for Within<B> {
     fn gradients(self, gradient: FloatTensor<B>, _needed: [bool; 1]) -> [Option<FloatTensor<B>>; 1] {
         let [of_query, of_key, of_value] = self.0.backward(gradient);
         [Some(B::join_three(of_query, of_key, of_value))]
@@ -144,14 +155,14 @@ impl<B: SoftmaxKernels + HeadsKernels> Kept<B, 1> for Within<B> {
 #[derive(Clone, Debug)]
 struct Across<B: Backend>(Attended<B>);
 
-impl<B: SoftmaxKernels + HeadsKernels> Kept<B, 2> for Across<B> {
-    fn gradients(self, gradient: FloatTensor<B>, _needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
+impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Kept<B, 2> for Across<B> {
+    fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
         let [of_query, of_key, of_value] = self.0.backward(gradient);
-        [Some(B::join_one(of_query)), Some(B::join_two(of_key, of_value))]
+        [needed[0].then(|| B::join_one(of_query)), needed[1].then(|| B::join_two(of_key, of_value))]
     }
 }
 
-fn within<B: SoftmaxKernels + HeadsKernels>(
+fn within<B: SoftmaxKernels + HeadsKernels + DropoutBackend>(
     packed: FloatTensor<B>,
     hiding: FloatTensor<B>,
     hides: bool,
@@ -162,7 +173,7 @@ fn within<B: SoftmaxKernels + HeadsKernels>(
     Attended::new([query, key, value], hiding, hides, how)
 }
 
-fn across<B: SoftmaxKernels + HeadsKernels>(
+fn across<B: SoftmaxKernels + HeadsKernels + DropoutBackend>(
     query: FloatTensor<B>,
     key_value: FloatTensor<B>,
     hiding: FloatTensor<B>,
@@ -174,7 +185,7 @@ fn across<B: SoftmaxKernels + HeadsKernels>(
     Attended::new([B::cut_one(query, heads.d_head), key, value], hiding, hides, how)
 }
 
-impl<B: SoftmaxKernels + HeadsKernels, C: CheckpointStrategy> AttentionBackend for Autodiff<B, C> {
+impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend, C: CheckpointStrategy> AttentionBackend for Autodiff<B, C> {
     fn attend_within(
         packed: FloatTensor<Self>,
         hiding: FloatTensor<Self>,

@@ -1,6 +1,6 @@
 //! What the units of a cube do together.
 
-use burn_cubecl::cubecl::{self, prelude::*};
+use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
 
 /// Units that share a row: few, since most rows have some hundred elements and there are many rows.
 pub(super) const UNITS_OF_ROW: u32 = 64;
@@ -10,6 +10,12 @@ pub(super) fn cube_for_each(n_rows: usize) -> CubeCount {
     const LONGEST: usize = 32_768;
     let across = n_rows.clamp(1, LONGEST);
     CubeCount::Static(across as u32, n_rows.div_ceil(across) as u32, 1)
+}
+
+/// One unit for each of `n` elements: the grid, and the size of its cubes.
+pub(super) fn unit_for_each(n: usize, client: &Client) -> (CubeCount, CubeDim) {
+    let cube_dim = CubeDim::new(client, n);
+    (calculate_cube_count_elemwise(client, n, cube_dim), cube_dim)
 }
 
 /// The sum of a number of each unit, added in the same order every time; `n_units` is a power of two.

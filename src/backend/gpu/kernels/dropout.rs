@@ -4,6 +4,7 @@
 //! The numbers are those of [`Stream`](crate::random::Stream), which have 64 bits. Integers of 64 bits are missing on some GPUs, so
 //! that the kernel works on halves. burn's own `Dropout` draws from a generator of the device, whose state cannot be saved.
 
+use super::cube::unit_for_each;
 use super::node::{Kept, node};
 use super::{computed, new_like};
 use crate::kernels::dropout::Dropout;
@@ -13,7 +14,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
-use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
+use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
 
 /// Backends whose devices drop elements.
@@ -36,6 +37,7 @@ pub fn dropout<const D: usize>(input: &Tensor<D>, dropout: Dropout) -> Option<Te
 /// [`add_dropped`](crate::ops::add_dropped) by these kernels. None where the tensors are not ones of 32-bit floats on a device that has
 /// them.
 pub fn add_dropped<const D: usize>(around: &Tensor<D>, through: &Tensor<D>, dropout: Dropout) -> Option<Tensor<D>> {
+    assert_eq!(around.dims(), through.dims(), "what goes by a layer and what has gone through it");
     Some(Tensor::from_dispatch(Dispatch::sum_with_dropped(computed(around)?, computed(through)?, dropout)))
 }
 
@@ -80,11 +82,11 @@ impl DropoutBackend for CubeBackend {
         let (client, shape) = (input.client.clone(), input.meta.shape().clone());
         let len = shape.num_elements();
         let output = new_like(&input, shape);
-        let cube_dim = CubeDim::new(&client, len);
+        let (cube_count, cube_dim) = unit_for_each(len, &client);
         let ([key_low, key_high], threshold, kept) = numbers(Some(dropout));
         drop_elements::launch(
             &client,
-            calculate_cube_count_elemwise(&client, len, cube_dim),
+            cube_count,
             cube_dim,
             input.into_buffer_arg(),
             output.clone().into_buffer_arg(),
@@ -102,11 +104,11 @@ impl DropoutBackend for CubeBackend {
         let (client, shape) = (around.client.clone(), around.meta.shape().clone());
         let len = shape.num_elements();
         let output = new_like(&around, shape);
-        let cube_dim = CubeDim::new(&client, len);
+        let (cube_count, cube_dim) = unit_for_each(len, &client);
         let ([key_low, key_high], threshold, kept) = numbers(Some(dropout));
         add_elements::launch(
             &client,
-            calculate_cube_count_elemwise(&client, len, cube_dim),
+            cube_count,
             cube_dim,
             around.into_buffer_arg(),
             through.into_buffer_arg(),
@@ -161,7 +163,7 @@ pub(super) fn factor_at(at: usize, key_low: u32, key_high: u32, threshold: u32, 
     let position = Wide { low: (at / 2) as u32, high: 0u32 };
     let key = Wide { low: key_low, high: key_high };
     let bits = mix(plus(key, times(position, GAMMA)));
-    let half = select(at % 2 == 0, bits.low, bits.high);
+    let half = select(at & 1 == 0, bits.low, bits.high);
     select(half < threshold, 0.0f32, kept)
 }
 

@@ -1,11 +1,12 @@
 //! Heads side by side and heads apart on a GPU: one launch for all that is cut out of a projection, where burn's operations copy each
 //! part, and add their gradients up in tensors of the size of all.
 
+use super::cube::unit_for_each;
 use super::new_like;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, backend_extension};
 use burn_cubecl::CubeBackend;
-use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
+use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
@@ -107,8 +108,7 @@ fn cut<const N: usize>(packed: CubeTensor, n_heads: [usize; N], d_head: usize) -
     let parts = n_heads.map(|n| new_like(&packed, [batch, n, len, d_head].into()));
     let client = packed.client.clone();
     let n = batch * len * width;
-    let cube_dim = CubeDim::new(&client, n);
-    let cube_count = calculate_cube_count_elemwise(&client, n, cube_dim);
+    let (cube_count, cube_dim) = unit_for_each(n, &client);
     let (buffers, sizes) = arguments(&parts, n_heads);
     cut_heads::launch(&client, cube_count, cube_dim, packed.into_buffer_arg(), buffers, sizes, n, len, width, d_head);
     parts
@@ -122,8 +122,7 @@ fn join<const N: usize>(parts: [CubeTensor; N]) -> CubeTensor {
     let packed = new_like(&parts[0], [batch, len, width].into());
     let client = packed.client.clone();
     let n = batch * len * width;
-    let cube_dim = CubeDim::new(&client, n);
-    let cube_count = calculate_cube_count_elemwise(&client, n, cube_dim);
+    let (cube_count, cube_dim) = unit_for_each(n, &client);
     let (buffers, sizes) = arguments(&parts, n_heads);
     let out = packed.clone().into_buffer_arg();
     join_heads::launch(&client, cube_count, cube_dim, buffers, out, sizes, n, len, width, d_head);

@@ -3,7 +3,7 @@
 
 use super::cube::{UNITS_OF_ROW, cube_for_each, max_of_cube, sum_of_cube};
 use super::node::{Kept, node};
-use super::{computed, new_like};
+use super::{computed, new_like, unused};
 use crate::backend::gpu::Smoothing;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::{FloatTensor, IntTensor};
@@ -20,15 +20,17 @@ const UNITS: u32 = 256;
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub trait LossKernels: Backend {
     /// `[rows, 3]`, of each row its smoothed and its plain cross-entropy and whether its target has the highest logit; and the gradient of
-    /// the logits.
-    #[fusion(meta = |logits, targets, _smoothing| {
-        let shape = [targets.shape.num_elements(), 3].into();
-        (burn::backend::fusion::custom::TensorSpec::new(shape, logits.dtype), logits.clone())
+    /// the logits, of one element if nothing is learnt.
+    #[fusion(meta = |logits, targets, _smoothing, is_learnt| {
+        let of = |shape: burn::tensor::Shape| burn::backend::fusion::custom::TensorSpec::new(shape, logits.dtype);
+        let of_logits = if *is_learnt { logits.clone() } else { of([1].into()) };
+        (of([targets.shape.num_elements(), 3].into()), of_logits)
     })]
     fn losses_of_rows(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
         smoothing: Smoothing,
+        is_learnt: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
     /// The sums of the three columns; and the first of them times `scale`.
@@ -66,6 +68,9 @@ pub fn cross_entropy(
     targets: &[Option<u32>],
     smoothing: Smoothing,
 ) -> Option<(Tensor<1>, Tensor<1>)> {
+    let [batch, len, vocab_size] = logits.dims();
+    assert_eq!(targets.len(), batch * len, "a target, or none, for each row");
+    assert!(targets.iter().flatten().all(|target| (*target as usize) < vocab_size), "targets are words");
     let ids: Vec<i32> = targets.iter().map(|target| target.map_or(-1, |target| target as i32)).collect();
     let ids = Tensor::<1, Int>::from_data(ids.as_slice(), &logits.device()).into_dispatch();
     if ids.dtype() != DType::I32 {
@@ -94,7 +99,7 @@ impl<B: LossKernels, C: CheckpointStrategy> LossBackend for Autodiff<B, C> {
         smoothing: Smoothing,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let (logits, parent) = logits.into_parts();
-        let (rows, of_logits) = B::losses_of_rows(logits, targets, smoothing);
+        let (rows, of_logits) = B::losses_of_rows(logits, targets, smoothing, true);
         let (sums, loss) = B::sums_of_losses(rows, smoothing.scale);
         let loss = node::<B, C, _, 1>([parent], loss, Loss { of_logits });
         (loss, <Self as AutodiffBackend>::from_inner(sums))
@@ -107,7 +112,7 @@ impl LossBackend for CubeBackend {
         targets: IntTensor<Self>,
         smoothing: Smoothing,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let (rows, _) = Self::losses_of_rows(logits, targets, smoothing);
+        let (rows, _) = Self::losses_of_rows(logits, targets, smoothing, false);
         let (sums, loss) = Self::sums_of_losses(rows, smoothing.scale);
         (loss, sums)
     }
@@ -118,12 +123,13 @@ impl LossKernels for CubeBackend {
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
         smoothing: Smoothing,
+        is_learnt: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let [logits, targets] = [logits, targets].map(into_contiguous);
         let shape = logits.meta.shape().clone();
         let (n_rows, width) = (targets.meta.shape().num_elements(), shape[2]);
         let rows = new_like(&logits, [n_rows, 3].into());
-        let of_logits = new_like(&logits, shape);
+        let of_logits = if is_learnt { new_like(&logits, shape) } else { unused(&logits) };
         losses::launch(
             &logits.client.clone(),
             cube_for_each(n_rows),
@@ -136,6 +142,7 @@ impl LossKernels for CubeBackend {
             width,
             smoothing.smoothing,
             smoothing.scale,
+            is_learnt,
         );
         (rows, of_logits)
     }
@@ -169,6 +176,7 @@ fn losses(
     width: usize,
     smoothing: f32,
     scale: f32,
+    #[comptime] is_learnt: bool,
 ) {
     let row = CUBE_POS;
     if row < n_rows {
@@ -197,15 +205,17 @@ fn losses(
         }
         let sum_of_exp = sum_of_cube(own_of_exp, UNITS_OF_ROW);
         let sum_below = sum_of_cube(own_below, UNITS_OF_ROW);
-        let offset = scale * smoothing / n;
-        at = first;
-        while at < width {
-            let mut of_logit = (logits[start + at] - highest).exp() * scale / sum_of_exp - offset;
-            if at == target {
-                of_logit -= scale * (1.0f32 - smoothing);
+        if is_learnt {
+            let offset = scale * smoothing / n;
+            at = first;
+            while at < width {
+                let mut of_logit = (logits[start + at] - highest).exp() * scale / sum_of_exp - offset;
+                if at == target {
+                    of_logit -= scale * (1.0f32 - smoothing);
+                }
+                of_logits[start + at] = select(is_real, of_logit, 0.0f32);
+                at += step;
             }
-            of_logits[start + at] = select(is_real, of_logit, 0.0f32);
-            at += step;
         }
         if UNIT_POS == 0 {
             let log_sum = sum_of_exp.ln();

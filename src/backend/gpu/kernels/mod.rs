@@ -27,10 +27,11 @@ pub use squares::sums_of_squares;
 
 use burn::backend::{DispatchTensor, DispatchTensorKind, TensorMetadata};
 use burn::tensor::{DType, Shape, Tensor};
+use burn_cubecl::cubecl::client::Client;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 
-/// Whether our kernels take the tensor.
+/// Whether our kernels take the tensor: it consists of 32-bit floats on a GPU, and no more of them than 32 bits count.
 pub fn takes(tensor: &DispatchTensor) -> bool {
     fn is_cube(kind: &DispatchTensorKind) -> bool {
         match kind {
@@ -40,7 +41,12 @@ pub fn takes(tensor: &DispatchTensor) -> bool {
             _ => false,
         }
     }
-    is_cube(&tensor.kind) && tensor.dtype() == DType::F32
+    is_cube(&tensor.kind) && tensor.dtype() == DType::F32 && are_counted(&tensor.shape())
+}
+
+/// Whether the elements of such a tensor are no more than 32 bits count, as the kernels do.
+fn are_counted(shape: &[usize]) -> bool {
+    shape.iter().product::<usize>() <= u32::MAX as usize
 }
 
 /// The tensor as our kernels take it, if they do.
@@ -49,22 +55,37 @@ fn computed<const D: usize>(tensor: &Tensor<D>) -> Option<DispatchTensor> {
     takes(&tensor).then_some(tensor)
 }
 
+/// The same of a tensor without a graph, for kernels that have no gradients.
+fn computed_plain(tensor: &Tensor<1>) -> Option<DispatchTensor> {
+    computed(tensor).filter(|tensor| matches!(tensor.kind, DispatchTensorKind::Cube(_)))
+}
+
 /// Memory for a tensor of that shape, with what an earlier one has left there.
 fn new_like(like: &CubeTensor, shape: Shape) -> CubeTensor {
     let (client, device) = (like.client.clone(), like.device.clone());
     empty_device_contiguous_dtype(client, device, shape, like.dtype)
 }
 
-/// Whether a kernel may name as many buffers as those of a recurrent layer do, beside the numbers that all have.
+/// Memory for what a kernel names and does not use.
+fn unused(like: &CubeTensor) -> CubeTensor {
+    new_like(like, [1].into())
+}
+
+/// Whether a kernel may name as many buffers as the steps of a recurrent layer do.
 fn is_roomy(tensor: &DispatchTensor) -> bool {
-    const BUFFERS: u32 = 14;
-    fn of(kind: &DispatchTensorKind) -> u32 {
+    const BUFFERS: usize = 12;
+    fn of(kind: &DispatchTensorKind) -> usize {
         match kind {
             DispatchTensorKind::Autodiff(inner) => of(inner),
-            DispatchTensorKind::Cube(tensor) => tensor.device().client().properties().hardware.max_bindings,
+            DispatchTensorKind::Cube(tensor) => room(&tensor.device().client()),
             #[allow(unreachable_patterns)]
             _ => 0,
         }
     }
     of(&tensor.kind) >= BUFFERS
+}
+
+/// How many buffers a kernel may name, beside the one of its numbers and of the lengths of the others.
+fn room(client: &Client) -> usize {
+    (client.properties().hardware.max_bindings as usize).saturating_sub(1)
 }

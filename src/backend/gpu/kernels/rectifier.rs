@@ -1,5 +1,6 @@
 //! Bias, rectifier and dropout on a GPU in one launch, and their gradient in two, where burn's operations take four and five.
 
+use super::cube::unit_for_each;
 use super::dropout::{factor_at, numbers};
 use super::node::{Kept, node};
 use super::{computed, new_like};
@@ -9,7 +10,7 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
-use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
+use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
 
 /// Backends with kernels for both passes.
@@ -76,11 +77,11 @@ impl RectifierKernels for CubeBackend {
         let (client, shape) = (sums.client.clone(), sums.meta.shape().clone());
         let (len, width) = (shape.num_elements(), bias.meta.shape().num_elements());
         let active = new_like(&sums, shape);
-        let cube_dim = CubeDim::new(&client, len);
+        let (cube_count, cube_dim) = unit_for_each(len, &client);
         let ([key_low, key_high], threshold, kept) = numbers(dropout);
         rectify_elements::launch(
             &client,
-            calculate_cube_count_elemwise(&client, len, cube_dim),
+            cube_count,
             cube_dim,
             sums.into_buffer_arg(),
             bias.into_buffer_arg(),
@@ -101,10 +102,10 @@ impl RectifierKernels for CubeBackend {
         let (client, shape) = (active.client.clone(), active.meta.shape().clone());
         let len = shape.num_elements();
         let of_sums = new_like(&active, shape);
-        let cube_dim = CubeDim::new(&client, len);
+        let (cube_count, cube_dim) = unit_for_each(len, &client);
         unrectify_elements::launch(
             &client,
-            calculate_cube_count_elemwise(&client, len, cube_dim),
+            cube_count,
             cube_dim,
             active.into_buffer_arg(),
             gradient.into_buffer_arg(),

@@ -1,8 +1,9 @@
 //! All steps of a recurrent layer on a GPU as one node: a product and one launch for a step, and as many on the way back, where burn's
 //! operations take some ten and thirty.
 
+use super::cube::unit_for_each;
 use super::node::{Kept, node};
-use super::{computed, is_roomy, new_like};
+use super::{computed, is_roomy, new_like, unused};
 use crate::backend::gpu::{Recurrent, Unrolled};
 use crate::kernels::cell::{CellKind, n_saved};
 use crate::kernels::recurrence::Reading;
@@ -12,11 +13,11 @@ use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
-use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
+use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
-/// What a layer is beside its tensors. Those that it does not have are of one element.
+/// What a layer is beside its tensors. Tensors that it does not have are of one element.
 #[derive(Clone, Copy, Debug)]
 pub struct Unrolling {
     kind: CellKind,
@@ -67,12 +68,14 @@ pub trait RecurrenceKernels: Backend {
         how: Unrolling,
     ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
 
-    /// The gradients of the gates, of the products with the states, of the start and of its memory.
+    /// The gradients of the gates, of the products with the states, of the start and of its memory; without a memory, the last is of one
+    /// element.
     #[fusion(meta = |kept, previous, recurrent, _lengths, _gradient, _how| {
         let of = |shape: burn::tensor::Shape| burn::backend::fusion::custom::TensorSpec::new(shape, kept.dtype);
         let (batch, len, d) = (previous.shape[0], previous.shape[1], previous.shape[2]);
         let gates = || of([batch, len, recurrent.shape[1]].into());
-        (gates(), gates(), of([batch, d].into()), of([batch, d].into()))
+        let memory = if how.kind == CellKind::Lstm { of([batch, d].into()) } else { of([1].into()) };
+        (gates(), gates(), of([batch, d].into()), memory)
     })]
     fn unrolled_backward(
         kept: FloatTensor<Self>,
@@ -107,11 +110,13 @@ pub trait StepKernels: Backend {
         kind: CellKind,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// The gradients of input, product, state and memory.
+    /// The gradients of input, product, state and memory; without a memory, the last is of one element.
     #[fusion(meta = |_kept, hidden, _gradient, kind| {
         let (rows, d) = (hidden.shape[0], hidden.shape[1]);
         let gates = burn::backend::fusion::custom::TensorSpec::new([rows, kind.n_gates() * d].into(), hidden.dtype);
-        (gates.clone(), gates, hidden.clone(), hidden.clone())
+        let nothing = burn::backend::fusion::custom::TensorSpec::new([1].into(), hidden.dtype);
+        let memory = if *kind == CellKind::Lstm { hidden.clone() } else { nothing };
+        (gates.clone(), gates, hidden.clone(), memory)
     })]
     fn advanced_backward(
         kept: FloatTensor<Self>,
@@ -193,6 +198,11 @@ pub fn recurrent_layer(layer: Recurrent, kind: CellKind, reading: &Reading) -> O
 
 /// [`cell_step`](crate::ops::cell_step) by these kernels: the state after, and the memory of an LSTM. None where the tensors are not ones
 /// of 32-bit floats on a device that has them.
+///
+/// # Shapes
+/// - input, product: `[rows, n_gates d]`
+/// - hidden, memory, outputs: `[rows, d]`
+/// - bias: `[d]`, of a GRU's candidate
 pub fn cell_step(
     kind: CellKind,
     [input, product, hidden]: [&Tensor<2>; 3],
@@ -361,10 +371,10 @@ impl Forward {
             CellKind::Lstm => next_of(&next),
             _ => unused(&self.gates),
         };
-        let cube_dim = CubeDim::new(&client, batch * d);
+        let (cube_count, cube_dim) = unit_for_each(batch * d, &client);
         advance::launch(
             &client,
-            calculate_cube_count_elemwise(&client, batch * d, cube_dim),
+            cube_count,
             cube_dim,
             self.gates.clone().into_buffer_arg(),
             into_contiguous(product).into_buffer_arg(),
@@ -407,12 +417,13 @@ impl Back {
     fn step(&self, [past, product, of_memory]: [CubeTensor; 3], step: usize, place: Place) -> [CubeTensor; 3] {
         let [batch, len, d] = self.sizes;
         let client = self.kept.client.clone();
-        let [new_past, new_memory] = [0; 2].map(|_| new_like(&self.kept, [batch, d].into()));
+        let new_past = new_like(&self.kept, [batch, d].into());
+        let new_memory = if self.kind == CellKind::Lstm { next_of(&new_past) } else { unused(&self.kept) };
         let of_product = new_like(&self.kept, [batch, self.kind.n_gates() * d].into());
-        let cube_dim = CubeDim::new(&client, batch * d);
+        let (cube_count, cube_dim) = unit_for_each(batch * d, &client);
         go_back::launch(
             &client,
-            calculate_cube_count_elemwise(&client, batch * d, cube_dim),
+            cube_count,
             cube_dim,
             self.kept.clone().into_buffer_arg(),
             self.previous.clone().into_buffer_arg(),
@@ -534,11 +545,6 @@ impl StepKernels for CubeBackend {
     }
 }
 
-/// Memory for what a kernel names and does not use.
-fn unused(like: &CubeTensor) -> CubeTensor {
-    new_like(like, [1].into())
-}
-
 /// Memory for another tensor of the same shape.
 fn next_of(like: &CubeTensor) -> CubeTensor {
     new_like(like, like.meta.shape().clone())
@@ -579,7 +585,7 @@ fn advance(
         let i = at % d;
         let n_gates = comptime!(kind.n_gates()).runtime();
         let vectors = comptime!(n_saved(kind)).runtime();
-        let n_last = comptime!(if kind == CellKind::Lstm { 2usize } else { 1usize }).runtime();
+        let n_last = comptime!(n_last(kind)).runtime();
         let input = (sentence * len + step) * n_gates * d + i;
         let own = sentence * n_gates * d + i;
         let save = (sentence * len + step) * vectors * d + i;
@@ -677,7 +683,7 @@ fn go_back(
         let i = at % d;
         let n_gates = comptime!(kind.n_gates()).runtime();
         let vectors = comptime!(n_saved(kind)).runtime();
-        let n_last = comptime!(if kind == CellKind::Lstm { 2usize } else { 1usize }).runtime();
+        let n_last = comptime!(n_last(kind)).runtime();
         let output = (sentence * len + step) * n_gates * d + i;
         let own = sentence * n_gates * d + i;
         let save = (sentence * len + step) * vectors * d + i;
@@ -700,7 +706,9 @@ fn go_back(
                 }
             } else {
                 carried = past[at] + product[at];
-                of_memory_after = of_memory[at];
+                if comptime!(kind == CellKind::Lstm) {
+                    of_memory_after = of_memory[at];
+                }
             }
         }
         let mut is_real = true;
@@ -722,7 +730,7 @@ fn go_back(
             let candidate = kept[save + 2 * d];
             let inner = kept[save + 3 * d];
             let of_candidate = select(is_real, g * (1.0f32 - update) * (1.0f32 - candidate * candidate), 0.0f32);
-            let of_reset = of_candidate * inner * reset * (1.0f32 - reset);
+            let of_reset = select(is_real, of_candidate * inner * reset * (1.0f32 - reset), 0.0f32);
             let of_update = select(is_real, g * (old - candidate) * update * (1.0f32 - update), 0.0f32);
             direct = g * update;
             of_gates[output] = of_reset;
@@ -757,6 +765,8 @@ fn go_back(
             of_product[own + 3 * d] = of_candidate;
         }
         new_past[at] = select(is_real, direct, carried);
-        new_memory[at] = of_memory_before;
+        if comptime!(kind == CellKind::Lstm) {
+            new_memory[at] = of_memory_before;
+        }
     }
 }

@@ -4,7 +4,7 @@
 use super::cube::{UNITS_OF_ROW, cube_for_each, max_of_cube, sum_of_cube};
 use super::dropout::{factor_at, numbers};
 use super::node::{Kept, node};
-use super::{computed, new_like};
+use super::{computed, new_like, unused};
 use crate::backend::gpu::Softening;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -53,9 +53,23 @@ pub trait SoftmaxBackend: Backend {
 /// - hiding, which is a constant: `[batch or 1, 1, query_len or 1, key_len]`
 pub fn softmax(scores: &Tensor<4>, hiding: Option<&Tensor<4>>, how: Softening) -> Option<Tensor<4>> {
     let device = scores.device();
+    if let Some(hiding) = hiding {
+        check_hiding(hiding, scores.dims());
+    }
     let scores = computed(scores)?;
     let of_hidden = computed(&hiding.cloned().unwrap_or_else(|| nothing(&device)))?;
     Some(Tensor::from_dispatch(Dispatch::softened_scores(scores, of_hidden, hiding.is_some(), how)))
+}
+
+/// A kernel reads whatever lies there: shapes that do not fit would go unnoticed.
+pub(super) fn check_hiding(hiding: &Tensor<4>, [batch, _, query_len, key_len]: [usize; 4]) {
+    let [sentences, heads, queries, keys] = hiding.dims();
+    let fits = |found: usize, n: usize| found == 1 || found == n;
+    assert!(
+        fits(sentences, batch) && heads == 1 && fits(queries, query_len) && keys == key_len,
+        "a mask of shape {:?} for {batch} sentences, {query_len} queries and {key_len} keys",
+        hiding.dims()
+    );
 }
 
 /// A kernel takes as many buffers as it names: one that it does not read has one element.
@@ -126,7 +140,7 @@ impl SoftmaxKernels for CubeBackend {
             scores.clone().into_buffer_arg(),
             hiding.into_buffer_arg(),
             weights.clone().into_buffer_arg(),
-            if how.dropout.is_some() { dropped.clone() } else { new_like(&scores, [1].into()) }.into_buffer_arg(),
+            if how.dropout.is_some() { dropped.clone() } else { unused(&scores) }.into_buffer_arg(),
             n_rows,
             width,
             how.scale,

@@ -2,7 +2,7 @@
 //! and another to put the sums side by side.
 
 use super::cube::sum_of_cube;
-use super::{computed, new_like};
+use super::{computed_plain, new_like};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
@@ -38,13 +38,19 @@ pub trait SquaresBackend: Backend {
 /// floats on a device that has a kernel for it.
 pub fn sums_of_squares(tensors: &[Tensor<1>]) -> Option<Tensor<1>> {
     let device = tensors.first()?.device();
-    let mut sums = computed(&Tensor::<1>::zeros([CUBES as usize], &device))?;
+    let mut sums = computed_plain(&Tensor::<1>::zeros([CUBES as usize], &device))?;
     let (fours, rest) = tensors.as_chunks();
     for [a, b, c, d] in fours {
-        sums = Dispatch::add_squares_of_four(sums, computed(a)?, computed(b)?, computed(c)?, computed(d)?);
+        sums = Dispatch::add_squares_of_four(
+            sums,
+            computed_plain(a)?,
+            computed_plain(b)?,
+            computed_plain(c)?,
+            computed_plain(d)?,
+        );
     }
     for tensor in rest {
-        sums = Dispatch::add_squares(sums, computed(tensor)?);
+        sums = Dispatch::add_squares(sums, computed_plain(tensor)?);
     }
     Some(Tensor::from_dispatch(sums))
 }

@@ -70,7 +70,7 @@ impl Board<'_> {
         let token = if self.explanation.mechanism.is_text { "token" } else { "source token" };
         let text = format!(
             "grad x input: by how much the log-odds of \"{written}\" against \"{other}\" would fall, in nats, if the model \
-             did not know the {token} (to first order)"
+             did not know the {token} (to first order: a large change may differ, even in its sign)"
         );
         sheet.paragraph(4, &[muted(text)]);
     }
