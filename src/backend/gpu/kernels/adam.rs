@@ -1,7 +1,7 @@
 //! Adam on a GPU: one launch for several parameters, where burn's operations take sixteen for each.
 
 use super::cube::unit_for_each;
-use super::{computed_plain, new_like, room};
+use super::{computed_plain, new_of_shape, room};
 use crate::backend::gpu::{AdamStep, PARAMETERS_OF_LAUNCH};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
@@ -134,7 +134,7 @@ impl AdamBackend for CubeBackend {
 fn launch<const N: usize>(parameters: [Parameter<CubeBackend>; N], step: AdamStep) -> [Updated<CubeBackend>; N] {
     let parameters = parameters.map(|it| [it.values, it.gradient, it.first, it.second].map(into_contiguous));
     let updated = parameters.each_ref().map(|[values, ..]| {
-        let new = || new_like(values, values.meta.shape().clone());
+        let new = || new_of_shape(values);
         Updated { values: new(), first: new(), second: new() }
     });
     let client = parameters[0][0].client.clone();

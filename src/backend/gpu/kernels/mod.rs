@@ -66,6 +66,11 @@ fn new_like(like: &CubeTensor, shape: Shape) -> CubeTensor {
     empty_device_contiguous_dtype(client, device, shape, like.dtype)
 }
 
+/// Memory for another tensor of the same shape.
+fn new_of_shape(like: &CubeTensor) -> CubeTensor {
+    new_like(like, like.meta.shape().clone())
+}
+
 /// Memory for what a kernel names and does not use.
 fn unused(like: &CubeTensor) -> CubeTensor {
     new_like(like, [1].into())

@@ -2,7 +2,7 @@
 
 use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube};
 use super::node::{Kept, node};
-use super::{computed, new_like};
+use super::{computed, new_like, new_of_shape};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
@@ -127,7 +127,7 @@ impl LayerNormKernels for CubeBackend {
         let [input, gamma, beta] = [input, gamma, beta].map(into_contiguous);
         let width = gamma.meta.shape().num_elements();
         let n_rows = input.meta.shape().num_elements() / width;
-        let output = new_like(&input, input.meta.shape().clone());
+        let output = new_of_shape(&input);
         let moments = new_like(&input, [n_rows, 2].into());
         normalize::launch(
             &input.client.clone(),
@@ -154,7 +154,7 @@ impl LayerNormKernels for CubeBackend {
         let [input, gamma, moments, gradient] = [input, gamma, moments, gradient].map(into_contiguous);
         let width = gamma.meta.shape().num_elements();
         let n_rows = input.meta.shape().num_elements() / width;
-        let of_input = new_like(&input, input.meta.shape().clone());
+        let of_input = new_of_shape(&input);
         backward_rows::launch(
             &input.client.clone(),
             cube_for_each(n_rows),

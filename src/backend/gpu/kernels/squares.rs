@@ -2,7 +2,7 @@
 //! and another to put the sums side by side.
 
 use super::cube::sum_of_cube;
-use super::{computed_plain, new_like};
+use super::{computed_plain, new_of_shape};
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
@@ -74,7 +74,7 @@ impl SquaresBackend for CubeBackend {
 fn launch<const N: usize>(sums: CubeTensor, tensors: [CubeTensor; N]) -> CubeTensor {
     let sums = into_contiguous(sums);
     let client = sums.client.clone();
-    let new = new_like(&sums, sums.meta.shape().clone());
+    let new = new_of_shape(&sums);
     let mut buffers = SequenceArg::new();
     tensors.into_iter().for_each(|tensor| buffers.push(into_contiguous(tensor).into_buffer_arg()));
     add::launch(

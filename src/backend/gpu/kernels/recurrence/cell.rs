@@ -1,7 +1,7 @@
 //! The kernels of recurrent cells: a step, and the step back.
 
 use crate::backend::gpu::kernels::cube::unit_for_each;
-use crate::backend::gpu::kernels::{new_like, unused};
+use crate::backend::gpu::kernels::{new_like, new_of_shape, unused};
 use crate::kernels::cell::{CellKind, n_saved};
 use burn::backend::Backend;
 use burn::backend::tensor::FloatTensor;
@@ -60,7 +60,7 @@ impl Forward {
             _ => new_like(&self.gates, [batch, d].into()),
         };
         let next_memory = match self.kind {
-            CellKind::Lstm => next_of(&next),
+            CellKind::Lstm => new_of_shape(&next),
             _ => unused(&self.gates),
         };
         let (cube_count, cube_dim) = unit_for_each(batch * d, &client);
@@ -115,7 +115,7 @@ impl Back {
         let [batch, len, d] = self.sizes;
         let client = self.kept.client.clone();
         let new_past = new_like(&self.kept, [batch, d].into());
-        let new_memory = if self.kind == CellKind::Lstm { next_of(&new_past) } else { unused(&self.kept) };
+        let new_memory = if self.kind == CellKind::Lstm { new_of_shape(&new_past) } else { unused(&self.kept) };
         let of_product = new_like(&self.kept, [batch, self.kind.n_gates() * d].into());
         let (cube_count, cube_dim) = unit_for_each(batch * d, &client);
         go_back::launch(
@@ -144,11 +144,6 @@ impl Back {
         );
         [of_product, new_past, new_memory]
     }
-}
-
-/// Memory for another tensor of the same shape.
-pub(super) fn next_of(like: &CubeTensor) -> CubeTensor {
-    new_like(like, like.meta.shape().clone())
 }
 
 #[cube]

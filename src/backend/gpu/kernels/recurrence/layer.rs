@@ -1,9 +1,9 @@
-//! All steps of a recurrent layer on a GPU as one node: a product and one launch for a step, and as many on the way back, where burn's
-//! operations take some ten and thirty.
+//! All steps of a recurrent layer on a GPU as one node of burn's graph. A step takes a product and a launch, and as many on the way back;
+//! in burn's operations it takes some ten, and thirty.
 
-use super::cell::{Back, Forward, Place, n_last, next_of, of_bias};
+use super::cell::{Back, Forward, Place, n_last, of_bias};
 use crate::backend::gpu::kernels::node::{Kept, node};
-use crate::backend::gpu::kernels::{computed, is_roomy, new_like, unused};
+use crate::backend::gpu::kernels::{computed, is_roomy, new_like, new_of_shape, unused};
 use crate::backend::gpu::{Recurrent, Unrolled};
 use crate::kernels::cell::{CellKind, n_saved};
 use crate::kernels::recurrence::Reading;
@@ -24,14 +24,9 @@ pub struct Unrolling {
 }
 
 impl Unrolling {
-    /// Vectors beside the states: the last state, and the last memory.
-    fn n_last(self) -> usize {
-        n_last(self.kind)
-    }
-
     /// The steps in the order of reading.
     fn steps(self, len: usize) -> impl DoubleEndedIterator<Item = usize> {
-        (0..len).map(move |i| if self.is_backward { len - 1 - i } else { i })
+        Reading { is_backward: self.is_backward, lengths: None }.steps(len)
     }
 }
 
@@ -49,7 +44,7 @@ pub trait RecurrenceKernels: Backend {
             burn::backend::fusion::custom::TensorSpec::new([gates.shape[0], len, width].into(), gates.dtype)
         };
         let (len, d) = (gates.shape[1], start.shape[1]);
-        (of(len + how.n_last(), d), of(len, d), of(len, n_saved(how.kind) * d))
+        (of(len + n_last(how.kind), d), of(len, d), of(len, n_saved(how.kind) * d))
     })]
     fn unrolled(
         gates: FloatTensor<Self>,
@@ -63,7 +58,7 @@ pub trait RecurrenceKernels: Backend {
 
     /// The gradients of the gates, of the products with the states, of the start and of its memory; without a memory, the last is of one
     /// element.
-    #[fusion(meta = |kept, previous, recurrent, _lengths, _gradient, _how| {
+    #[fusion(meta = |kept, previous, recurrent, _lengths, _gradient, how| {
         let of = |shape: burn::tensor::Shape| burn::backend::fusion::custom::TensorSpec::new(shape, kept.dtype);
         let (batch, len, d) = (previous.shape[0], previous.shape[1], previous.shape[2]);
         let gates = || of([batch, len, recurrent.shape[1]].into());
@@ -85,7 +80,7 @@ pub trait RecurrenceKernels: Backend {
 pub trait RecurrenceBackend: Backend {
     /// What a layer makes, packed.
     #[fusion(meta = |gates, _recurrent, start, _start_memory, _bias, _lengths, how| {
-        let shape = [gates.shape[0], gates.shape[1] + how.n_last(), start.shape[1]].into();
+        let shape = [gates.shape[0], gates.shape[1] + n_last(how.kind), start.shape[1]].into();
         burn::backend::fusion::custom::TensorSpec::new(shape, gates.dtype)
     })]
     fn recurrent_states(
@@ -202,7 +197,7 @@ impl RecurrenceKernels for CubeBackend {
         let [batch, len] = [0, 1].map(|axis| gates.meta.shape()[axis]);
         let d = hidden.meta.shape()[1];
         let of = |len: usize, width: usize| new_like(&gates, [batch, len, width].into());
-        let (packed, previous, kept) = (of(len + how.n_last(), d), of(len, d), of(len, n_saved(how.kind) * d));
+        let (packed, previous, kept) = (of(len + n_last(how.kind), d), of(len, d), of(len, n_saved(how.kind) * d));
         let (kind, has_lengths) = (how.kind, how.has_lengths);
         let sizes = [batch, len, d];
         let forward = Forward { gates, bias, lengths, packed, previous, kept, sizes, kind, has_lengths };
@@ -226,7 +221,7 @@ impl RecurrenceKernels for CubeBackend {
         let [batch, len, d] = [0, 1, 2].map(|axis| previous.meta.shape()[axis]);
         let of_gates = new_like(&kept, [batch, len, recurrent.meta.shape()[1]].into());
         // But for the GRU's candidate, both parts of the gates have the same gradient.
-        let of_products = if how.kind == CellKind::Gru { next_of(&of_gates) } else { unused(&kept) };
+        let of_products = if how.kind == CellKind::Gru { new_of_shape(&of_gates) } else { unused(&kept) };
         let transposed = Self::float_swap_dims(recurrent, 0, 1);
         let [mut past, mut product, mut of_memory] = [0; 3].map(|_| unused(&kept));
         let (kind, has_lengths) = (how.kind, how.has_lengths);

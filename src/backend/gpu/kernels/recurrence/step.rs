@@ -1,8 +1,8 @@
-//! One step of a recurrent cell on a GPU as a node: a launch, and one on the way back.
+//! One step of a recurrent cell on a GPU as a node of burn's graph: one launch, and one on the way back.
 
-use super::cell::{Back, Forward, Place, n_last, next_of, of_bias};
+use super::cell::{Back, Forward, Place, n_last, of_bias};
 use crate::backend::gpu::kernels::node::{Kept, node};
-use crate::backend::gpu::kernels::{computed, is_roomy, new_like, unused};
+use crate::backend::gpu::kernels::{computed, is_roomy, new_like, new_of_shape, unused};
 use crate::kernels::cell::{CellKind, n_saved};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -173,7 +173,7 @@ impl StepKernels for CubeBackend {
         let [kept, previous, gradient] = [kept, hidden, gradient].map(into_contiguous);
         let [batch, d] = [0, 1].map(|axis| previous.meta.shape()[axis]);
         let of_gates = new_like(&kept, [batch, kind.n_gates() * d].into());
-        let of_products = if kind == CellKind::Gru { next_of(&of_gates) } else { unused(&kept) };
+        let of_products = if kind == CellKind::Gru { new_of_shape(&of_gates) } else { unused(&kept) };
         let lengths = unused(&kept);
         let nothing = [0; 3].map(|_| unused(&kept));
         let sizes = [batch, 1, d];
