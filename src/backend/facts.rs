@@ -47,7 +47,7 @@ impl Backend {
                 builds_with: "nothing",
                 runs_with: "a driver for Vulkan (with the loader libvulkan1), Metal or DirectX 12",
                 half: "no",
-                last_run: "2026-11-26, NVIDIA H100 (Vulkan, driver 580.159); 2026-11-24, software Vulkan of Mesa 22.3.6 (llvmpipe) \
+                last_run: "2026-11-26, NVIDIA H200 and H100 (Vulkan, driver 580.159); 2026-11-24, software Vulkan of Mesa 22.3.6 (llvmpipe) \
                            and SwiftShader, Debian 12",
             },
             Self::Vulkan => Facts {
@@ -72,8 +72,8 @@ impl Backend {
                               downloads LLVM 23.1",
                 runs_with: "an NVIDIA driver and the CUDA libraries (cuBLAS, NVRTC)",
                 half: "no",
-                last_run: "2026-11-26, NVIDIA H100 (CUDA 13.0, driver 580.159), with kernels made by NVRTC in place of LLVM: trains, \
-                           but is refused by the check",
+                last_run: "2026-11-26, NVIDIA H200 (CUDA 13.0, driver 580.159), with kernels made by NVRTC in place of LLVM: passes the \
+                           check before use",
             },
         }
     }

@@ -218,8 +218,10 @@ fn check(backends: &[Backend], is_silent: bool) -> Result<Vec<Check>> {
                         true => (CheckVerdict::Agrees, "agrees"),
                         false => (CheckVerdict::Disagrees, "DISAGREES"),
                     };
-                    let Difference { model, difference: largest, at } = &difference;
-                    say(format!("{model:<12}  {name:<8}  {largest:.1e} at {at}  {word}\n"))?;
+                    let Difference { model, difference: largest, at, bits_of_products } = &difference;
+                    let lost = bits_of_products.filter(|_| verdict == CheckVerdict::Disagrees);
+                    let products = lost.map(work::said_of_products).unwrap_or_default();
+                    say(format!("{model:<12}  {name:<8}  {largest:.1e} at {at}{products}  {word}\n"))?;
                     found.push(Check { backend: *backend, difference: Some(difference), verdict, fault: None });
                 }
             }

@@ -10,6 +10,9 @@ use crate::kernels::dropout::Dropout;
 use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Tensor, module};
 
+/// Weights of one attention that may as well be stored for a moment: 64 MiB.
+const FEW_WEIGHTS: usize = 1 << 24;
+
 /// The sizes of an attention in several heads.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeadSizes {
@@ -167,23 +170,27 @@ impl Operation for Attention {
     }
 
     fn on_gpu(&self, inputs: &AttentionInputs<Tensors>) -> Option<Output<3, Tensors>> {
+        let HeadSizes { n_heads, d_head, .. } = self.sizes;
+        let [batch, query_len, _] = inputs.query.dims();
+        let key_len = inputs.key_value.as_ref().map_or(query_len, |key_value| key_value.dims()[1]);
         // burn's attention has no gradient of its own; without one, it need not keep the weights.
-        if !self.is_trained(inputs) || self.mask.has_empty_rows() {
+        let is_kept = self.is_trained(inputs) || batch * n_heads * query_len * key_len <= FEW_WEIGHTS;
+        if !is_kept || self.mask.has_empty_rows() {
             return None;
         }
-        let HeadSizes { n_heads, d_head, .. } = self.sizes;
-        let softening = |scale: f64| Softening { scale: scale as f32, dropout: self.dropout };
         let AttentionInputs { query, key_value, bias } = inputs;
-        let Some(bias) = bias else {
-            let heads = gpu::Heads { n_heads, d_head };
-            let hiding = self.mask.bias();
-            let output = gpu::attention(query, key_value.as_ref(), hiding, heads, softening(scale(d_head)))?;
-            return Some(Output { output });
+        let output = match bias {
+            None => {
+                let heads = gpu::Heads { n_heads, d_head };
+                let how = Softening { scale: scale(d_head) as f32, dropout: self.dropout };
+                gpu::attention(query, key_value.as_ref(), self.mask.bias(), heads, how)?
+            }
+            Some(bias) => {
+                let split = self.split(query.clone(), key_value.clone());
+                merge_heads(by_kernels(&split, &self.mask, bias, self.dropout)?)
+            }
         };
-        let Split { query, key, value } = self.split(query.clone(), key_value.clone());
-        let scores = scores(query, key, Some(bias.clone()));
-        let weights = gpu::softmax(&scores, self.mask.bias(), softening(1.0))?;
-        Some(Output { output: merge_heads(average(weights, value)) })
+        Some(Output { output })
     }
 }
 
@@ -283,6 +290,16 @@ pub fn by_pair(bias: Tensor<4>, [query_len, key_len]: [usize; 2]) -> Tensor<4> {
 pub fn average(weights: Tensor<4>, value: Tensor<4>) -> Tensor<4> {
     let n_heads = weights.dims()[1];
     unfold(fold(weights, value.dims()[1]).matmul(value), n_heads)
+}
+
+/// The contexts with a bias, by kernels of ours.
+fn by_kernels(of: &Split, mask: &Mask, bias: &Tensor<4>, dropout: Option<Dropout>) -> Option<Tensor<4>> {
+    let Split { query, key, value } = of;
+    let ([_, n_heads, query_len, d_head], [_, n_folded, key_len, _]) = (query.dims(), key.dims());
+    let products = gpu::product(&fold(query.clone(), n_folded), &key.clone().swap_dims(2, 3))?;
+    let scores = unfold(products, n_heads) * scale(d_head) + by_pair(bias.clone(), [query_len, key_len]);
+    let weights = gpu::softmax(&scores, mask.bias(), Softening { scale: 1.0, dropout })?;
+    Some(unfold(gpu::product(&fold(weights, n_folded), value)?, n_heads))
 }
 
 /// burn's attention kernel, which never stores the matrix of weights on long input, and has no gradient of its own.

@@ -1,5 +1,7 @@
 //! A matrix that is written and read at every position, in chunks: products of matrices inside a chunk, the state between.
 
+use super::linear::product_on_gpu;
+use super::operation::Body;
 use crate::kernels::matrix_memory::Rule;
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 
@@ -41,7 +43,7 @@ pub(super) struct Sequence {
 /// # Shapes
 /// - state, output's second: `[rows, n_heads, d_key, d_value]`
 /// - output's first: `[rows, n_heads, len, d_value]`
-pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>) -> (Tensor<4>, Tensor<4>) {
+pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>, body: Body) -> (Tensor<4>, Tensor<4>) {
     let [rows, n_heads, len, d_key] = sequence.query.dims();
     let d_value = sequence.value.dims()[3];
     let device = sequence.query.device();
@@ -62,7 +64,7 @@ pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>) -> (Tensor<4>, 
     };
     let [query, key, value] = [sequence.query, sequence.key, sequence.value].map(cut);
     let rate = sequence.rate.map(cut);
-    let decay = sequence.log_decay.map(|log| Decay::new(cut(log), &device));
+    let decay = sequence.log_decay.map(|log| Decay::new(cut(log), body));
     let future = triangle(size, &device, |query, key| key > query);
     let masked = |products: Tensor<4>| products.mask_fill(future.clone(), 0.0);
     // Inside every chunk, all of them at once.
@@ -71,11 +73,12 @@ pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>) -> (Tensor<4>, 
         None => (query.clone(), key.clone()),
     };
     let between = |from: Tensor<4>, to: Tensor<4>| match &decay {
-        None => from.matmul(to.swap_dims(2, 3)),
+        None => product_on_gpu(from, to.swap_dims(2, 3), body),
         Some(decay) if has_vectors => {
-            (from * decay.since_start.clone()).matmul((to * decay.before_start.clone()).swap_dims(2, 3))
+            let (from, to) = (from * decay.since_start.clone(), to * decay.before_start.clone());
+            product_on_gpu(from, to.swap_dims(2, 3), body)
         }
-        Some(decay) => from.matmul(to.swap_dims(2, 3)) * decay.between(&future),
+        Some(decay) => product_on_gpu(from, to.swap_dims(2, 3), body) * decay.between(&future),
     };
     let scores = masked(between(query, key.clone()));
     let (written, corrections) = match rate {
@@ -84,13 +87,14 @@ pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>) -> (Tensor<4>, 
             let same = masked(between(key.clone(), key.clone()) * rate.clone());
             let now = triangle(size, &device, |query, key| key == query);
             let same = same.mask_fill(now, 0.0).reshape([rows * n_heads * n, size, size]);
-            let solved = inverse(same);
+            let solved = inverse(same, body);
             let solved = solved.reshape([rows * n_heads, n, size, size]);
             let of_state = match &decay {
                 Some(decay) => key * decay.since_start.clone(),
                 None => key,
             };
-            (solved.clone().matmul(value * rate.clone()), Some(solved.matmul(of_state * rate)))
+            let written = product_on_gpu(solved.clone(), value * rate.clone(), body);
+            (written, Some(product_on_gpu(solved, of_state * rate, body)))
         }
     };
     // From chunk to chunk.
@@ -100,12 +104,12 @@ pub(super) fn read(sequence: Sequence, state: Option<Tensor<4>>) -> (Tensor<4>, 
     for i in 0..n {
         let mut written = chunk(&written, i);
         if let (Some(memory), Some(corrections)) = (&memory, &corrections) {
-            written = written - chunk(corrections, i).matmul(memory.clone());
+            written = written - product_on_gpu(chunk(corrections, i), memory.clone(), body);
         }
-        let mut output = chunk(&scores, i).matmul(written.clone());
-        let mut next = chunk(&kept, i).swap_dims(1, 2).matmul(written);
+        let mut output = product_on_gpu(chunk(&scores, i), written.clone(), body);
+        let mut next = product_on_gpu(chunk(&kept, i).swap_dims(1, 2), written, body);
         if let Some(memory) = memory {
-            output = output + chunk(&asked, i).matmul(memory.clone());
+            output = output + product_on_gpu(chunk(&asked, i), memory.clone(), body);
             let left = match &decay {
                 Some(decay) => memory * chunk(&decay.whole, i).swap_dims(1, 2),
                 None => memory,
@@ -136,11 +140,11 @@ struct Decay {
 
 impl Decay {
     /// From logarithms `[.., n, size, width]`.
-    fn new(log: Tensor<4>, device: &Device) -> Self {
-        let [_, _, size, _] = log.dims();
+    fn new(log: Tensor<4>, body: Body) -> Self {
+        let [rows, n, size, _] = log.dims();
         let ones: Vec<f32> = (0..size * size).map(|i| if i % size <= i / size { 1.0 } else { 0.0 }).collect();
-        let ones = Tensor::<4>::from_data(TensorData::new(ones, [1, 1, size, size]), device);
-        let total = ones.matmul(log);
+        let ones = Tensor::<4>::from_data(TensorData::new(ones, [1, 1, size, size]), &log.device());
+        let total = product_on_gpu(ones.expand([rows, n, size, size]), log, body);
         let end = total.clone().narrow(2, size - 1, 1);
         Self {
             since_start: total.clone().exp(),
@@ -164,7 +168,7 @@ impl Decay {
 ///
 /// The sum of powers of `-A` would take as many products and no cutting, but its terms grow like binomials where keys repeat,
 /// and 32 bits lose what is left of them.
-fn inverse(matrices: Tensor<3>) -> Tensor<3> {
+fn inverse(matrices: Tensor<3>, body: Body) -> Tensor<3> {
     let [n, size, _] = matrices.dims();
     let device = matrices.device();
     if size == 1 {
@@ -172,9 +176,10 @@ fn inverse(matrices: Tensor<3>) -> Tensor<3> {
     }
     let half = size / 2;
     let quarter = |row: usize, column: usize| matrices.clone().narrow(1, row, half).narrow(2, column, half);
-    let halves = inverse(Tensor::cat(vec![quarter(0, 0), quarter(half, half)], 0));
+    let halves = inverse(Tensor::cat(vec![quarter(0, 0), quarter(half, half)], 0), body);
     let (first, second) = (halves.clone().narrow(0, 0, n), halves.narrow(0, n, n));
-    let corner = second.clone().matmul(quarter(half, 0)).matmul(first.clone()).neg();
+    let corner = product_on_gpu(second.clone(), quarter(half, 0), body);
+    let corner = product_on_gpu(corner, first.clone(), body).neg();
     let top = Tensor::cat(vec![first, Tensor::zeros([n, half, half], &device)], 2);
     Tensor::cat(vec![top, Tensor::cat(vec![corner, second], 2)], 1)
 }

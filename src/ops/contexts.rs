@@ -1,5 +1,6 @@
 //! Attention of a recurrent decoder over its source, for queries that do not wait for each other.
 
+use super::linear::product_on_gpu;
 use super::mask::Mask;
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
@@ -207,7 +208,7 @@ impl WrittenSource {
     /// a GPU.
     pub(super) fn contexts(&self, score: AlignmentScore, query: Tensor<3>, body: Body) -> Tensor<3> {
         let (scores, scale) = match score {
-            AlignmentScore::Dot { scale } => (query.matmul(self.keys.clone().swap_dims(1, 2)), scale),
+            AlignmentScore::Dot { scale } => (product_on_gpu(query, self.keys.clone().swap_dims(1, 2), body), scale),
             AlignmentScore::Network => {
                 let vector = self.vector.clone().expect("a network has a last layer");
                 let by_kernel = match body {
@@ -228,7 +229,7 @@ impl WrittenSource {
             let is_scaled = matches!(score, AlignmentScore::Dot { .. });
             self.mask.softmax(if is_scaled { scores.mul_scalar(scale) } else { scores })
         });
-        weights.squeeze_dim::<3>(1).matmul(self.values.clone())
+        product_on_gpu(weights.squeeze_dim::<3>(1), self.values.clone(), body)
     }
 }
 

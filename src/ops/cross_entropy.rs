@@ -1,6 +1,6 @@
 //! Label-smoothed cross-entropy and its gradient in one pass over the logits, which may be made on the way.
 
-use super::linear::{Weight, add_to_rows, gradients_of_product, rows, written_linear};
+use super::linear::{Weight, add_to_rows, gradients_of_product, linear_on_gpu, rows, written_linear};
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use crate::backend::gpu::{self, Smoothing};
@@ -337,7 +337,7 @@ impl Operation for ProjectedCrossEntropy {
 
     fn on_gpu(&self, inputs: &ProjectedInputs<Tensors>) -> Option<Output<1, Tensors>> {
         let ProjectedInputs { input, weight, bias } = inputs;
-        let logits = written_linear(input.clone(), weight.clone(), self.is_transposed, bias.clone());
+        let logits = linear_on_gpu(input.clone(), weight.clone(), self.is_transposed, bias.clone(), Body::Fused);
         let loss = self.targets.on_gpu(&logits, &self.found);
         Some(Output { output: loss.unwrap_or_else(|| self.targets.written(logits, &self.found)) })
     }

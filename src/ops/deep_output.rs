@@ -1,6 +1,6 @@
 //! A recurrent decoder's deep output as one operation.
 
-use super::linear::{Weight, rows, written_linear};
+use super::linear::{Weight, linear_on_gpu, rows};
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::residual::written_dropout;
@@ -191,8 +191,22 @@ impl Operation for DeepOutput {
     }
 
     fn written(&self, inputs: DeepOutputInputs<Tensors>) -> Output<3, Tensors> {
+        self.in_burn(inputs, Body::Written)
+    }
+
+    fn on_gpu(&self, inputs: &DeepOutputInputs<Tensors>) -> Option<Output<3, Tensors>> {
         let DeepOutputInputs { state, embedded, context, weight, bias } = inputs;
-        let pairs = written_linear(Tensor::cat(vec![state, embedded, context], 2), weight, false, Some(bias));
+        let [state, embedded, context] = [state, embedded, context].map(Clone::clone);
+        let inputs = DeepOutputInputs { state, embedded, context, weight: weight.clone(), bias: bias.clone() };
+        Some(self.in_burn(inputs, Body::Fused))
+    }
+}
+
+impl DeepOutput {
+    /// In burn's operations, but for the product if `body` allows another.
+    fn in_burn(&self, inputs: DeepOutputInputs<Tensors>, body: Body) -> Output<3, Tensors> {
+        let DeepOutputInputs { state, embedded, context, weight, bias } = inputs;
+        let pairs = linear_on_gpu(Tensor::cat(vec![state, embedded, context], 2), weight, false, Some(bias), body);
         let half = pairs.dims()[2] / 2;
         let larger = pairs.clone().narrow(2, 0, half).max_pair(pairs.narrow(2, half, half));
         Output { output: written_dropout(larger, self.dropout.as_ref()) }

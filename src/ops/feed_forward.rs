@@ -1,7 +1,7 @@
 //! A feed-forward network as one operation.
 
 use super::activation::written_activation;
-use super::linear::{Weight, add_to_rows, affine, rows, written_linear};
+use super::linear::{Weight, add_to_rows, affine, linear_on_gpu, rows, written_linear};
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::residual::written_dropout;
@@ -172,8 +172,9 @@ impl Operation for FeedForward {
             return None;
         }
         let FeedForwardInputs { input, inner, inner_bias, outer, outer_bias } = inputs;
-        let sums = written_linear(input.clone(), inner.clone(), false, None);
+        let sums = linear_on_gpu(input.clone(), inner.clone(), false, None, Body::Fused);
         let active = gpu::rectify(&sums, inner_bias, self.dropout)?;
-        Some(Output { output: written_linear(active, outer.clone(), false, Some(outer_bias.clone())) })
+        let outer_bias = Some(outer_bias.clone());
+        Some(Output { output: linear_on_gpu(active, outer.clone(), false, outer_bias, Body::Fused) })
     }
 }

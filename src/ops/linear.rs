@@ -3,6 +3,7 @@
 use super::named::{Arrays, Flags, Gradient, Gradients, Of, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::weights::{PreparedWeight, prepared_product};
+use crate::backend::gpu;
 use crate::kernels::machine::Threads;
 use crate::kernels::matrix::Matrix;
 use crate::kernels::memory::{for_pieces, sum_of_rows};
@@ -114,6 +115,30 @@ pub(super) fn written_linear<const D: usize>(
     module::linear(input, if is_transposed { weight.transpose() } else { weight }, bias)
 }
 
+/// [`written_linear`] as it is computed on a GPU: if `body` allows it, by kernels of ours.
+pub(super) fn linear_on_gpu<const D: usize>(
+    input: Tensor<D>,
+    weight: Tensor<2>,
+    is_transposed: bool,
+    bias: Option<Tensor<1>>,
+    body: Body,
+) -> Tensor<D> {
+    let by_kernel = match body {
+        Body::Fused => gpu::linear(&input, &weight, is_transposed, bias.as_ref()),
+        Body::Written => None,
+    };
+    by_kernel.unwrap_or_else(|| written_linear(input, weight, is_transposed, bias))
+}
+
+/// Matrix times matrix on a GPU: if `body` allows it, by kernels of ours.
+pub(super) fn product_on_gpu<const D: usize>(left: Tensor<D>, right: Tensor<D>, body: Body) -> Tensor<D> {
+    let by_kernel = match body {
+        Body::Fused => gpu::product(&left, &right),
+        Body::Written => None,
+    };
+    by_kernel.unwrap_or_else(|| left.matmul(right))
+}
+
 impl<const D: usize> Linear<D> {
     fn d_output(&self, weight: &View<2>) -> usize {
         weight.shape[if self.is_transposed { 0 } else { 1 }]
@@ -161,5 +186,10 @@ impl<const D: usize> Operation for Linear<D> {
 
     fn written(&self, inputs: LinearInputs<D, Tensors>) -> Output<D, Tensors> {
         Output { output: written_linear(inputs.input, inputs.weight, self.is_transposed, inputs.bias) }
+    }
+
+    fn on_gpu(&self, inputs: &LinearInputs<D, Tensors>) -> Option<Output<D, Tensors>> {
+        let LinearInputs { input, weight, bias } = inputs;
+        Some(Output { output: gpu::linear(input, weight, self.is_transposed, bias.as_ref())? })
     }
 }

@@ -323,8 +323,22 @@ impl Operation for MatrixMemory {
     }
 
     fn written(&self, inputs: MemoryInputs<Tensors>) -> MemoryOutputs<Tensors> {
+        self.in_burn(inputs, Body::Written)
+    }
+
+    fn on_gpu(&self, inputs: &MemoryInputs<Tensors>) -> Option<MemoryOutputs<Tensors>> {
+        let MemoryInputs { packed, rates, decay, norm, state } = inputs;
+        let (rates, decay, norm) = (rates.clone(), decay.clone(), norm.clone());
+        let inputs = MemoryInputs { packed: packed.clone(), rates, decay, norm, state: state.clone() };
+        Some(self.in_burn(inputs, Body::Fused))
+    }
+}
+
+impl MatrixMemory {
+    /// In burn's operations, but for the products if `body` allows others.
+    fn in_burn(&self, inputs: MemoryInputs<Tensors>, body: Body) -> MemoryOutputs<Tensors> {
         let parameters = MemoryParameters { rates: inputs.rates, decay: inputs.decay, norm: inputs.norm };
-        let (read, state) = written_memory(self.config, inputs.packed, parameters, inputs.state, &self.reading);
+        let (read, state) = written_memory(self.config, inputs.packed, parameters, inputs.state, &self.reading, body);
         MemoryOutputs { read, state }
     }
 }

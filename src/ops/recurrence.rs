@@ -2,7 +2,7 @@
 
 use super::cell_step::cell_step;
 use super::contexts::WrittenSource;
-use super::linear::written_linear;
+use super::linear::linear_on_gpu;
 use super::named::{Array, Arrays, Gradient, Gradients, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::steps::{CellState, Running, unbind_steps};
@@ -248,7 +248,7 @@ impl Layer {
             let (score, source) = source.as_ref()?;
             let mut query = hidden.clone().unsqueeze_dim::<3>(1);
             if let Some(matrix) = &inputs.query {
-                query = written_linear(query, matrix.clone(), false, None);
+                query = linear_on_gpu(query, matrix.clone(), false, None, body);
             }
             Some(source.contexts(*score, query, body))
         };
@@ -267,21 +267,21 @@ impl Layer {
             // In the shapes in which a decoder makes its steps one by one, so that both have the same bits.
             if let Some(matrix) = &inputs.fed {
                 let fed = match (&vector, &contexts[step]) {
-                    (Some(vector), _) => written_linear(vector.clone(), matrix.clone(), false, None),
+                    (Some(vector), _) => linear_on_gpu(vector.clone(), matrix.clone(), false, None, body),
                     (None, Some(context)) => {
-                        written_linear(context.clone(), matrix.clone(), false, None).squeeze_dim(1)
+                        linear_on_gpu(context.clone(), matrix.clone(), false, None, body).squeeze_dim(1)
                     }
                     (None, None) => unreachable!("what feeds the gates is there"),
                 };
                 gates = gates + fed;
             }
-            let recurrent = state.hidden.clone().matmul(inputs.recurrent.clone());
+            let recurrent = linear_on_gpu(state.hidden.clone(), inputs.recurrent.clone(), false, None, body);
             let next = cell_step(self.kind, gates, recurrent, state.clone(), inputs.candidate_bias.clone(), body);
             let mut shown = next.hidden.clone();
             if let Some((matrix, bias)) = &late {
                 let context = attend(&next.hidden).expect("attention makes contexts");
                 let both = Tensor::cat(vec![context.clone(), next.hidden.clone().unsqueeze_dim(1)], 2);
-                shown = written_linear(both, matrix.clone(), false, Some(bias.clone())).tanh().squeeze_dim(1);
+                shown = linear_on_gpu(both, matrix.clone(), false, Some(bias.clone()), body).tanh().squeeze_dim(1);
                 (contexts[step], vector) = (Some(context), Some(shown.clone()));
             }
             let real = running.at(step);

@@ -1,6 +1,7 @@
 //! A matrix memory in burn's operations.
 
 use super::chunks::{Sequence, read};
+use super::operation::Body;
 use super::scan::{log_sigmoid, real};
 use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, Rule, TINY};
 use crate::kernels::recurrence::Reading;
@@ -37,6 +38,7 @@ pub(super) fn written_memory(
     parameters: MemoryParameters,
     state: Option<Tensor<4>>,
     reading: &Reading,
+    body: Body,
 ) -> (Tensor<3>, Tensor<4>) {
     let MemoryConfig { rule, n_heads, epsilon, .. } = config;
     let [rows, len, width] = packed.dims();
@@ -73,7 +75,7 @@ pub(super) fn written_memory(
             rate,
         },
     };
-    let (read, state) = read(sequence, state);
+    let (read, state) = read(sequence, state, body);
     let read = match rule {
         Rule::Linear => {
             let d_head = d / n_heads;

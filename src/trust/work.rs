@@ -15,12 +15,17 @@ use crate::models::{
 use crate::training::optimizer::{Adam, AdamConfig, GradientSet};
 use crate::training::{UpdatePart, gradients};
 use burn::module::Module;
+use burn::tensor::{Device, Tensor, TensorData};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Differences of this size, relative to the largest value, come from the order of sums.
 const TOLERANCE: f64 = 1e-3;
+/// Bits of the fraction of a 32-bit float.
+const FLOAT_BITS: u32 = 23;
+/// And of what tensor cores of NVIDIA's may make of it.
+const TF32_BITS: u32 = 10;
 
 /// How much is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +45,9 @@ pub struct Difference {
     pub difference: f64,
     /// Where it is: the loss, or the gradient or the update of a parameter.
     pub at: String,
+    /// How many bits of a factor's fraction burn's products there keep, if they do not keep all 23 of a 32-bit float: 10 in TF32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bits_of_products: Option<u32>,
 }
 
 impl Difference {
@@ -51,17 +59,24 @@ impl Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { model, difference, at } = self;
+        let Self { model, difference, at, bits_of_products } = self;
         if *difference < f64::MAX {
             let digits = if *difference < 1.0 { 4 } else { 0 };
             write!(
                 f,
                 "{at} of a small model ({model}) differs from flex by {difference:.digits$} times its largest value"
-            )
+            )?;
         } else {
-            write!(f, "{at} of a small model ({model}) is not finite")
+            write!(f, "{at} of a small model ({model}) is not finite")?;
         }
+        f.write_str(&bits_of_products.map(said_of_products).unwrap_or_default())
     }
+}
+
+/// That products keep so few bits of a fraction.
+pub fn said_of_products(bits: u32) -> String {
+    let name = if bits == TF32_BITS { " (TF32)" } else { "" };
+    format!(", where burn's products keep {bits} of the {FLOAT_BITS} bits of a fraction{name}")
 }
 
 /// The one that is furthest from flex.
@@ -80,10 +95,11 @@ pub fn compare(
     depth: Depth,
     mut show: impl FnMut(&Difference) -> Result<()>,
 ) -> Result<()> {
+    let bits_of_products = Some(bits_of_products(&adapter.device)).filter(|bits| *bits < FLOAT_BITS);
     for (name, config) in models(depth) {
         let expected = measure(&config, reference)?;
         let found = measure(&config, adapter)?;
-        let mut worst = Difference { model: name.into(), difference: -1.0, at: String::new() };
+        let mut worst = Difference { model: name.into(), difference: -1.0, at: String::new(), bits_of_products };
         for ((at, values), (_, theirs)) in expected.iter().zip(&found) {
             let scale = values.iter().fold(0f64, |max, v| max.max(v.abs() as f64)).max(1e-6);
             // A value that is no number is as far away as can be.
@@ -98,6 +114,24 @@ pub fn compare(
         show(&worst)?;
     }
     Ok(())
+}
+
+/// How many bits of the fraction of a factor are not lost in burn's product of matrices, which large products are there, and smaller ones
+/// that have no kernel of ours.
+///
+/// A diagonal matrix times the identity is itself, whose entry k is 1 + 2^-k.
+fn bits_of_products(device: &Device) -> u32 {
+    // Large enough for the units that multiply tiles.
+    const SIZE: usize = 64;
+    let entry = |k: usize| if k < FLOAT_BITS as usize { 1.0 + 0.5f32.powi(k as i32 + 1) } else { 1.0 };
+    let mut values = vec![0f32; SIZE * SIZE];
+    for k in 0..SIZE {
+        values[k * SIZE + k] = entry(k);
+    }
+    let factor = Tensor::<2>::from_data(TensorData::new(values, [SIZE, SIZE]), device);
+    let product = factor.matmul(Tensor::eye(SIZE, device));
+    let product: Vec<f32> = product.into_data().try_into_vec().expect("32-bit floats");
+    (0..FLOAT_BITS).take_while(|k| product[*k as usize * (SIZE + 1)] == entry(*k as usize)).count() as u32
 }
 
 fn models(depth: Depth) -> Vec<(&'static str, ModelConfig)> {

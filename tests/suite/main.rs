@@ -16,6 +16,7 @@
 //! | `manifest` | the packages that the program names |
 //! | `models` | models against PyTorch, and the laws that every model keeps |
 //! | `ops` | operations on slices against the same in burn's operations |
+//! | `products` | products of matrices on a GPU against the host's |
 //! | `reliability` | damage, full disks, closed terminals, hostile text, two of everything |
 //! | `report` | attention maps, alignments, states: numbers by hand, drawings, pages |
 //! | `scoring` | scores against sacreBLEU's and by hand |
@@ -41,6 +42,7 @@ mod learning;
 mod manifest;
 mod models;
 mod ops;
+mod products;
 mod reliability;
 mod report;
 mod scoring;

@@ -152,7 +152,7 @@ fn an_update_and_a_step_read_once_from_a_gpu() {
     }
 }
 
-/// Launches and submissions: on Mesa's llvmpipe 183 and 12, 334 and 21, 373 and 17, 74 and 5, now and then one more, since the longest
+/// Launches and submissions: on Mesa's llvmpipe 172 and 12, 315 and 19, 364 and 18, 44 and 4, now and then one more, since the longest
 /// update is rounded up. Fewer are to be written down here and in `docs/results/speed.md`.
 const MOST: [(&str, [usize; 2]); 4] =
-    [("update", [188, 13]), ("update of two parts", [339, 22]), ("update of an RNN", [378, 18]), ("step", [75, 6])];
+    [("update", [177, 13]), ("update of two parts", [320, 21]), ("update of an RNN", [369, 19]), ("step", [45, 6])];

@@ -29,6 +29,7 @@ fn n_asked(dir: &Path) -> usize {
 const CRASH: &str = "kill -SEGV $$";
 const LIE: &str =
     "echo '{\"model\":\"transformer\",\"difference\":41.3,\"at\":\"the gradient of encoder.1.norm.gamma\"}'";
+const ROUND: &str = "echo '{\"model\":\"bahdanau\",\"difference\":0.25,\"at\":\"the loss\",\"bits_of_products\":10}'";
 const NONSENSE: &str = "echo 'llvmpipe: this is not JSON'";
 const REFUSE: &str = "echo 'cannot open the device' >&2; exit 3";
 const AGREE: &str = "echo '{\"model\":\"transformer\",\"difference\":1e-6,\"at\":\"the loss\"}'";
@@ -48,6 +49,7 @@ fn a_driver_that_crashes_or_lies_is_refused_by_every_command() {
     for (worker, seen) in [
         (CRASH, "the driver ended the process with signal 11"),
         (LIE, "the gradient of encoder.1.norm.gamma of a small model (transformer) differs from flex by 41 times"),
+        (ROUND, "by 0.2500 times its largest value, where burn's products keep 10 of the 23 bits of a fraction (TF32)"),
         (NONSENSE, "the check said nothing that could be read"),
         (REFUSE, "exit code 3 (cannot open the device)"),
     ] {
@@ -69,11 +71,11 @@ fn a_driver_that_crashes_or_lies_is_refused_by_every_command() {
         assert!(!dir.path().join("run").exists(), "nothing has begun");
     }
     // What was refused is not remembered: each command asked anew.
-    assert_eq!(n_asked(dir.path()), 4 * 6);
+    assert_eq!(n_asked(dir.path()), 5 * 6);
     // Who knows better may go on.
     let anyway = [&["translate", "--input", "in", "--no-check"][..], &on_gpu].concat();
     let finished = run(dir.path(), Some(CRASH), &anyway);
-    assert_eq!((finished.code, n_asked(dir.path())), (Some(0), 24), "{}", finished.stderr);
+    assert_eq!((finished.code, n_asked(dir.path())), (Some(0), 30), "{}", finished.stderr);
 }
 
 #[test]
@@ -135,6 +137,7 @@ fn every_model_agrees_on_the_drivers_of_this_machine() {
     let checks = report["checks"].as_array().unwrap();
     assert_eq!((of_check.code, checks.len()), (Some(0), 8), "{report}");
     assert!(checks.iter().all(|check| check["verdict"] == "agrees" && check["difference"].as_f64().unwrap() < 1e-3));
+    assert!(checks.iter().all(|check| check["bits_of_products"].is_null()), "drivers in software multiply in full");
     assert!(!report["backends"][0]["adapters"][0]["driver"].as_str().unwrap().is_empty(), "{report}");
 }
 
@@ -177,7 +180,8 @@ fn a_table_of_checks_has_a_row_for_what_crashed() {
 
 #[test]
 fn the_worst_of_all_is_what_counts_and_no_number_is_worse_than_any() {
-    let difference = |difference: f64| Difference { model: "m".into(), difference, at: "the loss".into() };
+    let difference =
+        |difference: f64| Difference { model: "m".into(), difference, at: "the loss".into(), bits_of_products: None };
     let found = worst(&[difference(1e-7), difference(2.0), difference(1e-3)]).clone();
     assert!(found.difference == 2.0 && !found.agrees());
     let found = worst(&[difference(1e9), difference(f64::NAN)]).clone();

@@ -59,6 +59,16 @@ pub fn layer_norm<const D: usize>(_: &Tensor<D>, _: &Tensor<1>, _: &Tensor<1>, _
 }
 
 /// None.
+pub fn linear<const D: usize>(_: &Tensor<D>, _: &Tensor<2>, _: bool, _: Option<&Tensor<1>>) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
+pub fn product<const D: usize>(_: &Tensor<D>, _: &Tensor<D>) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
 pub fn rectify(_: &Tensor<3>, _: &Tensor<1>, _: Option<Dropout>) -> Option<Tensor<3>> {
     None
 }

@@ -3,6 +3,7 @@
 
 use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube, unit_for_each};
 use super::node::{Kept, node};
+use super::product::{ProductKernels, flat};
 use super::{computed, new_like};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -80,17 +81,17 @@ struct Network<B: Backend> {
     vector: FloatTensor<B>,
 }
 
-impl<B: AlignmentKernels> Kept<B, 3> for Network<B> {
+impl<B: AlignmentKernels + ProductKernels> Kept<B, 3> for Network<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 3]) -> [Option<FloatTensor<B>>; 3] {
         let Self { query, keys, vector } = self;
         let (of_query, parts) = B::gradients_by_query(query.clone(), keys.clone(), vector.clone(), gradient.clone());
-        let of_vector = needed[2].then(|| B::float_reshape(B::linear_bias_backward(parts), vector.shape()));
+        let of_vector = needed[2].then(|| B::float_reshape(B::summed_rows(flat::<B>(parts)), vector.shape()));
         let of_keys = needed[1].then(|| B::gradient_of_keys(query, keys, vector, gradient));
         [Some(of_query), of_keys, of_vector]
     }
 }
 
-impl<B: AlignmentKernels, C: CheckpointStrategy> AlignmentBackend for Autodiff<B, C> {
+impl<B: AlignmentKernels + ProductKernels, C: CheckpointStrategy> AlignmentBackend for Autodiff<B, C> {
     fn scores_of_network(
         query: FloatTensor<Self>,
         keys: FloatTensor<Self>,

@@ -1,8 +1,9 @@
-//! Attention in several heads on a GPU as one node: kernels of ours around burn's products.
+//! Attention in several heads on a GPU as one node.
 
 use super::dropout::DropoutBackend;
 use super::heads::HeadsKernels;
 use super::node::{Kept, node};
+use super::product::{ProductKernels, transposed};
 use super::softmax::SoftmaxKernels;
 use super::{are_counted, computed};
 use crate::backend::gpu::{Heads, Softening};
@@ -102,11 +103,7 @@ fn unfold<B: Backend>(folded: FloatTensor<B>, n_heads: usize) -> FloatTensor<B> 
     B::float_reshape(folded, [shape[0], n_heads, shape[2] * shape[1] / n_heads, shape[3]].into())
 }
 
-fn transposed<B: Backend>(matrices: FloatTensor<B>) -> FloatTensor<B> {
-    B::float_swap_dims(matrices, 2, 3)
-}
-
-impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Attended<B> {
+impl<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend> Attended<B> {
     /// The contexts of all heads side by side, and what the backward pass needs.
     fn new(
         [query, key, value]: [FloatTensor<B>; 3],
@@ -115,9 +112,9 @@ impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Attended<B> {
         how: Softening,
     ) -> (FloatTensor<B>, Self) {
         let (n_heads, n_folded) = (query.shape()[1], key.shape()[1]);
-        let scores = B::float_matmul(fold::<B>(query.clone(), n_folded), transposed::<B>(key.clone()));
+        let scores = B::multiplied(fold::<B>(query.clone(), n_folded), transposed::<B>(key.clone()));
         let (dropped, weights) = B::weights_of_scores(unfold::<B>(scores, n_heads), hiding, hides, how);
-        let context = B::float_matmul(fold::<B>(dropped, n_folded), value.clone());
+        let context = B::multiplied(fold::<B>(dropped, n_folded), value.clone());
         let context = B::join_one(unfold::<B>(context, n_heads));
         (context, Self { query, key, value, weights, how })
     }
@@ -131,11 +128,11 @@ impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Attended<B> {
             Some(dropout) => B::dropped(weights.clone(), dropout),
             None => weights.clone(),
         };
-        let of_value = B::float_matmul(transposed::<B>(fold::<B>(dropped, n_folded)), gradient.clone());
-        let of_dropped = unfold::<B>(B::float_matmul(gradient, transposed::<B>(value)), n_heads);
+        let of_value = B::multiplied(transposed::<B>(fold::<B>(dropped, n_folded)), gradient.clone());
+        let of_dropped = unfold::<B>(B::multiplied(gradient, transposed::<B>(value)), n_heads);
         let of_scores = fold::<B>(B::gradient_of_scores(weights, of_dropped, how), n_folded);
-        let of_key = B::float_matmul(transposed::<B>(of_scores.clone()), fold::<B>(query, n_folded));
-        let of_query = unfold::<B>(B::float_matmul(of_scores, key), n_heads);
+        let of_key = B::multiplied(transposed::<B>(of_scores.clone()), fold::<B>(query, n_folded));
+        let of_query = unfold::<B>(B::multiplied(of_scores, key), n_heads);
         [of_query, of_key, of_value]
     }
 }
@@ -144,7 +141,7 @@ impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Attended<B> {
 #[derive(Clone, Debug)]
 struct Within<B: Backend>(Attended<B>);
 
-impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Kept<B, 1> for Within<B> {
+impl<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend> Kept<B, 1> for Within<B> {
     fn gradients(self, gradient: FloatTensor<B>, _needed: [bool; 1]) -> [Option<FloatTensor<B>>; 1] {
         let [of_query, of_key, of_value] = self.0.backward(gradient);
         [Some(B::join_three(of_query, of_key, of_value))]
@@ -155,14 +152,14 @@ impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Kept<B, 1> for Within<B>
 #[derive(Clone, Debug)]
 struct Across<B: Backend>(Attended<B>);
 
-impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend> Kept<B, 2> for Across<B> {
+impl<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend> Kept<B, 2> for Across<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
         let [of_query, of_key, of_value] = self.0.backward(gradient);
         [needed[0].then(|| B::join_one(of_query)), needed[1].then(|| B::join_two(of_key, of_value))]
     }
 }
 
-fn within<B: SoftmaxKernels + HeadsKernels + DropoutBackend>(
+fn within<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend>(
     packed: FloatTensor<B>,
     hiding: FloatTensor<B>,
     hides: bool,
@@ -173,7 +170,7 @@ fn within<B: SoftmaxKernels + HeadsKernels + DropoutBackend>(
     Attended::new([query, key, value], hiding, hides, how)
 }
 
-fn across<B: SoftmaxKernels + HeadsKernels + DropoutBackend>(
+fn across<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend>(
     query: FloatTensor<B>,
     key_value: FloatTensor<B>,
     hiding: FloatTensor<B>,
@@ -185,7 +182,9 @@ fn across<B: SoftmaxKernels + HeadsKernels + DropoutBackend>(
     Attended::new([B::cut_one(query, heads.d_head), key, value], hiding, hides, how)
 }
 
-impl<B: SoftmaxKernels + HeadsKernels + DropoutBackend, C: CheckpointStrategy> AttentionBackend for Autodiff<B, C> {
+impl<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend, C: CheckpointStrategy> AttentionBackend
+    for Autodiff<B, C>
+{
     fn attend_within(
         packed: FloatTensor<Self>,
         hiding: FloatTensor<Self>,

@@ -3,6 +3,7 @@
 use super::cube::unit_for_each;
 use super::dropout::{factor_at, numbers};
 use super::node::{Kept, node};
+use super::product::{ProductKernels, flat};
 use super::{computed, new_like};
 use crate::kernels::dropout::Dropout;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -48,15 +49,15 @@ struct Rectifier<B: Backend> {
     kept: f32,
 }
 
-impl<B: RectifierKernels> Kept<B, 2> for Rectifier<B> {
+impl<B: RectifierKernels + ProductKernels> Kept<B, 2> for Rectifier<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
         let of_sums = B::unrectified(self.active, gradient, self.kept);
-        let of_bias = needed[1].then(|| B::linear_bias_backward(of_sums.clone()));
+        let of_bias = needed[1].then(|| B::summed_rows(flat::<B>(of_sums.clone())));
         [Some(of_sums), of_bias]
     }
 }
 
-impl<B: RectifierKernels, C: CheckpointStrategy> RectifierBackend for Autodiff<B, C> {
+impl<B: RectifierKernels + ProductKernels, C: CheckpointStrategy> RectifierBackend for Autodiff<B, C> {
     fn rectified_sums(sums: FloatTensor<Self>, bias: FloatTensor<Self>, dropout: Option<Dropout>) -> FloatTensor<Self> {
         let [(sums, of_sums), (bias, of_bias)] = [sums, bias].map(|it| it.into_parts());
         let active = B::rectified(sums, bias, dropout);

@@ -1,9 +1,9 @@
 //! The kernels of recurrent cells: a step, and the step back.
 
 use crate::backend::gpu::kernels::cube::unit_for_each;
+use crate::backend::gpu::kernels::product::{ProductKernels, flat};
 use crate::backend::gpu::kernels::{new_like, new_of_shape, unused};
 use crate::kernels::cell::{CellKind, n_saved};
-use burn::backend::Backend;
 use burn::backend::tensor::FloatTensor;
 use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
@@ -15,9 +15,9 @@ pub(super) fn n_last(kind: CellKind) -> usize {
 }
 
 /// The gradient of the candidate's bias, from those of the products with states.
-pub(super) fn of_bias<B: Backend>(of_products: FloatTensor<B>, d: usize) -> FloatTensor<B> {
+pub(super) fn of_bias<B: ProductKernels>(of_products: FloatTensor<B>, d: usize) -> FloatTensor<B> {
     // The candidate's part comes last.
-    B::float_slice(B::linear_bias_backward(of_products), &[burn::tensor::Slice::from(2 * d..3 * d)])
+    B::float_slice(B::summed_rows(flat::<B>(of_products)), &[burn::tensor::Slice::from(2 * d..3 * d)])
 }
 
 /// Where a step stands: a kernel writes and reads accordingly.

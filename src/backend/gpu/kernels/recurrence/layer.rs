@@ -3,6 +3,7 @@
 
 use super::cell::{Back, Forward, Place, n_last, of_bias};
 use crate::backend::gpu::kernels::node::{Kept, node};
+use crate::backend::gpu::kernels::product::{ProductKernels, flat, transposed};
 use crate::backend::gpu::kernels::{computed, is_roomy, new_like, new_of_shape, unused};
 use crate::backend::gpu::{Recurrent, Unrolled};
 use crate::kernels::cell::{CellKind, n_saved};
@@ -136,19 +137,20 @@ struct Layer<B: Backend> {
     how: Unrolling,
 }
 
-impl<B: RecurrenceKernels> Kept<B, 5> for Layer<B> {
+impl<B: RecurrenceKernels + ProductKernels> Kept<B, 5> for Layer<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 5]) -> [Option<FloatTensor<B>>; 5] {
         let Self { kept, previous, recurrent, lengths, how } = self;
         let (of_gates, of_products, of_start, of_memory) =
             B::unrolled_backward(kept, previous.clone(), recurrent, lengths, gradient, how);
         let d = previous.shape()[2];
-        let of_recurrent = needed[1].then(|| B::linear_weight_backward(previous, of_products.clone()));
+        let of_recurrent =
+            needed[1].then(|| B::multiplied(transposed::<B>(flat::<B>(previous)), flat::<B>(of_products.clone())));
         let of_bias = needed[4].then(|| of_bias::<B>(of_products, d));
         [Some(of_gates), of_recurrent, Some(of_start), Some(of_memory), of_bias]
     }
 }
 
-impl<B: RecurrenceKernels, C: CheckpointStrategy> RecurrenceBackend for Autodiff<B, C> {
+impl<B: RecurrenceKernels + ProductKernels, C: CheckpointStrategy> RecurrenceBackend for Autodiff<B, C> {
     fn recurrent_states(
         gates: FloatTensor<Self>,
         recurrent: FloatTensor<Self>,
@@ -202,7 +204,7 @@ impl RecurrenceKernels for CubeBackend {
         let sizes = [batch, len, d];
         let forward = Forward { gates, bias, lengths, packed, previous, kept, sizes, kind, has_lengths };
         for (i, step) in how.steps(len).enumerate() {
-            let product = Self::float_matmul(hidden.clone(), recurrent.clone());
+            let product = Self::multiplied(hidden.clone(), recurrent.clone());
             let place = if i + 1 == len { Place::Last } else { Place::Within };
             [hidden, memory] = forward.step([hidden, memory, product], step, place);
         }
@@ -231,7 +233,7 @@ impl RecurrenceKernels for CubeBackend {
             let place = if i == 0 { Place::Last } else { Place::Within };
             let of_product;
             [of_product, past, of_memory] = back.step([past, product, of_memory], step, place);
-            product = into_contiguous(Self::float_matmul(of_product, transposed.clone()));
+            product = into_contiguous(Self::multiplied(of_product, transposed.clone()));
         }
         let Back { of_gates, of_products, .. } = back;
         let of_products = if kind == CellKind::Gru { of_products } else { of_gates.clone() };

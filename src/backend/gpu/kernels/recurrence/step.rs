@@ -2,6 +2,7 @@
 
 use super::cell::{Back, Forward, Place, n_last, of_bias};
 use crate::backend::gpu::kernels::node::{Kept, node};
+use crate::backend::gpu::kernels::product::ProductKernels;
 use crate::backend::gpu::kernels::{computed, is_roomy, new_like, new_of_shape, unused};
 use crate::kernels::cell::{CellKind, n_saved};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -105,7 +106,7 @@ struct Step<B: Backend> {
     kind: CellKind,
 }
 
-impl<B: StepKernels> Kept<B, 5> for Step<B> {
+impl<B: StepKernels + ProductKernels> Kept<B, 5> for Step<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 5]) -> [Option<FloatTensor<B>>; 5] {
         let Self { kept, hidden, kind } = self;
         let d = hidden.shape()[1];
@@ -115,7 +116,7 @@ impl<B: StepKernels> Kept<B, 5> for Step<B> {
     }
 }
 
-impl<B: StepKernels, C: CheckpointStrategy> StepBackend for Autodiff<B, C> {
+impl<B: StepKernels + ProductKernels, C: CheckpointStrategy> StepBackend for Autodiff<B, C> {
     fn cell_stepped(
         input: FloatTensor<Self>,
         product: FloatTensor<Self>,
