@@ -2,6 +2,7 @@
 
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
+use crate::backend::gpu;
 use crate::kernels::memory::mapped;
 use burn::tensor::Tensor;
 
@@ -99,5 +100,10 @@ impl Operation for Rotate {
         Output {
             output: if d_rest == 0 { turned } else { Tensor::cat(vec![turned, packed.narrow(2, d_turned, d_rest)], 2) },
         }
+    }
+
+    fn on_gpu(&self, inputs: &RotateInputs<Tensors>) -> Option<Output<3, Tensors>> {
+        let RotateInputs { packed, cosines, sines } = inputs;
+        Some(Output { output: gpu::rotate(packed, cosines, sines, self.n_turned)? })
     }
 }

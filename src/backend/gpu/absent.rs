@@ -79,6 +79,11 @@ pub fn recurrent_layer(_: Recurrent, _: CellKind, _: &Reading) -> Option<Unrolle
 }
 
 /// None.
+pub fn rotate(_: &Tensor<3>, _: &Tensor<4>, _: &Tensor<4>, _: usize) -> Option<Tensor<3>> {
+    None
+}
+
+/// None.
 pub fn softmax(_: &Tensor<4>, _: Option<&Tensor<4>>, _: Softening) -> Option<Tensor<4>> {
     None
 }

@@ -12,6 +12,7 @@ mod norm;
 mod product;
 mod rectifier;
 mod recurrence;
+mod rotation;
 mod softmax;
 mod squares;
 
@@ -24,6 +25,7 @@ pub use norm::layer_norm;
 pub use product::{linear, product};
 pub use rectifier::rectify;
 pub use recurrence::{cell_step, recurrent_layer};
+pub use rotation::rotate;
 pub use softmax::softmax;
 pub use squares::sums_of_squares;
 
