@@ -171,3 +171,21 @@ fn a_gpu_maps_rows_as_the_host_does() {
         }
     }
 }
+
+/// One row of each sentence, and sentences whose rows lie between each other's: neither is one matrix as it lies.
+#[test]
+fn a_gpu_maps_rows_as_they_lie() {
+    let Some(adapter) = wgpu() else { return };
+    let views: [(&str, fn(Tensor<3>) -> Tensor<3>); 2] =
+        [("one row of three", |x| x.narrow(1, 1, 1)), ("between each other's", |x| x.swap_dims(0, 1))];
+    for (name, view) in views {
+        let make = |device: &Device| [numbers([9, 3, 24], 1, device), numbers([1, 24, 40], 5, device)];
+        let found = with_gradients(&adapter.device, make, |[input, weight]| {
+            gpu::linear(&view(input), &weight.squeeze_dim::<2>(0), false, None).expect("it is computed there")
+        });
+        let expected = with_gradients(&flex(), make, |[input, weight]| view(input).matmul(weight));
+        for ((what, found), expected) in ["output", "of the input", "of the weight"].iter().zip(&found).zip(&expected) {
+            assert_close(&format!("{name}: {what}"), found, expected, TOLERANCE);
+        }
+    }
+}
