@@ -21,11 +21,17 @@ pub(super) fn unit_for_each(n: usize, client: &Client) -> (CubeCount, CubeDim) {
 /// The sum of a number of each unit, added in the same order every time; `n_units` is a power of two.
 #[cube]
 pub(super) fn sum_of_cube(own: f32, #[comptime] n_units: u32) -> f32 {
+    sum_of_column(own, 1u32, n_units)
+}
+
+/// The same of the units whose places leave the same rest when divided by `n_columns`, which is a power of two too.
+#[cube]
+pub(super) fn sum_of_column(own: f32, #[comptime] n_columns: u32, #[comptime] n_units: u32) -> f32 {
     let mut sums = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
     sums[UNIT_POS as usize] = own;
     sync_cube();
     let mut half = comptime!(n_units / 2).runtime();
-    while half > 0 {
+    while half >= n_columns {
         if UNIT_POS < half {
             let other = sums[(UNIT_POS + half) as usize];
             sums[UNIT_POS as usize] += other;
@@ -33,7 +39,7 @@ pub(super) fn sum_of_cube(own: f32, #[comptime] n_units: u32) -> f32 {
         sync_cube();
         half /= 2;
     }
-    sums[0]
+    sums[(UNIT_POS % n_columns) as usize]
 }
 
 /// The largest of a number of each unit; `n_units` is a power of two.

@@ -1,6 +1,6 @@
 //! Layer normalization on a GPU: one launch, and two for its gradients, where burn's operations take about forty.
 
-use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube};
+use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_column, sum_of_cube};
 use super::node::{Kept, node};
 use super::{computed, new_like, new_of_shape};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -305,24 +305,10 @@ fn backward_columns(
             row += comptime!(UNITS_OF_COLUMN as usize).runtime();
         }
     }
-    let mut gammas = Shared::<[f32]>::new_slice(comptime!((COLUMNS * UNITS_OF_COLUMN) as usize));
-    let mut betas = Shared::<[f32]>::new_slice(comptime!((COLUMNS * UNITS_OF_COLUMN) as usize));
-    gammas[UNIT_POS as usize] = own_gamma;
-    betas[UNIT_POS as usize] = own_beta;
-    sync_cube();
-    let mut half = comptime!(COLUMNS * UNITS_OF_COLUMN / 2).runtime();
-    while half >= COLUMNS {
-        if UNIT_POS < half {
-            let other_gamma = gammas[(UNIT_POS + half) as usize];
-            let other_beta = betas[(UNIT_POS + half) as usize];
-            gammas[UNIT_POS as usize] += other_gamma;
-            betas[UNIT_POS as usize] += other_beta;
-        }
-        sync_cube();
-        half /= 2;
-    }
+    let gamma = sum_of_column(own_gamma, COLUMNS, comptime!(COLUMNS * UNITS_OF_COLUMN));
+    let beta = sum_of_column(own_beta, COLUMNS, comptime!(COLUMNS * UNITS_OF_COLUMN));
     if UNIT_POS < COLUMNS && column < width {
-        of_gamma[column] = gammas[UNIT_POS as usize];
-        of_beta[column] = betas[UNIT_POS as usize];
+        of_gamma[column] = gamma;
+        of_beta[column] = beta;
     }
 }

@@ -1,5 +1,6 @@
 //! The kernels.
 
+use crate::backend::gpu::kernels::cube::sum_of_column;
 use burn_cubecl::cubecl::{self, prelude::*};
 
 /// How much of the inner axis a cube has in its memory at a time.
@@ -173,7 +174,7 @@ pub(super) fn multiply(
         is_whole,
     );
     while at < end {
-        // Nobody multiplies any more what is about to be written over.
+        // Every unit has read what is about to be overwritten.
         sync_cube();
         #[unroll]
         for i in 0..n_left {
@@ -300,19 +301,8 @@ pub(super) fn sum_rows(matrix: &[f32], sums: &mut [f32], n_rows: usize, width: u
             row += comptime!((UNITS / COLUMNS) as usize).runtime();
         }
     }
-    let mut of_units = Shared::<[f32]>::new_slice(comptime!(UNITS as usize));
-    of_units[UNIT_POS as usize] = own;
-    sync_cube();
-    let mut half = comptime!(UNITS / 2).runtime();
-    while half >= COLUMNS {
-        if UNIT_POS < half {
-            let other = of_units[(UNIT_POS + half) as usize];
-            of_units[UNIT_POS as usize] += other;
-        }
-        sync_cube();
-        half /= 2;
-    }
+    let sum = sum_of_column(own, COLUMNS, UNITS);
     if UNIT_POS < COLUMNS && column < width {
-        sums[column] = of_units[UNIT_POS as usize];
+        sums[column] = sum;
     }
 }
