@@ -176,7 +176,8 @@ fn a_gpu_maps_rows_as_the_host_does() {
 #[test]
 fn a_gpu_maps_rows_as_they_lie() {
     let Some(adapter) = wgpu() else { return };
-    let views: [(&str, fn(Tensor<3>) -> Tensor<3>); 2] =
+    type View = fn(Tensor<3>) -> Tensor<3>;
+    let views: [(_, View); 2] =
         [("one row of three", |x| x.narrow(1, 1, 1)), ("between each other's", |x| x.swap_dims(0, 1))];
     for (name, view) in views {
         let make = |device: &Device| [numbers([9, 3, 24], 1, device), numbers([1, 24, 40], 5, device)];
