@@ -48,9 +48,10 @@ impl Browser {
         let options =
             "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe";
         let line = format!("exec {name} {options} --user-data-dir=\"$1/data\" about:blank 3<\"$1/in\" 4>\"$1/out\"");
-        let child =
-            Command::new("sh").args(["-c", &line, "sh", dir.path().to_str().unwrap()]).stderr(Stdio::null()).spawn();
-        let child = child.unwrap();
+        // What it leaves behind when it is killed goes with the folder.
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, "sh"]).arg(dir.path()).env("TMPDIR", dir.path()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
         // Each of these waits until the other side opens its end, in the order in which the shell does.
         let commands = File::options().write(true).open(pipe("in")).unwrap();
         let answers = File::open(pipe("out")).unwrap();
