@@ -1,7 +1,7 @@
 //! One step of a recurrent cell for one sentence, forward and backward.
 
 use super::functions::{flushed, sigmoid, tanh};
-use super::vectors::update;
+use super::vectors::{each, update};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub fn n_saved(kind: CellKind) -> usize {
 /// `N` vectors of width `d`, one after the other.
 #[inline(always)]
 fn parts<const N: usize>(values: &[f32], d: usize) -> [&[f32]; N] {
-    std::array::from_fn(|i| &values[i * d..][..d])
+    each(&values[..0], |i| &values[i * d..][..d])
 }
 
 #[inline(always)]

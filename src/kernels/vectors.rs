@@ -6,6 +6,17 @@ use super::machine::vectorized;
 /// Elements that the compiler may keep side by side.
 const LANES: usize = 16;
 
+/// What `make` makes of each place of an array. (`std::array::from_fn` and `map` call functions that are compiled apart, for
+/// instructions that every machine has, and called once for each element.)
+#[inline(always)]
+pub fn each<T: Copy, const N: usize>(empty: T, make: impl Fn(usize) -> T) -> [T; N] {
+    let mut all = [empty; N];
+    for (k, element) in all.iter_mut().enumerate() {
+        *element = make(k);
+    }
+    all
+}
+
 /// The sum of `term` over the elements of vectors of one length, in lanes.
 // Written with places, since zipped iterators over several arrays do not become wide instructions.
 #[allow(clippy::needless_range_loop)]
@@ -17,14 +28,14 @@ pub fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32)
     let whole = chunks.map(|(chunks, _)| &chunks[..n]);
     let mut lanes = [0f32; LANES];
     for i in 0..n {
-        let at: [&[f32; LANES]; N] = std::array::from_fn(|k| &whole[k][i]);
+        let at: [&[f32; LANES]; N] = each(&[0.0; LANES], |k| &whole[k][i]);
         for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += term(std::array::from_fn(|k| at[k][lane]));
+            *sum += term(each(0.0, |k| at[k][lane]));
         }
     }
     let rest = chunks.map(|(_, rest)| rest);
     let n_rest = rest.iter().map(|rest| rest.len()).min().unwrap_or(0);
-    (0..n_rest).fold(lanes.iter().sum::<f32>(), |sum, i| sum + term(std::array::from_fn(|k| rest[k][i])))
+    (0..n_rest).fold(lanes.iter().sum::<f32>(), |sum, i| sum + term(each(0.0, |k| rest[k][i])))
 }
 
 /// Replaces the elements of `outputs` by what `change` makes of those of `inputs` and of their own, all vectors being of one
@@ -41,10 +52,10 @@ pub fn update<const I: usize, const O: usize>(
     let n = outputs.iter().map(|(chunks, _)| chunks.len()).min().unwrap_or(0);
     let whole = inputs.map(|(chunks, _)| &chunks[..n]);
     for i in 0..n {
-        let from: [[f32; LANES]; I] = std::array::from_fn(|k| whole[k][i]);
-        let mut to: [[f32; LANES]; O] = std::array::from_fn(|k| outputs[k].0[i]);
+        let from: [[f32; LANES]; I] = each([0.0; LANES], |k| whole[k][i]);
+        let mut to: [[f32; LANES]; O] = each([0.0; LANES], |k| outputs[k].0[i]);
         for lane in 0..LANES {
-            let new = change(std::array::from_fn(|k| from[k][lane]), std::array::from_fn(|k| to[k][lane]));
+            let new = change(each(0.0, |k| from[k][lane]), each(0.0, |k| to[k][lane]));
             for k in 0..O {
                 to[k][lane] = new[k];
             }
@@ -55,7 +66,7 @@ pub fn update<const I: usize, const O: usize>(
     }
     let n_rest = outputs.iter().map(|(_, rest)| rest.len()).min().unwrap_or(0);
     for i in 0..n_rest {
-        let new = change(std::array::from_fn(|k| inputs[k].1[i]), std::array::from_fn(|k| outputs[k].1[i]));
+        let new = change(each(0.0, |k| inputs[k].1[i]), each(0.0, |k| outputs[k].1[i]));
         for k in 0..O {
             outputs[k].1[i] = new[k];
         }

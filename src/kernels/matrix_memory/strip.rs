@@ -1,6 +1,7 @@
 //! A strip of a memory: some columns of its matrix, which know nothing of the others.
 
 use crate::kernels::functions::flushed;
+use crate::kernels::vectors::each;
 
 /// Columns of a strip.
 pub(super) const LANES: usize = 16;
@@ -62,7 +63,7 @@ pub(super) fn advance(memory: &mut [Lanes], shared: Shared, value: &Lanes) -> [L
         }
     }
     let rate = shared.rate.unwrap_or(1.0);
-    let written = missing.map(|missing| rate * missing);
+    let written: Lanes = each(0.0, |lane| rate * missing[lane]);
     let mut read = [0.0; LANES];
     for i in 0..n {
         for lane in 0..LANES {
@@ -107,7 +108,7 @@ pub(super) fn advance_backward(
     let OfShared { log_kept: of_log_kept, key: of_key, query: of_query, rate: of_rate } = of_shared;
     let (of_log_kept, of_key, of_query) = (&mut of_log_kept[..n], &mut of_key[..n], &mut of_query[..n]);
     let rate = shared.rate.unwrap_or(1.0);
-    let written = missing.map(|missing| rate * missing);
+    let written: Lanes = each(0.0, |lane| rate * missing[lane]);
     let mut of_written = [0.0; LANES];
     for i in 0..n {
         let [mut for_query, mut for_key] = [[0.0; LANES]; 2];
@@ -132,7 +133,7 @@ pub(super) fn advance_backward(
         **of_rate += sum(for_rate);
     }
     // What was in the memory for the key was taken from the value.
-    let of_found = if is_delta { of_missing.map(|gradient| -gradient) } else { [0.0; LANES] };
+    let of_found = if is_delta { each(0.0, |lane| -of_missing[lane]) } else { [0.0; LANES] };
     for i in 0..n {
         let [mut for_key, mut for_kept] = [[0.0; LANES]; 2];
         for lane in 0..LANES {

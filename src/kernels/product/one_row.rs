@@ -53,7 +53,7 @@ fn columns(out: &mut [f32], row: &[f32], b: Matrix, first: usize, add: bool) {
     let piece = |k: usize| &b.row(k)[first..first + len];
     let (fours, rest) = row.as_chunks::<4>();
     for (i, x) in fours.iter().enumerate() {
-        let [a, b, c, d] = [4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3].map(piece);
+        let [a, b, c, d] = [piece(4 * i), piece(4 * i + 1), piece(4 * i + 2), piece(4 * i + 3)];
         for ((out, (a, b)), (c, d)) in out.iter_mut().zip(a.iter().zip(b)).zip(c.iter().zip(d)) {
             *out += x[0] * a + x[1] * b + x[2] * c + x[3] * d;
         }

@@ -8,6 +8,7 @@
 use crate::kernels::machine::dispatch;
 use crate::kernels::matrix::Matrix;
 use crate::kernels::memory::new_columns;
+use crate::kernels::vectors::each;
 use pulp::{Simd, WithSimd};
 
 /// Columns of a panel.
@@ -87,7 +88,7 @@ fn add_blocks<S: Simd, const R: usize, const V: usize>(
     // Columns before rows: the weights of a group stay in the first cache.
     for group in 0..WIDTH.div_ceil(V * S::F32_LANES) {
         for (i, sums) in blocks.iter_mut().enumerate() {
-            let rows = std::array::from_fn(|r| &x.row(first + i * R + r)[start..]);
+            let rows = each(&[][..], |r| &x.row(first + i * R + r)[start..]);
             add_block::<S, R, V>(simd, panel, rows, sums, group);
         }
     }
@@ -109,9 +110,9 @@ fn add_block<S: Simd, const R: usize, const V: usize>(
     }
     let vectors = |row: &PanelRow| -> [S::f32s; V] {
         let row = S::as_simd_f32s(row).0;
-        std::array::from_fn(|i| row[V * group + i])
+        each(simd.splat_f32s(0.0), |i| row[V * group + i])
     };
-    let mut totals: [[S::f32s; V]; R] = std::array::from_fn(|r| vectors(&sums[r]));
+    let mut totals: [[S::f32s; V]; R] = each([simd.splat_f32s(0.0); V], |r| vectors(&sums[r]));
     for (k, weights) in panel.iter().enumerate() {
         let weights = vectors(weights);
         for r in 0..R {

@@ -121,6 +121,7 @@ macro_rules! quad_loop {
     ($module:ident, $features:literal, $vector:ident, [$($rows:literal by $vectors:literal),+], $spread:path, $dot:path) => {
         mod $module {
             use super::{ByteRow, DEPTH, QUAD, Sums, WIDTH};
+            use crate::kernels::vectors::each;
             #[cfg(target_arch = "aarch64")]
             use std::arch::aarch64::*;
             #[cfg(target_arch = "x86_64")]
@@ -151,7 +152,7 @@ macro_rules! quad_loop {
             ) -> usize {
                 let (blocks, _) = sums[first..].as_chunks_mut::<R>();
                 for (i, sums) in blocks.iter_mut().enumerate() {
-                    add_block::<R, V>(quads, std::array::from_fn(|r| x(first + i * R + r)), sums);
+                    add_block::<R, V>(quads, each(&[][..], |r| x(first + i * R + r)), sums);
                 }
                 blocks.len() * R
             }
@@ -169,11 +170,12 @@ macro_rules! quad_loop {
                 }
                 for piece in 0..WIDTH / LANES / V {
                     let sums_at = |r: usize, i: usize| sums[r].as_chunks::<LANES>().0[piece * V + i];
+                    let zero: $vector = pulp::cast([0u8; BYTES]);
                     let mut totals: [[$vector; V]; R] =
-                        std::array::from_fn(|r| std::array::from_fn(|i| pulp::cast(sums_at(r, i))));
+                        each([zero; V], |r| each(zero, |i| pulp::cast(sums_at(r, i))));
                     for (k, quad) in quads.iter().enumerate() {
                         let (bytes, _) = quad.as_flattened().as_chunks::<BYTES>();
-                        let weights: [$vector; V] = std::array::from_fn(|i| pulp::cast(bytes[piece * V + i]));
+                        let weights: [$vector; V] = each(zero, |i| pulp::cast(bytes[piece * V + i]));
                         for r in 0..R {
                             let factors = $spread(i32::from_ne_bytes(x[r][k]));
                             for i in 0..V {
