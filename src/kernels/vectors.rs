@@ -6,8 +6,8 @@ use super::machine::vectorized;
 /// Elements that the compiler may keep side by side.
 const LANES: usize = 16;
 
-/// What `make` makes of each place of an array. (`std::array::from_fn` and `map` call functions that are compiled apart, for
-/// instructions that every machine has, and called once for each element.)
+/// What `make` makes of each place of an array. (`std::array::from_fn` and `map` go through functions that the compiler may leave
+/// apart: those are compiled for instructions that every machine has, and stay calls in the loop.)
 #[inline(always)]
 pub fn each<T: Copy, const N: usize>(empty: T, make: impl Fn(usize) -> T) -> [T; N] {
     let mut all = [empty; N];
