@@ -111,7 +111,6 @@ pub mod error;
 pub mod experiment;
 mod files;
 pub mod interop;
-pub mod kernels;
 pub mod layers;
 mod mapped;
 mod memory;
@@ -121,7 +120,6 @@ pub mod ops;
 mod panics;
 pub mod pool;
 mod program;
-pub mod random;
 pub mod ranks;
 #[cfg(feature = "report")]
 pub mod report;
@@ -131,3 +129,8 @@ pub mod serve;
 pub mod signal;
 pub mod training;
 pub mod trust;
+
+#[doc(inline)]
+pub use lookback_kernels as kernels;
+#[doc(inline)]
+pub use lookback_kernels::random;

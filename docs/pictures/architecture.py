@@ -20,8 +20,8 @@ ROWS = [
     [("models", "two traits; RNN, Transformer, decoder-only, encoder-only")],
     [("layers", "attention, recurrence, mixers, positions, norms: burn modules")],
     [("ops", "operations with two bodies")],
-    [("kernels", "arithmetic on slices")],
-    [("backend", "devices"), ("random", "counters"), ("ranks", "processes"), ("files", "atomic"), ("error", "one type")],
+    [("kernels", "a package: arithmetic on slices, random numbers from counters")],
+    [("backend", "devices"), ("ranks", "processes"), ("files", "atomic"), ("error", "one type")],
 ]
 BESIDE = [("data", ["corpora, tasks,", "tokenizers, batches"]), ("scoring", ["BLEU, chrF,", "accuracies,", "significance"])]
 WIDTH, LEFT, GAP, ROW = 760, 540, 10, 62

@@ -49,7 +49,7 @@ fn parts_mut<const N: usize>(values: &mut [f32], d: usize) -> [&mut [f32]; N] {
     std::array::from_fn(|_| pieces.next().expect("as many vectors as were asked for"))
 }
 
-/// The new state from the gates' input part and recurrent part; see [`Cell`](crate::layers::recurrent::Cell). `hidden` and
+/// The new state from the gates' input part and recurrent part; see `layers::recurrent::Cell`. `hidden` and
 /// `memory` hold the state before and after.
 #[inline(always)]
 pub fn step(

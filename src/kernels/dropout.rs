@@ -1,7 +1,7 @@
 //! Dropout whose decisions are computed where they are needed.
 
 use super::memory::{Start, TASK, new_pieces};
-use crate::random::Stream;
+use super::random::Stream;
 
 /// Which elements are dropped, computed wherever it is needed and never stored.
 #[derive(Clone, Copy, Debug)]
@@ -56,8 +56,8 @@ impl Dropout {
                 pair[0] = if (bits as u32) < self.threshold { 0.0 } else { self.kept };
                 pair[1] = if ((bits >> 32) as u32) < self.threshold { 0.0 } else { self.kept };
             }
-            for (i, (value, factor)) in piece.iter_mut().zip(&factors).enumerate() {
-                work(odd + 128 * block + i, value, *factor);
+            for (i, value) in piece.iter_mut().enumerate() {
+                work(odd + 128 * block + i, value, factors[i]);
             }
         }
     }

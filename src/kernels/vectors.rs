@@ -1,13 +1,18 @@
 //! Loops that the compiler turns into the widest instructions of the machine at hand.
 
+#![allow(clippy::needless_range_loop)]
+
 use super::functions::exp;
 use super::machine::vectorized;
 
 /// Elements that the compiler may keep side by side.
 const LANES: usize = 16;
 
-/// What `make` makes of each place of an array. (`std::array::from_fn` and `map` go through functions that the compiler may leave
-/// apart: those are compiled for instructions that every machine has, and stay calls in the loop.)
+// What stands in the innermost loops here is written with places and arrays that are filled in place. `std::array::from_fn`, `map`, `Zip` and
+// `fold` go through functions that the compiler may leave apart: those are compiled for instructions that every machine has, and stay calls
+// in the loop.
+
+/// What `make` makes of each place of an array.
 #[inline(always)]
 pub fn each<T: Copy, const N: usize>(empty: T, make: impl Fn(usize) -> T) -> [T; N] {
     let mut all = [empty; N];
@@ -17,43 +22,62 @@ pub fn each<T: Copy, const N: usize>(empty: T, make: impl Fn(usize) -> T) -> [T;
     all
 }
 
+/// The sum of lanes, from the first on.
+#[inline(always)]
+fn total(lanes: [f32; LANES]) -> f32 {
+    let mut sum = lanes[0];
+    for lane in 1..LANES {
+        sum += lanes[lane];
+    }
+    sum
+}
+
 /// The sum of `term` over the elements of vectors of one length, in lanes.
-// Written with places, since zipped iterators over several arrays do not become wide instructions.
-#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
-    let chunks = vectors.map(|vector| vector.as_chunks::<LANES>());
     // One length for all, which the compiler sees: no test remains inside the loop.
-    let n = chunks.iter().map(|(chunks, _)| chunks.len()).min().unwrap_or(0);
-    let whole = chunks.map(|(chunks, _)| &chunks[..n]);
+    let mut len = usize::MAX;
+    for k in 0..N {
+        len = len.min(vectors[k].len());
+    }
+    let n = len / LANES;
+    let whole: [&[[f32; LANES]]; N] = each(&[][..], |k| &vectors[k].as_chunks().0[..n]);
+    let rest: [&[f32]; N] = each(&[][..], |k| &vectors[k][n * LANES..len]);
     let mut lanes = [0f32; LANES];
     for i in 0..n {
         let at: [&[f32; LANES]; N] = each(&[0.0; LANES], |k| &whole[k][i]);
-        for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum += term(each(0.0, |k| at[k][lane]));
+        for lane in 0..LANES {
+            lanes[lane] += term(each(0.0, |k| at[k][lane]));
         }
     }
-    let rest = chunks.map(|(_, rest)| rest);
-    let n_rest = rest.iter().map(|rest| rest.len()).min().unwrap_or(0);
-    (0..n_rest).fold(lanes.iter().sum::<f32>(), |sum, i| sum + term(each(0.0, |k| rest[k][i])))
+    let mut sum = total(lanes);
+    for i in 0..len % LANES {
+        sum += term(each(0.0, |k| rest[k][i]));
+    }
+    sum
 }
 
 /// Replaces the elements of `outputs` by what `change` makes of those of `inputs` and of their own, all vectors being of one
 /// length. Elements are taken up before any is put down, so that the compiler need not ask which vectors overlap.
-#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 pub fn update<const I: usize, const O: usize>(
     inputs: [&[f32]; I],
-    outputs: [&mut [f32]; O],
+    mut outputs: [&mut [f32]; O],
     change: impl Fn([f32; I], [f32; O]) -> [f32; O],
 ) {
-    let inputs = inputs.map(|vector| vector.as_chunks::<LANES>());
-    let outputs = outputs.map(|vector| vector.as_chunks_mut::<LANES>());
-    let n = outputs.iter().map(|(chunks, _)| chunks.len()).min().unwrap_or(0);
-    let whole = inputs.map(|(chunks, _)| &chunks[..n]);
+    let mut len = usize::MAX;
+    for k in 0..O {
+        len = len.min(outputs[k].len());
+    }
+    let n = len / LANES;
+    let from_all: [&[[f32; LANES]]; I] = each(&[][..], |k| &inputs[k].as_chunks().0[..n]);
+    let from_rest: [&[f32]; I] = each(&[][..], |k| &inputs[k][n * LANES..len]);
+    for k in 0..O {
+        outputs[k] = &mut std::mem::take(&mut outputs[k])[..len];
+    }
     for i in 0..n {
-        let from: [[f32; LANES]; I] = each([0.0; LANES], |k| whole[k][i]);
-        let mut to: [[f32; LANES]; O] = each([0.0; LANES], |k| outputs[k].0[i]);
+        let from: [[f32; LANES]; I] = each([0.0; LANES], |k| from_all[k][i]);
+        let mut to: [[f32; LANES]; O] = each([0.0; LANES], |k| outputs[k].as_chunks().0[i]);
         for lane in 0..LANES {
             let new = change(each(0.0, |k| from[k][lane]), each(0.0, |k| to[k][lane]));
             for k in 0..O {
@@ -61,46 +85,47 @@ pub fn update<const I: usize, const O: usize>(
             }
         }
         for k in 0..O {
-            outputs[k].0[i] = to[k];
+            outputs[k].as_chunks_mut().0[i] = to[k];
         }
     }
-    let n_rest = outputs.iter().map(|(_, rest)| rest.len()).min().unwrap_or(0);
-    for i in 0..n_rest {
-        let new = change(each(0.0, |k| inputs[k].1[i]), each(0.0, |k| outputs[k].1[i]));
+    for i in n * LANES..len {
+        let new = change(each(0.0, |k| from_rest[k][i - n * LANES]), each(0.0, |k| outputs[k][i]));
         for k in 0..O {
-            outputs[k].1[i] = new[k];
+            outputs[k][i] = new[k];
         }
     }
+}
+
+/// The one of `values` that `better` prefers to all others, or `worst`; `better` gives one of its two.
+#[inline(always)]
+fn best(values: &[f32], worst: f32, better: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut lanes = [worst; LANES];
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    for chunk in chunks {
+        for lane in 0..LANES {
+            lanes[lane] = better(lanes[lane], chunk[lane]);
+        }
+    }
+    let mut found = worst;
+    for value in rest {
+        found = better(found, *value);
+    }
+    for lane in lanes {
+        found = better(found, lane);
+    }
+    found
 }
 
 /// The highest of `values`, which are numbers.
 #[inline(always)]
 pub fn max(values: &[f32]) -> f32 {
-    let highest = |a: f32, b: f32| if b > a { b } else { a };
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    let rest = rest.iter().copied().fold(f32::NEG_INFINITY, highest);
-    for chunk in chunks {
-        for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane = highest(*lane, *value);
-        }
-    }
-    lanes.into_iter().fold(rest, highest)
+    best(values, f32::NEG_INFINITY, |a, b| if b > a { b } else { a })
 }
 
 /// The largest absolute value, of `values` that are numbers; 0 of none.
 #[inline(always)]
 pub fn largest(values: &[f32]) -> f32 {
-    let larger = |a: f32, b: f32| if b.abs() > a { b.abs() } else { a };
-    let mut lanes = [0.0; LANES];
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    let rest = rest.iter().copied().fold(0.0, larger);
-    for chunk in chunks {
-        for (lane, value) in lanes.iter_mut().zip(chunk) {
-            *lane = larger(*lane, *value);
-        }
-    }
-    lanes.into_iter().fold(rest, larger)
+    best(values, 0.0, |a, b| if b.abs() > a { b.abs() } else { a })
 }
 
 /// Replaces values by `e^(value - max)`; their sum.
@@ -109,16 +134,16 @@ pub fn exponentials(values: &mut [f32], max: f32) -> f32 {
     let mut lanes = [0f32; LANES];
     let (chunks, rest) = values.as_chunks_mut::<LANES>();
     for chunk in chunks {
-        for (value, lane) in chunk.iter_mut().zip(&mut lanes) {
-            *value = exp(*value - max);
-            *lane += *value;
+        for lane in 0..LANES {
+            chunk[lane] = exp(chunk[lane] - max);
+            lanes[lane] += chunk[lane];
         }
     }
-    for (value, lane) in rest.iter_mut().zip(&mut lanes) {
+    for (lane, value) in rest.iter_mut().enumerate() {
         *value = exp(*value - max);
-        *lane += *value;
+        lanes[lane] += *value;
     }
-    lanes.iter().sum()
+    total(lanes)
 }
 
 /// The logarithm of the sum of the exponentials of `values`, which are numbers.

@@ -79,10 +79,22 @@ fn matrix_of(values: &[f32], sentence: usize, n: usize, width: usize) -> Matrix<
 }
 
 impl Contexts {
-    fn source<'a>(&self, inputs: &ContextsInputs<Views<'a>>, sizes: &Sizes, sentence: usize) -> Source<'a> {
+    /// What makes the comparison of a key with many queries cheap; with one query, making it would cost as much as it saves.
+    fn powers(&self, inputs: &ContextsInputs<Views>) -> Vec<f32> {
+        if inputs.query.shape[1] == 1 { Vec::new() } else { alignment::powers(self.score, inputs.keys.values) }
+    }
+
+    /// What is attended to in a sentence; `powers` are those of all keys.
+    fn source<'a, 'v: 'a>(
+        &self,
+        inputs: &ContextsInputs<Views<'v>>,
+        powers: &'a [f32],
+        sizes: &Sizes,
+        sentence: usize,
+    ) -> Source<'a> {
         let Sizes { source_len, d_key, d_value, .. } = *sizes;
-        let vector = inputs.vector.map_or(&[][..], |vector: View<'a, 2>| vector.values);
-        let parts = [inputs.keys.values, inputs.values.values, vector];
+        let vector = inputs.vector.map_or(&[][..], |vector: View<'v, 2>| vector.values);
+        let parts = [inputs.keys.values, inputs.values.values, vector, powers];
         Source::of_sentence(sentence, parts, [source_len, d_key, d_value], self.mask.lengths().as_deref())
     }
 }
@@ -104,10 +116,11 @@ impl Operation for Contexts {
         let sizes = Sizes::new(&inputs);
         let Sizes { batch, query_len, source_len, d_key, d_value } = sizes;
         let (mut values, mut weights) = (zeros(batch * query_len * d_value), zeros(batch * query_len * source_len));
+        let powers = self.powers(&inputs);
         values.par_chunks_mut(d_value).zip(weights.par_chunks_mut(source_len)).enumerate().for_each(
             |(row, (context, weights))| {
                 let query = &inputs.query.values[row * d_key..][..d_key];
-                let source = self.source(&inputs, &sizes, row / query_len);
+                let source = self.source(&inputs, &powers, &sizes, row / query_len);
                 vectorized(
                     #[inline(always)]
                     || alignment::attend(self.score, query, &source, weights, context),
@@ -123,6 +136,7 @@ impl Operation for Contexts {
         let gradient = of.gradients.output.values;
         let [mut of_query, mut of_keys, mut of_values, mut of_vector] =
             [query_len * d_key, source_len * d_key, source_len * d_value, d_key].map(|len| zeros(batch * len));
+        let powers = self.powers(&of.inputs);
         let pieces = of_query
             .par_chunks_mut(query_len * d_key)
             .zip(of_keys.par_chunks_mut(source_len * d_key))
@@ -133,7 +147,7 @@ impl Operation for Contexts {
             let weights = matrix_of(&of.kept, sentence, query_len, source_len);
             let of_contexts = matrix_of(gradient, sentence, query_len, d_value);
             let mut of_scores = vec![0.0; query_len * source_len];
-            let source = self.source(&of.inputs, &sizes, sentence);
+            let source = self.source(&of.inputs, &powers, &sizes, sentence);
             vectorized(
                 #[inline(always)]
                 || {

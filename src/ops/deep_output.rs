@@ -10,6 +10,7 @@ use crate::kernels::machine::Threads;
 use crate::kernels::matrix::{Matrix, MatrixMut};
 use crate::kernels::memory::{Start, mapped, new_pieces, sum_of_rows, task_rows, zeros};
 use crate::kernels::product::{add_product, new_product, product};
+use crate::kernels::vectors::update;
 use burn::tensor::Tensor;
 use std::ops::Range;
 
@@ -115,13 +116,17 @@ impl Operation for DeepOutput {
                     out.chunks_exact_mut(n_pairs).zip(is_right.chunks_exact_mut(n_pairs)).zip(sums)
                 {
                     let (first, second) = sums.split_at(n_pairs);
-                    for (j, (out, is_right)) in out.iter_mut().zip(is_right).enumerate() {
-                        let (a, b) = (first[j] + left[j], second[j] + right[j]);
-                        // What is not a number is passed on, whichever of the two it is.
-                        let takes_second = a < b || b.is_nan();
-                        *is_right = if takes_second { 1.0 } else { 0.0 };
-                        *out = if takes_second { b } else { a };
-                    }
+                    update(
+                        [first, left, second, right],
+                        [out, is_right],
+                        #[inline(always)]
+                        |[first, left, second, right], _| {
+                            let (a, b) = (first + left, second + right);
+                            // What is not a number is passed on, whichever of the two it is.
+                            let takes_second = a < b || b.is_nan();
+                            [if takes_second { b } else { a }, if takes_second { 1.0 } else { 0.0 }]
+                        },
+                    );
                 }
                 if let Some(dropout) = &self.dropout {
                     dropout.apply(start, out);

@@ -13,6 +13,7 @@ use crate::kernels::machine::Threads;
 use crate::kernels::matrix::Matrix;
 use crate::kernels::memory::{for_pieces, sum_of_rows};
 use crate::kernels::product::new_product;
+use crate::kernels::vectors::update;
 use burn::tensor::Tensor;
 
 named! {
@@ -79,11 +80,16 @@ impl FeedForward {
             d_inner,
             #[inline(always)]
             |start, piece| {
-                // Multiplied in any case, so that the choice is an instruction and not a branch.
-                for (value, active) in piece.iter_mut().zip(&active[start..]) {
-                    let scaled = *value * kept;
-                    *value = if *active <= 0.0 { 0.0 } else { scaled };
-                }
+                update(
+                    [&active[start..start + piece.len()]],
+                    [piece],
+                    #[inline(always)]
+                    |[active], [value]| {
+                        // Multiplied in any case, so that the choice is an instruction and not a branch.
+                        let scaled = value * kept;
+                        [if active <= 0.0 { 0.0 } else { scaled }]
+                    },
+                );
             },
         );
     }

@@ -8,6 +8,7 @@ use crate::kernels::machine::Threads;
 use crate::kernels::matrix::Matrix;
 use crate::kernels::memory::{for_pieces, sum_of_rows};
 use crate::kernels::product::new_product;
+use crate::kernels::vectors::update;
 use burn::tensor::{Tensor, module};
 
 named! {
@@ -101,7 +102,12 @@ pub(super) fn gradients_of_product(
 #[inline(always)]
 pub(super) fn add_to_rows(rows: &mut [f32], bias: &[f32]) {
     for row in rows.chunks_exact_mut(bias.len()) {
-        row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
+        update(
+            [bias],
+            [row],
+            #[inline(always)]
+            |[bias], [value]| [value + bias],
+        );
     }
 }
 

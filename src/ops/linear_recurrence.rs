@@ -7,7 +7,7 @@ use super::scan::{coefficients, scan};
 use crate::kernels::functions::{exp, flushed, sigmoid, tanh};
 use crate::kernels::memory::{Start, column_groups, new_pieces, side_by_side, sum_in_order};
 use crate::kernels::recurrence::Reading;
-use crate::kernels::vectors::update;
+use crate::kernels::vectors::{each, update};
 use burn::tensor::Tensor;
 
 named! {
@@ -84,7 +84,7 @@ impl Sizes {
     #[inline(always)]
     fn gates<'a, const N: usize>(&self, gates: &'a [f32], task: Task, position: usize) -> [&'a [f32]; N] {
         let row = (task.sentence * self.len + position) * self.n_gates * self.d;
-        std::array::from_fn(|gate| &gates[row + gate * self.d + task.channel..][..self.width])
+        each(&[][..], |gate| &gates[row + gate * self.d + task.channel..][..self.width])
     }
 
     /// A task's channels of a position.

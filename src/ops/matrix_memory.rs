@@ -3,8 +3,7 @@
 use super::named::{Array, Arrays, Gradient, Gradients, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::written_memory::{MemoryConfig, MemoryParameters, written_memory};
-use crate::kernels::matrix_memory::{Lanes, Memory, OfParameters, Parts, Rule};
-use crate::kernels::memory::{Start, TASK, column_groups, new_pieces, side_by_side, sum_in_order};
+use crate::kernels::matrix_memory::{Answers, Kept, Layer, Rule};
 use crate::kernels::recurrence::Reading;
 use burn::tensor::Tensor;
 
@@ -33,9 +32,6 @@ named! {
         state: one 4,
     }
 }
-
-/// Positions after which the forward pass keeps the memory; the backward pass goes through those between once more.
-const CHECKPOINT: usize = 16;
 
 /// What is read at every position, and the memory after the last: see [`MatrixMemory`](crate::layers::mixer::MatrixMemory).
 ///
@@ -74,134 +70,21 @@ struct MatrixMemory {
     reading: Reading,
 }
 
-/// The sizes, and the heads of one task.
-#[derive(Clone, Copy)]
-struct Sizes {
-    rule: Rule,
-    rows: usize,
-    len: usize,
-    n_heads: usize,
-    d_head: usize,
-    /// Tasks of a row.
-    groups: usize,
-}
-
-/// Where the piece of a task lies.
-#[derive(Clone, Copy)]
-struct Task {
-    row: usize,
-    head: usize,
-}
-
-impl Sizes {
-    fn new(config: MemoryConfig, [rows, len, width]: [usize; 3]) -> Self {
-        let (rule, n_heads) = (config.rule, config.n_heads);
-        let d = width / rule.n_packed();
-        let d_head = d / n_heads;
-        let groups = column_groups(rows, n_heads, |groups| len * d * d_head / groups >= TASK);
-        Self { rule, rows, len, n_heads, d_head, groups }
-    }
-
-    /// Heads of a task.
-    fn heads(&self) -> usize {
-        self.n_heads / self.groups
-    }
-
-    /// Columns of a task.
-    fn width(&self) -> usize {
-        self.heads() * self.d_head
-    }
-
-    /// Rates of a task at a position, of one kind.
-    fn rates_width(&self) -> usize {
-        if self.rule == Rule::GatedLinear { self.width() } else { self.heads() }
-    }
-
-    fn task(&self, i: usize) -> Task {
-        Task { row: i / self.groups, head: i % self.groups * self.heads() }
-    }
-
-    /// What a task has of a position.
-    #[inline(always)]
-    fn parts<'a>(&self, packed: &'a [f32], rates: &'a [f32], task: Task, position: usize) -> Parts<&'a [f32]> {
-        let (d, width, row) = (self.n_heads * self.d_head, self.width(), task.row * self.len + position);
-        let part = |i: usize| &packed[(row * self.rule.n_packed() + i) * d + task.head * self.d_head..][..width];
-        let n_rates = self.rule.n_rates();
-        let rate = |i: usize| {
-            let own = self.rates_width();
-            if i < n_rates {
-                &rates[(row * n_rates + i) * own * self.groups + task.head / self.heads() * own..][..own]
-            } else {
-                &[]
-            }
-        };
-        let gate = if self.rule.is_gated() { part(3) } else { &[] };
-        Parts { query: part(0), key: part(1), value: part(2), gate, rates: [rate(0), rate(1)] }
-    }
-
-    /// A task's matrices of what has some for each row.
-    fn state<'a>(&self, values: &'a [f32], task: Task) -> &'a [f32] {
-        let of_head = self.d_head * self.rule.d_value(self.d_head);
-        &values[(task.row * self.n_heads + task.head) * of_head..][..self.heads() * of_head]
-    }
-}
-
-/// The parts of a position in gradients of a task.
-#[inline(always)]
-fn parts_mut<'a>(sizes: &Sizes, packed: &'a mut [f32], rates: &'a mut [f32], position: usize) -> Parts<&'a mut [f32]> {
-    let (n_packed, width) = (sizes.rule.n_packed(), sizes.width());
-    let (query, rest) = packed[position * n_packed * width..][..n_packed * width].split_at_mut(width);
-    let (key, rest) = rest.split_at_mut(width);
-    let (value, gate) = rest.split_at_mut(width);
-    let own = sizes.rates_width();
-    let n_rates = sizes.rule.n_rates();
-    let (first, second) = rates[position * n_rates * own..][..n_rates * own].split_at_mut(own.min(n_rates * own));
-    Parts { query, key, value, gate, rates: [first, second] }
-}
-
-/// What a rule has beside queries, keys and values; empty where it has nothing.
-struct Slices<'a> {
-    rates: &'a [f32],
-    norm: &'a [f32],
-    /// How fast each head fades.
-    speed: Vec<f32>,
-}
-
-impl<'a> Slices<'a> {
-    fn new(inputs: &MemoryInputs<Views<'a>>) -> Self {
-        Self {
-            rates: inputs.rates.map(|rates| rates.values).unwrap_or_default(),
-            norm: inputs.norm.map(|norm| norm.values).unwrap_or_default(),
-            speed: inputs.decay.iter().flat_map(|decay| decay.values.iter().map(|a| a.exp())).collect(),
-        }
-    }
-}
-
-/// What the forward pass keeps.
-struct Kept {
-    sizes: Sizes,
-    /// Of each task, the memory before every sixteenth position.
-    checkpoints: Vec<Vec<Lanes>>,
-}
-
-/// What the backward pass of a task finds beside the gradients of its projections.
-struct Found {
-    of_rates: Vec<f32>,
-    of_parameters: OfParameters,
-    of_state: Vec<f32>,
-}
-
 impl MatrixMemory {
-    /// What a task carries.
-    fn memory<'a>(&self, sizes: &Sizes, task: Task, speed: &'a [f32], norm: &'a [f32]) -> Memory<'a> {
-        Memory {
-            rule: sizes.rule,
-            n_heads: sizes.heads(),
-            d_head: sizes.d_head,
+    fn on_slices<'a, 'v: 'a>(&'a self, inputs: &MemoryInputs<Views<'v>>) -> Layer<'a> {
+        let [rows, len, _] = inputs.packed.shape;
+        Layer {
+            rule: self.config.rule,
+            reading: &self.reading,
+            rows,
+            len,
+            n_heads: self.config.n_heads,
             most_replaced: self.config.most_replaced as f32,
-            speed: if speed.is_empty() { speed } else { &speed[task.head..][..sizes.heads()] },
-            norm,
             epsilon: self.config.epsilon as f32,
+            packed: inputs.packed.values,
+            rates: inputs.rates.map(|rates| rates.values).unwrap_or_default(),
+            decay: inputs.decay.map(|decay| decay.values).unwrap_or_default(),
+            norm: inputs.norm.map(|norm| norm.values).unwrap_or_default(),
         }
     }
 }
@@ -218,107 +101,27 @@ impl Operation for MatrixMemory {
     }
 
     fn forward(&self, inputs: MemoryInputs<Views>) -> (MemoryOutputs<Arrays>, Kept) {
-        let sizes = Sizes::new(self.config, inputs.packed.shape);
-        let Sizes { rows, len, n_heads, d_head, .. } = sizes;
-        let (packed, width) = (inputs.packed.values, sizes.width());
-        let Slices { rates, norm, speed } = Slices::new(&inputs);
-        let (read, ends) = new_pieces(
-            Start::Zeros(rows * len * n_heads * d_head),
-            len * width,
-            #[inline(always)]
-            |place, out| {
-                let task = sizes.task(place / (len * width));
-                let memory = self.memory(&sizes, task, &speed, norm);
-                let mut strips = memory.strips(inputs.state.map(|state| sizes.state(state.values, task)));
-                let mut position = memory.position();
-                let mut checkpoints = Vec::with_capacity(len.div_ceil(CHECKPOINT) * memory.n_rows());
-                for (i, step) in self.reading.steps_of(task.row, len).enumerate() {
-                    if i % CHECKPOINT == 0 {
-                        checkpoints.extend_from_slice(&strips);
-                    }
-                    let parts = sizes.parts(packed, rates, task, step);
-                    memory.prepare(&parts, &mut position);
-                    memory.advance(&mut position, &mut strips);
-                    memory.finish(&position, parts.gate, &mut out[step * width..][..width]);
-                }
-                (memory.matrices(&strips), checkpoints)
-            },
-        );
-        let (states, checkpoints): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
+        let [rows, len, width] = inputs.packed.shape;
+        let MemoryConfig { rule, n_heads, .. } = self.config;
+        let d = width / rule.n_packed();
+        let Answers { read, state, kept } = self.on_slices(&inputs).forward(inputs.state.map(|state| state.values));
         let outputs = MemoryOutputs {
-            read: Array { shape: [rows, len, n_heads * d_head], values: side_by_side(read, len, width, sizes.groups) },
-            state: Array { shape: [rows, n_heads, d_head, sizes.rule.d_value(d_head)], values: states.concat() },
+            read: Array { shape: [rows, len, d], values: read },
+            state: Array { shape: [rows, n_heads, d / n_heads, rule.d_value(d / n_heads)], values: state },
         };
-        (outputs, Kept { sizes, checkpoints })
+        (outputs, kept)
     }
 
     fn backward(&self, of: Backward<Self>) -> MemoryInputs<Gradients> {
-        let Kept { sizes, checkpoints } = of.kept;
-        let Sizes { rows, len, d_head, groups, .. } = sizes;
-        let (packed, width, n_packed) = (of.inputs.packed.values, sizes.width(), sizes.rule.n_packed());
-        let Slices { rates, norm, speed } = Slices::new(&of.inputs);
         let (of_read, of_state) = (of.gradients.read.values, of.gradients.state.values);
-        let n_rates = sizes.rule.n_rates() * sizes.rates_width();
-        let (of_packed, found) = new_pieces(
-            Start::Zeros(rows * len * groups * n_packed * width),
-            len * n_packed * width,
-            #[inline(always)]
-            |place, out| {
-                let n_task = place / (len * n_packed * width);
-                let task = sizes.task(n_task);
-                let memory = self.memory(&sizes, task, &speed, norm);
-                let n = memory.n_rows();
-                let mut of_memory = memory.strips(Some(sizes.state(of_state, task)));
-                let (mut of_position, mut of_parameters) = (memory.of_position(), memory.of_parameters());
-                let mut of_rates = vec![0.0; len * n_rates];
-                let mut positions: Vec<_> = (0..CHECKPOINT.min(len)).map(|_| memory.position()).collect();
-                let mut memories = vec![Default::default(); (CHECKPOINT.min(len) + 1) * n];
-                let steps: Vec<usize> = self.reading.steps_of(task.row, len).collect();
-                for (steps, checkpoint) in steps.chunks(CHECKPOINT).zip(checkpoints[n_task].chunks_exact(n)).rev() {
-                    memories[..n].copy_from_slice(checkpoint);
-                    for (i, step) in steps.iter().enumerate() {
-                        memory.prepare(&sizes.parts(packed, rates, task, *step), &mut positions[i]);
-                        memories.copy_within(i * n..(i + 1) * n, (i + 1) * n);
-                        memory.advance(&mut positions[i], &mut memories[(i + 1) * n..][..n]);
-                    }
-                    for (i, step) in steps.iter().enumerate().rev() {
-                        let parts = sizes.parts(packed, rates, task, *step);
-                        let mut of_parts = parts_mut(&sizes, out, &mut of_rates, *step);
-                        let at = (task.row * len + step) * width * groups + task.head * d_head;
-                        let (of_out, position) = (&of_read[at..][..width], &positions[i]);
-                        memory.finish_backward(
-                            position,
-                            parts.gate,
-                            of_out,
-                            &mut of_position,
-                            of_parts.gate,
-                            &mut of_parameters,
-                        );
-                        let around = [&memories[i * n..][..n], &memories[(i + 1) * n..][..n]];
-                        memory.advance_backward(position, around, &mut of_memory, &mut of_position);
-                        memory.prepare_backward(&parts, position, &mut of_position, &mut of_parts, &mut of_parameters);
-                    }
-                }
-                Found { of_rates, of_parameters, of_state: memory.matrices(&of_memory) }
-            },
-        );
-        let of_all_tasks = |of_task: fn(&Found) -> &[f32]| found.iter().map(of_task).collect::<Vec<_>>().concat();
-        // Row after row and head after head.
-        let summed = |width: usize, of_task: fn(&Found) -> &[f32]| {
-            sum_in_order(of_all_tasks(of_task).chunks_exact(width), width)
-        };
-        let of_rates = || {
-            side_by_side(of_all_tasks(|found| &found.of_rates), len * sizes.rule.n_rates(), sizes.rates_width(), groups)
-        };
-        let of_decay = || summed(sizes.n_heads, |found| &found.of_parameters.speed);
-        let of_norm = || summed(d_head, |found| &found.of_parameters.norm);
-        let of_start = || of_all_tasks(|found| &found.of_state);
+        let found = self.on_slices(&of.inputs).backward(&of.kept, of_read, of_state);
+        let optional = |needed: Option<bool>, values| needed.map(|needed| Gradient::when(needed, || values));
         MemoryInputs {
-            rates: of.needed.rates.map(|needed| Gradient::when(needed, of_rates)),
-            decay: of.needed.decay.map(|needed| Gradient::when(needed, of_decay)),
-            norm: of.needed.norm.map(|needed| Gradient::when(needed, of_norm)),
-            state: of.needed.state.map(|needed| Gradient::when(needed, of_start)),
-            packed: Gradient::New(side_by_side(of_packed, len * n_packed, width, groups)),
+            packed: Gradient::New(found.packed),
+            rates: optional(of.needed.rates, found.rates),
+            decay: optional(of.needed.decay, found.decay),
+            norm: optional(of.needed.norm, found.norm),
+            state: optional(of.needed.state, found.state),
         }
     }
 

@@ -5,7 +5,7 @@ use super::operation::{Backward, Body, Keeps, Operation, run};
 use crate::backend::gpu;
 use crate::kernels::dropout::Dropout;
 use crate::kernels::memory::{Start, mapped, new_pieces, sum_of_rows, task_rows};
-use crate::kernels::vectors::sum;
+use crate::kernels::vectors::{sum, update};
 use burn::tensor::{Tensor, TensorData, module};
 
 named! {
@@ -121,7 +121,12 @@ impl<const D: usize> Operation for AddDropped<D> {
                     #[inline(always)]
                     |i, value, factor| *value += y[start + i] * factor,
                 ),
-                None => piece.iter_mut().zip(&y[start..]).for_each(|(value, y)| *value += y),
+                None => update(
+                    [&y[start..start + piece.len()]],
+                    [piece],
+                    #[inline(always)]
+                    |[y], [value]| [value + y],
+                ),
             },
         );
         (Output::new(inputs.around.shape, values), ())
@@ -217,9 +222,12 @@ impl<const D: usize> Operation for LayerNorm<D> {
             |_, piece| {
                 for row in piece.chunks_exact_mut(width) {
                     let (mean, scale) = moments(row, self.epsilon as f32);
-                    for (value, (gamma, beta)) in row.iter_mut().zip(gamma.values.iter().zip(beta.values)) {
-                        *value = (*value - mean) * scale * gamma + beta;
-                    }
+                    update(
+                        [gamma.values, beta.values],
+                        [row],
+                        #[inline(always)]
+                        |[gamma, beta], [value]| [(value - mean) * scale * gamma + beta],
+                    );
                 }
             },
         );
@@ -277,12 +285,15 @@ fn backward_rows(out: &mut [f32], x: &[f32], gradient: &[f32], gamma: &[f32], ep
             |[g, gamma, x]| g * gamma * (x - mean),
         ) * scale
             / n;
-        let parameters = gamma.iter().zip(of_gamma.iter_mut());
-        for ((out, (x, gradient)), (gamma, of_gamma)) in out.iter_mut().zip(x.iter().zip(gradient)).zip(parameters) {
-            let normal = (x - mean) * scale;
-            *of_gamma += gradient * normal;
-            *out = scale * (gradient * gamma - of_normal - normal * along);
-        }
+        update(
+            [x, gradient, gamma],
+            [out, &mut of_gamma],
+            #[inline(always)]
+            |[x, gradient, gamma], [_, of_gamma]| {
+                let normal = (x - mean) * scale;
+                [scale * (gradient * gamma - of_normal - normal * along), of_gamma + gradient * normal]
+            },
+        );
     }
     of_gamma
 }

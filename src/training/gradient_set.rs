@@ -27,8 +27,8 @@ fn sum_of_squares(values: &[f32]) -> f64 {
         || {
             let mut lanes = [0f64; 16];
             for chunk in values.chunks(lanes.len()) {
-                for (sum, value) in lanes.iter_mut().zip(chunk) {
-                    *sum += *value as f64 * *value as f64;
+                for (lane, value) in chunk.iter().enumerate() {
+                    lanes[lane] += *value as f64 * *value as f64;
                 }
             }
             lanes.iter().sum()

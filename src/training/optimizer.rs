@@ -8,6 +8,7 @@ use super::gradient_set::Flat;
 pub use super::gradient_set::GradientSet;
 use crate::backend::gpu;
 use crate::kernels::machine::vectorized;
+use crate::kernels::vectors::update;
 use crate::models::weights::{PathStack, Weight, Weights, replace, to_vec};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor, TensorData};
@@ -285,13 +286,12 @@ fn update_on_host(
             vectorized(
                 #[inline(always)]
                 || {
-                    let moments = first.iter_mut().zip(second);
-                    for ((value, gradient), (first, second)) in values.iter_mut().zip(gradient).zip(moments) {
+                    update([gradient], [values, first, second], |[gradient], [value, first, second]| {
                         let g = gradient * scale;
-                        *first = b1 * *first + (1.0 - b1) * g;
-                        *second = b2 * *second + (1.0 - b2) * g * g;
-                        *value = keep * *value - rate * *first / ((*second * root).sqrt() + epsilon);
-                    }
+                        let first = b1 * first + (1.0 - b1) * g;
+                        let second = b2 * second + (1.0 - b2) * g * g;
+                        [keep * value - rate * first / ((second * root).sqrt() + epsilon), first, second]
+                    })
                 },
             );
         });

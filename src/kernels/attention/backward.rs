@@ -1,12 +1,12 @@
 //! From the gradients of contexts to those of queries, keys and values.
 
 use super::{Heads, KEYS, Projections, QUERIES};
-use crate::kernels::functions::exp;
-use crate::kernels::machine::{Threads, vectorized};
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::memory::{Start, new_pieces, zeros};
-use crate::kernels::product::{add_product, product};
-use crate::kernels::vectors;
+use crate::functions::exp;
+use crate::machine::{Threads, vectorized};
+use crate::matrix::{Matrix, MatrixMut};
+use crate::memory::{Start, new_pieces, zeros};
+use crate::product::{add_product, product};
+use crate::vectors;
 use rayon::prelude::*;
 
 impl Projections<'_> {

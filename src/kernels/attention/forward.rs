@@ -1,13 +1,13 @@
 //! From queries, keys and values to contexts.
 
 use super::{Block, Heads, KEYS, Projections, QUERIES};
-use crate::kernels::functions::exp;
-use crate::kernels::machine::{Threads, vectorized};
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::memory::zeros;
-use crate::kernels::one_query::{Positions, attend_one};
-use crate::kernels::product::{add_product, product};
-use crate::kernels::vectors::{self, exponentials};
+use crate::functions::exp;
+use crate::machine::{Threads, vectorized};
+use crate::matrix::{Matrix, MatrixMut};
+use crate::memory::zeros;
+use crate::one_query::{Positions, attend_one};
+use crate::product::{add_product, product};
+use crate::vectors::{self, exponentials};
 use rayon::prelude::*;
 
 /// Multiplications from which on heads are shared out, where there are fewer tasks than cores. In 8 heads of 64, a sentence of 48 tokens

@@ -1,8 +1,8 @@
 //! What becomes of what a memory reads at a position.
 
 use super::{Memory, OfParameters, OfPosition, Position, Rule, TINY, dot};
-use crate::kernels::activation::silu;
-use crate::kernels::vectors::update;
+use crate::activation::silu;
+use crate::vectors::update;
 
 impl Memory<'_> {
     /// The root of the mean of the squares of what a head has read.

@@ -4,13 +4,14 @@
 //! pass.
 
 mod answer;
+mod layer;
 mod position;
 mod strip;
 
-pub use position::{OfParameters, OfPosition, Parts, Position};
-pub use strip::Lanes;
+pub use layer::{Answers, Gradients, Kept, Layer};
 
-use strip::{LANES, OfShared, Shared, Step};
+use position::{OfParameters, OfPosition, Parts, Position};
+use strip::{LANES, Lanes, OfShared, Shared, Step};
 
 /// What becomes of the memory at each position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! What a memory takes of the vectors of one position, and what becomes of what it reads.
 
 use super::{GLA_TEMPERATURE, LANES, Lanes, MOST_DECAY, Memory, Rule, TINY, dot};
-use crate::kernels::activation::silu;
-use crate::kernels::functions::{exp, sigmoid, softplus};
-use crate::kernels::vectors::update;
+use crate::activation::silu;
+use crate::functions::{exp, sigmoid, softplus};
+use crate::vectors::update;
 
 /// The projections of a position.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! A strip of a memory: some columns of its matrix, which know nothing of the others.
 
-use crate::kernels::functions::flushed;
-use crate::kernels::vectors::each;
+use crate::functions::flushed;
+use crate::vectors::each;
 
 /// Columns of a strip.
 pub(super) const LANES: usize = 16;

@@ -4,7 +4,7 @@
 //! another level, which are public.
 #![allow(unsafe_code)]
 
-use crate::kernels::machine::{InstructionSet, is_uncapped};
+use crate::machine::{InstructionSet, is_uncapped};
 use gemm::Parallelism;
 
 /// A pointer to a matrix, the distance between its columns and that between its rows.

@@ -7,8 +7,8 @@
 use super::integer::{Int8Rows, Layout};
 use super::panel::{WIDTH, columns_of_task};
 use super::quads::{ByteRow, EXCESS, QUAD, Sums};
-use crate::kernels::machine::vectorized;
-use crate::kernels::memory::new_columns;
+use crate::machine::vectorized;
+use crate::memory::new_columns;
 use rayon::prelude::*;
 
 /// A matrix of integers from -127 to 127, with a factor for each output.

@@ -9,9 +9,9 @@
 
 use super::panel::{self, PanelRow, WIDTH};
 use super::quads::{ByteRow, EXCESS, QUAD, QuadInstructions, Sums};
-use crate::kernels::machine::vectorized;
-use crate::kernels::matrix::Matrix;
-use crate::kernels::vectors::largest;
+use crate::machine::vectorized;
+use crate::matrix::Matrix;
+use crate::vectors::largest;
 
 /// How the bytes of a panel stand.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,9 +16,9 @@ mod quads;
 pub use int8::Int8Matrix;
 pub use packed::Packed;
 
-use crate::kernels::machine::Threads;
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::memory::new_columns;
+use crate::machine::Threads;
+use crate::matrix::{Matrix, MatrixMut};
+use crate::memory::new_columns;
 use by_gemm::by_gemm;
 use panel::WIDTH;
 

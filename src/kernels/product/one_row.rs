@@ -3,9 +3,9 @@
 //! A decoder that writes one sentence multiplies one row with every matrix of the model at each step; the `gemm` crate does
 //! that on one core. From two rows on other ways are faster (`product.rs`).
 
-use crate::kernels::machine::{Threads, vectorized};
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::vectors::sum;
+use crate::machine::{Threads, vectorized};
+use crate::matrix::{Matrix, MatrixMut};
+use crate::vectors::sum;
 use rayon::prelude::*;
 
 /// Columns that a task computes.

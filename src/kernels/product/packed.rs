@@ -1,9 +1,9 @@
 //! Matrices of floats that are copied together in panels once and used often.
 
 use super::panel::{DEPTH, PanelRow, WIDTH, add_rows, in_panels};
-use crate::kernels::machine::dispatch;
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::memory::{Start, new_pieces};
+use crate::machine::dispatch;
+use crate::matrix::{Matrix, MatrixMut};
+use crate::memory::{Start, new_pieces};
 use pulp::{Simd, WithSimd};
 
 /// A matrix of floats in panels, for products at every step of a recurrence or of a search.

@@ -5,10 +5,10 @@
 //! are copied together once for all steps of a recurrence or of a search (`packed.rs`), or when they are used, from whatever the
 //! matrix is stored as ([`product`]).
 
-use crate::kernels::machine::dispatch;
-use crate::kernels::matrix::Matrix;
-use crate::kernels::memory::new_columns;
-use crate::kernels::vectors::each;
+use crate::machine::dispatch;
+use crate::matrix::Matrix;
+use crate::memory::new_columns;
+use crate::vectors::each;
 use pulp::{Simd, WithSimd};
 
 /// Columns of a panel.

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::panel::WIDTH;
-use crate::kernels::machine::InstructionSet;
+use crate::machine::InstructionSet;
 
 /// One row of a panel of bytes.
 pub type ByteRow = [i8; WIDTH];
@@ -121,7 +121,7 @@ macro_rules! quad_loop {
     ($module:ident, $features:literal, $vector:ident, [$($rows:literal by $vectors:literal),+], $spread:path, $dot:path) => {
         mod $module {
             use super::{ByteRow, DEPTH, QUAD, Sums, WIDTH};
-            use crate::kernels::vectors::each;
+            use crate::vectors::each;
             #[cfg(target_arch = "aarch64")]
             use std::arch::aarch64::*;
             #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,9 @@
 //! The steps back, for the sentences of one task.
 
 use super::{Incoming, Kept, Matrices, Recurrence, StepAttention, add, row, row_mut};
-use crate::kernels::alignment::{self, OfAlignment};
-use crate::kernels::cell;
-use crate::kernels::matrix::{Matrix, MatrixMut};
+use crate::alignment::{self, OfAlignment};
+use crate::cell;
+use crate::matrix::{Matrix, MatrixMut};
 
 /// What the backward pass makes, sentence by sentence.
 pub(super) struct Made<'a> {
@@ -49,7 +49,7 @@ impl Recurrence<'_> {
             let saved = (first + i) * len + step;
             let of_context = row_mut(contexts, i, d_value);
             add(of_context, row(incoming.contexts, saved, d_value));
-            let source = attention.source(first + i);
+            let source = attention.source(first + i, &matrices.powers);
             let of_alignment = OfAlignment {
                 scores: row_mut(made.scores, i * len + step, source_len),
                 keys: row_mut(made.keys, i, source_len * d_key),

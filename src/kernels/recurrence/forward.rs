@@ -1,15 +1,16 @@
 //! The steps forwards, for the sentences of one task.
 
 use super::{Matrices, Recurrence, StepAttention, row, row_mut};
-use crate::kernels::functions::tanh;
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::product::Packed;
-use crate::kernels::{alignment, cell};
+use crate::functions::tanh;
+use crate::matrix::{Matrix, MatrixMut};
+use crate::product::Packed;
+use crate::{alignment, cell};
 
 /// The attention of a task's sentences.
 struct Attending<'a> {
     attention: &'a StepAttention<'a>,
     matrix: Option<&'a Packed>,
+    powers: &'a [f32],
     /// The first sentence, and the number of steps.
     first: usize,
     len: usize,
@@ -35,7 +36,7 @@ impl Attending<'_> {
         for i in 0..n {
             let (query, place) = (row(&self.query, i, d_key), i * self.len + step);
             row_mut(self.queries, place, d_key).copy_from_slice(query);
-            let source = self.attention.source(self.first + i);
+            let source = self.attention.source(self.first + i, self.powers);
             let weights = row_mut(self.weights, place, source_len);
             alignment::attend(self.attention.score, query, &source, weights, row_mut(contexts, i, d_value));
         }
@@ -64,6 +65,7 @@ impl Recurrence<'_> {
         let mut attending = attention.map(|attention| Attending {
             attention,
             matrix: matrices.query.as_ref(),
+            powers: &matrices.powers,
             first,
             len,
             query: vec![0.0; n * attention.d_key],

@@ -3,7 +3,7 @@
 mod backward;
 mod forward;
 
-use super::alignment::{AlignmentScore, Source};
+use super::alignment::{self, AlignmentScore, Source};
 use super::cell::{self, CellKind};
 use super::machine::{Threads, vectorized};
 use super::matrix::Matrix;
@@ -171,12 +171,14 @@ pub struct Gradients {
     pub attentional_bias: Vec<f32>,
 }
 
-/// The matrices that every step multiplies with, in panels.
+/// What every step reads and no step changes: the matrices that it multiplies with, in panels.
 struct Matrices {
     recurrent: Packed,
     query: Option<Packed>,
     fed: Option<Packed>,
     attentional: Option<Packed>,
+    /// [`powers`](alignment::powers) of all sentences' keys.
+    powers: Vec<f32>,
 }
 
 impl Matrices {
@@ -198,6 +200,7 @@ impl Matrices {
             query: attention.and_then(|attention| attention.network).map(|(matrix, _)| packed(matrix)),
             fed: attention.map(|attention| packed(attention.fed)),
             attentional: attention.and_then(|attention| attention.attentional).map(|(matrix, _)| packed(matrix)),
+            powers: attention.map(|attention| alignment::powers(attention.score, attention.keys)).unwrap_or_default(),
         }
     }
 }
@@ -347,11 +350,11 @@ fn product_job<'a>(out: &'a mut Vec<f32>, a: Matrix<'a>, b: Matrix<'a>) -> Job<'
 }
 
 impl StepAttention<'_> {
-    /// What is attended to in a sentence.
-    fn source(&self, sentence: usize) -> Source<'_> {
+    /// What is attended to in a sentence; `powers` are those of all keys.
+    fn source<'a>(&'a self, sentence: usize, powers: &'a [f32]) -> Source<'a> {
         let vector = self.network.as_ref().map_or(&[][..], |(_, vector)| vector);
         let sizes = [self.source_len, self.d_key, self.d_value];
-        Source::of_sentence(sentence, [self.keys, self.values, vector], sizes, self.lengths)
+        Source::of_sentence(sentence, [self.keys, self.values, vector, powers], sizes, self.lengths)
     }
 }
 

@@ -37,7 +37,7 @@ pub struct Stream {
 pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// What [`mix`] multiplies by.
-pub(crate) const MIX_FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
+pub const MIX_FACTORS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood 2014): a bijection that scatters every input bit over the output. A generator
 /// that counts its state up by [`GAMMA`] and returns this of it is SplitMix64 itself.

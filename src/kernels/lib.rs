@@ -6,6 +6,7 @@
 //! | [`memory`] | new vectors, each piece written first by the core that goes on to use it |
 //! | [`matrix`] | nothing: matrices inside slices, with strides |
 //! | [`functions`], [`vectors`] | functions of one number; sums, maxima and updates of vectors |
+//! | [`random`] | randomness as a function of counters |
 //! | [`dropout`] | decisions of dropout, from counters |
 //! | [`product`] | products of matrices: by `gemm`, for one row, in panels, in 8 bits |
 //! | [`attention`], [`one_query`] | scaled dot-product attention in blocks, and for one query |
@@ -26,5 +27,6 @@ pub mod matrix_memory;
 pub mod memory;
 pub mod one_query;
 pub mod product;
+pub mod random;
 pub mod recurrence;
 pub mod vectors;
