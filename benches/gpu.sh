@@ -5,7 +5,8 @@
 #
 # 1. `lookback devices --check` compares every model on the backend with flex.
 # 2. Updates of the cases A, B base and C at 32 (benches/peers/peers.py), beside PyTorch where it is installed: on CUDA if it has it.
-# 3. Translations per second of D's model (a quick start where no Multi30k is at hand).
+# 3. D: words per second of a large Transformer (benches/peers/translating.py), beside Hugging Face's generate where that is installed, and
+#    sentences per second of the quick start's model.
 # Half precision is not measured: no backend trains in it (docs/guides/gpu.md).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,8 +27,8 @@ lookback=target/release/lookback
     "$lookback" devices --check --backend "$backend"
 
     echo "== updates: A, B base, C at 32"
+    peer=$(python3 -c 'import torch; print("cuda" if torch.cuda.is_available() else "cpu")' 2>/dev/null || true)
     if python3 -c 'import torch, safetensors' 2>/dev/null; then
-        peer=$(python3 -c 'import torch; print("cuda" if torch.cuda.is_available() else "cpu")')
         python3 benches/peers/peers.py a b-base c-bahdanau-32 --backends "$backend" --modes eager --torch-device "$peer"
     else
         echo "PyTorch is not installed (pip install -r benches/peers/requirements.txt); ours alone:"
@@ -35,6 +36,13 @@ lookback=target/release/lookback
             "$lookback" train "$config" --backend "$backend" --run "target/gpu-run-$RANDOM" --dashboard none \
                 --set training.max_updates=100
         done
+    fi
+
+    echo "== translating: D"
+    if python3 -c 'import torch, safetensors, transformers' 2>/dev/null; then
+        python3 benches/peers/translating.py --backend "$backend" --torch-device "$peer"
+    else
+        echo "left out: transformers is not installed (pip install -r benches/peers/requirements.txt)"
     fi
 
     echo "== translating: the quick start's model"

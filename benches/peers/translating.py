@@ -3,8 +3,10 @@ d 512, 6 + 6 layers, 32,000 words, 24 words in and 30 out.
 
     cargo bench --profile release --bench peers --no-run
     python benches/peers/translating.py
+    python benches/peers/translating.py --backend wgpu --torch-device cuda       # on a GPU: ours beside Hugging Face's
 
-Weights are random, so that nobody stops early; all that compute in floats have to write the same words.
+CTranslate2 is compared on CPUs alone, where it is installed. Weights are random, so that nobody stops early; all that compute in
+floats have to write the same words.
 """
 
 import environment
@@ -19,10 +21,8 @@ import sys
 import tempfile
 import time
 
-import ctranslate2
 import numpy as np
 import torch
-from ctranslate2.converters.transformers import MarianMTLoader
 from transformers import MarianConfig, MarianMTModel
 
 import models
@@ -105,6 +105,9 @@ def marian(weights):
 
 def ctranslate(model, folder, compute_type):
     """The same model in CTranslate2."""
+    import ctranslate2
+    from ctranslate2.converters.transformers import MarianMTLoader
+
     loader = MarianMTLoader()
     spec = loader.get_model_spec(model)
     # The loader takes the last word for Marian's padding and leaves it out.
@@ -127,15 +130,18 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, parents=[environment.options]
     )
     parser.add_argument("--leave-out", nargs="*", default=[], metavar="SIDE", help='such as "Hugging Face", the slowest')
+    parser.add_argument("--backend", default="flex", help="of ours [flex]")
+    parser.add_argument("--torch-device", default="cpu", help="of Hugging Face's: cpu or cuda [cpu]")
     options = parser.parse_args()
+    on_cpu = options.backend == "flex"
     torch.set_num_threads(2)
     words = random.Random(1)
     source = [[words.randrange(4, VOCABULARY - 1) for _ in range(24)] for _ in range(SENTENCES)]
     case = {"model": CONFIG, "vocabulary": VOCABULARY, "shared": True, "source": source, "target": source}
-    ours = peers.Ours(case, "flex")
+    ours = peers.Ours(case, options.backend)
     weights = ours.weights()
-    model = marian(weights)
-    inputs = torch.tensor([sentence + [EOS] for sentence in source])
+    model = marian(weights).to(options.torch_device)
+    inputs = torch.tensor([sentence + [EOS] for sentence in source], device=options.torch_device)
 
     def hugging_face(beam, batch):
         start = time.perf_counter()
@@ -149,7 +155,7 @@ def main():
         return time.perf_counter() - start, [row[1:] for row in found]
 
     translators = {}
-    for compute_type in ["float32", "int8"]:
+    for compute_type in ["float32", "int8"] if on_cpu else []:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 # Converting changes a model, so that each gets one of its own.
@@ -178,7 +184,9 @@ def main():
 
         return run
 
-    sides = {"ours": own("float32"), "ours int8": own("int8"), "Hugging Face": hugging_face}
+    sides = {"ours": own("float32")}
+    sides |= {"ours int8": own("int8")} if on_cpu else {}
+    sides |= {"Hugging Face": hugging_face}
     sides |= {f"CTranslate2 {compute_type}": ctranslate2_run(compute_type) for compute_type in translators}
     sides = {label: run for label, run in sides.items() if label not in options.leave_out}
     for batch, beam in [(1, 1), (32, 1), (1, 5), (32, 5)]:

@@ -7,7 +7,8 @@ use burn::tensor::{Device, Gradients, Tensor};
 use cases::{CASES, Sizes};
 use lookback::kernels::machine::InstructionSet;
 use lookback::models::weights::to_vec;
-use lookback::ops::Body;
+use lookback::ops::mask::Mask;
+use lookback::ops::{Body, HeadSizes, Projected};
 use proptest::prelude::*;
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -125,6 +126,27 @@ fn kernels_of_a_gpu_compute_what_the_host_computes() {
             let what = format!("{name}, {sizes:?}");
             compare(&what, &measure(*run, &sizes, Body::Fused, &device), &expected, GPU_TOLERANCE);
         }
+    }
+}
+
+/// Without a graph, the one query of a step has a kernel of its own, which reads queries and keys where they lie.
+#[test]
+fn one_query_on_a_gpu_is_attended_as_on_the_host() {
+    let Some(adapter) = wgpu() else { return };
+    // The last has more keys than that kernel holds.
+    let sizes = [(3, [1, 4], [2, 2, 5]), (2, [70, 96], [4, 2, 72]), (1, [2100, 2100], [2, 1, 4])];
+    for (rows, [len, room], [n_heads, n_key_value_heads, d_head]) in sizes {
+        let [found, expected] = [&adapter.device, &flex()].map(|device| {
+            let sizes = HeadSizes { n_heads, n_key_value_heads, d_head };
+            let [d_query, d_key] = sizes.widths();
+            let packed = closed_form_tensor::<3>("packed", [rows, 1, d_query + 2 * d_key], 2.0, device);
+            let kept = closed_form_tensor::<3>("kept", [rows, room, 2 * d_key], 2.0, device);
+            let lengths: Vec<usize> = (0..rows).map(|row| len.saturating_sub(row).max(1)).collect();
+            let mask = Mask::padding(&lengths, len, device);
+            let projected = Projected::Apart(packed.narrow(2, 0, d_query), kept.narrow(1, 0, len));
+            to_vec(lookback::ops::attention(projected, None, sizes, &mask, None, Body::Fused))
+        });
+        assert_close(&format!("{rows} rows of {len} keys"), &found, &expected, GPU_TOLERANCE);
     }
 }
 

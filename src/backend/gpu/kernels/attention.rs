@@ -5,7 +5,7 @@ use super::heads::HeadsKernels;
 use super::node::{Kept, node};
 use super::product::{ProductKernels, transposed};
 use super::softmax::SoftmaxKernels;
-use super::{are_counted, computed};
+use super::{are_counted, computed, one_query};
 use crate::backend::gpu::{Heads, Softening};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
@@ -230,6 +230,9 @@ impl AttentionBackend for CubeBackend {
         heads: Heads,
         how: Softening,
     ) -> FloatTensor<Self> {
+        if one_query::is_taken(&query, &key_value, how) {
+            return one_query::attend(query, key_value, hiding, hides, heads, how);
+        }
         across::<Self>(query, key_value, hiding, hides, heads, how).0
     }
 }

@@ -9,6 +9,7 @@ mod heads;
 mod loss;
 mod node;
 mod norm;
+mod one_query;
 mod product;
 mod rectifier;
 mod recurrence;
