@@ -1,5 +1,6 @@
 //! Attention of one query.
 
+use super::machine::vectorized;
 use super::vectors::{exponentials, max, sum, update};
 
 /// Keys and values of one head at some positions.
@@ -13,6 +14,39 @@ pub struct Positions<'a> {
     pub key: usize,
     /// Where the value begins.
     pub value: usize,
+}
+
+/// The contexts of one position's queries in all heads, with all positions of a row. A call, so that it is compiled in this package.
+///
+/// # Shapes
+/// - out, which is zero, and query: `[n_heads, d_head]`
+/// - row: `[len, 2, n_key_value_heads, d_head]`
+/// - bias: `[n_heads, at least len]`, of which a shorter row takes the end
+pub fn attend_heads(
+    out: &mut [f32],
+    query: &[f32],
+    row: &[f32],
+    bias: Option<&[f32]>,
+    [n_heads, n_key_value_heads, d_head]: [usize; 3],
+) {
+    let width = 2 * n_key_value_heads * d_head;
+    let len = row.len() / width;
+    let mut weights = vec![0.0; len];
+    vectorized(
+        #[inline(always)]
+        || {
+            for (head, out) in out.chunks_exact_mut(d_head).enumerate() {
+                let query = &query[head * d_head..][..d_head];
+                let key = head * n_key_value_heads / n_heads * d_head;
+                let bias = bias.map(|bias| {
+                    let of_head = bias.len() / n_heads;
+                    &bias[(head + 1) * of_head - len..]
+                });
+                let positions = Positions { values: row, width, key, value: n_key_value_heads * d_head + key };
+                attend_one(out, query, positions, bias, &mut weights);
+            }
+        },
+    );
 }
 
 /// Attention of one query in one head to as many positions as there are `weights`, in which it leaves the weights: `out`, which is

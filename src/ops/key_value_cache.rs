@@ -8,8 +8,7 @@ use super::bridge::is_on_host;
 use super::mask::Mask;
 use super::operation::Body;
 use crate::kernels::dropout::Dropout;
-use crate::kernels::machine::vectorized;
-use crate::kernels::one_query::{Positions, attend_one};
+use crate::kernels::one_query::attend_heads;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -222,10 +221,7 @@ impl Rows {
         let task = |row: &mut Arc<Vec<f32>>, packed: &[f32], out: &mut [f32]| {
             let (query, position) = packed.split_at(d_query);
             append(row, position);
-            vectorized(
-                #[inline(always)]
-                || attend(out, query, row, bias.as_deref(), sizes),
-            );
+            attend_heads(out, query, row, bias.as_deref(), [sizes.n_heads, sizes.n_key_value_heads, sizes.d_head]);
         };
         // Rows that one thread takes: all of them, where the work is not worth a second one.
         let at_once = if n_rows * len * d_query < PARALLEL_FROM { n_rows } else { 1 };
@@ -233,24 +229,5 @@ impl Rows {
         let rows = self.rows.par_iter_mut().zip(new).zip(out.par_chunks_exact_mut(d_query));
         rows.with_min_len(at_once).for_each(|((row, packed), out)| task(row, packed, out));
         Tensor::from_data(TensorData::new(out, [n_rows, 1, d_query]), &device)
-    }
-}
-
-/// The contexts of one row's new position.
-#[inline(always)]
-fn attend(out: &mut [f32], query: &[f32], row: &[f32], bias: Option<&[f32]>, sizes: &HeadSizes) {
-    let HeadSizes { n_heads, n_key_value_heads, d_head } = *sizes;
-    let width = 2 * n_key_value_heads * d_head;
-    let len = row.len() / width;
-    let mut weights = vec![0.0; len];
-    for (head, out) in out.chunks_exact_mut(d_head).enumerate() {
-        let query = &query[head * d_head..][..d_head];
-        let key = head * n_key_value_heads / n_heads * d_head;
-        let bias = bias.map(|bias| {
-            let of_head = bias.len() / n_heads;
-            &bias[(head + 1) * of_head - len..]
-        });
-        let positions = Positions { values: row, width, key, value: n_key_value_heads * d_head + key };
-        attend_one(out, query, positions, bias, &mut weights);
     }
 }
