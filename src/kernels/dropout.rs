@@ -15,7 +15,7 @@ pub struct Dropout {
 impl Dropout {
     /// Elements are zero with probability `rate`; each 64 random bits decide two elements.
     pub fn new(stream: Stream, rate: f64) -> Self {
-        Self { stream, threshold: Stream::dropout_threshold(rate), kept: Stream::dropout_scale(rate) }
+        Self { stream, threshold: (rate * 2f64.powi(32)) as u32, kept: (1.0 / (1.0 - rate)) as f32 }
     }
 
     /// What an element that stays is multiplied by.

@@ -4,8 +4,6 @@
 //! therefore computed from counters: the same seed and update give the same dropout masks and initial weights on every
 //! machine, however many threads work on them, and a resumed run needs no generator state.
 
-use rayon::prelude::*;
-
 /// What the random numbers are for; each purpose has numbers of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
@@ -94,36 +92,5 @@ impl Stream {
             }
         }
         chosen.into_iter().collect()
-    }
-
-    /// An element is dropped if its 32 bits are below this.
-    pub fn dropout_threshold(rate: f64) -> u32 {
-        (rate * 2f64.powi(32)) as u32
-    }
-
-    /// What an element that is not dropped is multiplied by.
-    pub fn dropout_scale(rate: f64) -> f32 {
-        (1.0 / (1.0 - rate)) as f32
-    }
-
-    /// An inverted dropout mask: 0 with probability `rate`, otherwise `1 / (1 - rate)`.
-    ///
-    /// Each 64-bit number yields two elements, and the work is spread over all cores.
-    pub fn dropout_mask(&self, len: usize, rate: f64) -> Vec<f32> {
-        const CHUNK: usize = 1 << 14;
-        let threshold = Self::dropout_threshold(rate);
-        let kept = Self::dropout_scale(rate);
-        let mut mask = vec![0.0; len];
-        mask.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
-            let start = (chunk * CHUNK / 2) as u64;
-            for (i, pair) in values.chunks_mut(2).enumerate() {
-                let bits = self.bits(start + i as u64);
-                pair[0] = if (bits as u32) < threshold { 0.0 } else { kept };
-                if let Some(second) = pair.get_mut(1) {
-                    *second = if ((bits >> 32) as u32) < threshold { 0.0 } else { kept };
-                }
-            }
-        });
-        mask
     }
 }

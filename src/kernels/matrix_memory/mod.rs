@@ -66,7 +66,7 @@ pub const TINY: f64 = 1e-6;
 
 /// What does not change from position to position.
 #[derive(Clone, Copy)]
-pub struct Memory<'a> {
+struct Memory<'a> {
     /// What becomes of the memory.
     pub rule: Rule,
     /// Heads that are carried together.
