@@ -95,50 +95,45 @@ mod attention {
 /// The network of additive attention, of width 256, over 128 positions of one sentence for as many queries, on one core.
 mod alignment {
     use super::*;
-    use lookback::kernels::alignment::{AlignmentScore::Network, OfAlignment, Source, attend, back, powers};
-    use lookback::kernels::machine::vectorized;
+    use lookback::kernels::alignment::{AlignmentScore, Layer};
 
     const POSITIONS: usize = 128;
 
-    fn with_source(with_powers: bool, work: impl FnOnce(&Source, &[f32])) {
-        let numbers = |n: usize| (0..n).map(|i| (i * 7919 % 1000) as f32 / 500.0 - 1.0).collect::<Vec<f32>>();
-        let (keys, values, vector) = (numbers(POSITIONS * D_MODEL), numbers(POSITIONS * 2 * D_MODEL), numbers(D_MODEL));
-        let powers = if with_powers { powers(Network, &keys) } else { Vec::new() };
-        work(&Source { keys: &keys, values: &values, vector: &vector, powers: &powers }, &numbers(D_MODEL));
+    fn numbers(n: usize) -> Vec<f32> {
+        (0..n).map(|i| (i * 7919 % 1000) as f32 / 500.0 - 1.0).collect()
     }
 
-    /// With the exponentials of the keys, which are made once for all queries, and without.
-    #[divan::bench(args = [true, false])]
-    fn forward(bencher: Bencher, with_powers: bool) {
-        with_source(with_powers, |source, query| {
-            let (mut weights, mut context) = (vec![0.0; POSITIONS], vec![0.0; 2 * D_MODEL]);
-            bencher.bench_local(|| {
-                vectorized(
-                    #[inline(always)]
-                    || (0..POSITIONS).for_each(|_| attend(Network, query, source, &mut weights, &mut context)),
-                )
-            });
+    fn with_layer(work: impl FnOnce(&Layer)) {
+        let [queries, keys, values] = [1, 1, 2].map(|width| numbers(width * POSITIONS * D_MODEL));
+        work(&Layer {
+            score: AlignmentScore::Network,
+            queries: &queries,
+            keys: &keys,
+            values: &values,
+            vector: &numbers(D_MODEL),
+            lengths: None,
+            batch: 1,
+            query_len: POSITIONS,
+            source_len: POSITIONS,
         });
     }
 
-    #[divan::bench(args = [true, false])]
-    fn backward(bencher: Bencher, with_powers: bool) {
-        with_source(with_powers, |source, query| {
-            let (weights, of_context) = ([1.0 / POSITIONS as f32; POSITIONS], vec![1.0; 2 * D_MODEL]);
-            let (mut scores, mut keys) = (vec![0.0; POSITIONS], vec![0.0; POSITIONS * D_MODEL]);
-            let (mut vector, mut of_query) = (vec![0.0; D_MODEL], vec![0.0; D_MODEL]);
-            bencher.bench_local(|| {
-                vectorized(
-                    #[inline(always)]
-                    || {
-                        for _ in 0..POSITIONS {
-                            let of = OfAlignment { scores: &mut scores, keys: &mut keys, vector: &mut vector };
-                            back(Network, query, source, &weights, &of_context, of, &mut of_query);
-                        }
-                    },
-                )
-            });
-        });
+    fn one_core() -> rayon::ThreadPool {
+        rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started")
+    }
+
+    #[divan::bench]
+    fn forward(bencher: Bencher) {
+        let pool = one_core();
+        with_layer(|layer| bencher.bench(|| pool.install(|| layer.forward())));
+    }
+
+    #[divan::bench]
+    fn backward(bencher: Bencher) {
+        let pool = one_core();
+        let (weights, of_contexts) =
+            ([1.0 / POSITIONS as f32; POSITIONS * POSITIONS], numbers(2 * POSITIONS * D_MODEL));
+        with_layer(|layer| bencher.bench(|| pool.install(|| layer.backward(&weights, &of_contexts))));
     }
 }
 

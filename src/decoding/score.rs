@@ -6,6 +6,7 @@ use crate::data::TokenStream;
 use crate::data::batch::{Batch, Example, plan_by_length};
 use crate::data::text::scored_windows;
 use crate::data::tokenizer::PAD;
+use crate::kernels::cross_entropy::Weighting;
 use crate::layers::Pass;
 use crate::models::Seq2Seq;
 use crate::models::weights::to_vec;
@@ -108,7 +109,7 @@ pub fn score_text<M: Seq2Seq>(
 pub(super) fn losses(logits: Tensor<3>, batch: &Batch) -> Vec<(f64, bool)> {
     if is_host(&logits.device()) {
         let targets = batch.target_ids.iter().map(|id| (*id != PAD).then_some(*id)).collect();
-        let targets = Targets { words: targets, smoothing: 0.0, scale: 1.0 };
+        let targets = Targets { words: targets, weighting: Weighting { smoothing: 0.0, scale: 1.0 } };
         let Rows::Known(rows) = ops::cross_entropy(logits, targets, Body::Fused).rows else {
             unreachable!("on the host every row is known")
         };

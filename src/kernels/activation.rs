@@ -3,6 +3,7 @@
 use super::dropout::Dropout;
 use super::functions::{exp, sigmoid, tanh};
 use super::memory::for_pieces;
+use super::rows::add_to_piece;
 use super::vectors::update;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,7 +53,7 @@ fn normal(x: f32) -> [f32; 2] {
 
 /// `max(0, x)`; what is not a number stays so, as it would not with [`f32::max`].
 #[inline(always)]
-pub fn relu(x: f32) -> f32 {
+fn relu(x: f32) -> f32 {
     if x < 0.0 { 0.0 } else { x }
 }
 
@@ -76,9 +77,53 @@ fn gelu_tanh(x: f32) -> [f32; 2] {
 
 /// `x sigmoid(x)` and its slope.
 #[inline(always)]
-pub fn silu(x: f32) -> [f32; 2] {
+pub(super) fn silu(x: f32) -> [f32; 2] {
     let gate = sigmoid(x);
     [x * gate, gate * (1.0 + x * (1.0 - gate))]
+}
+
+/// Rows of sums become `dropout(max(0, sums + bias))`.
+pub fn rectify(sums: &mut [f32], bias: &[f32], dropout: Option<&Dropout>) {
+    for_pieces(
+        sums,
+        bias.len(),
+        #[inline(always)]
+        |start, piece| {
+            add_to_piece(piece, bias);
+            update(
+                [],
+                [&mut *piece],
+                #[inline(always)]
+                |[], [value]| [relu(value)],
+            );
+            if let Some(dropout) = dropout {
+                dropout.apply(start, piece);
+            }
+        },
+    );
+}
+
+/// The gradient of what was rectified, in the place of that of `active`, which [`rectify`] made: zero where a unit was negative or dropped,
+/// so that neither the sums nor the mask are needed.
+pub fn unrectify(gradient: &mut [f32], active: &[f32], dropout: Option<&Dropout>) {
+    let kept = dropout.map_or(1.0, |dropout| dropout.kept());
+    for_pieces(
+        gradient,
+        1,
+        #[inline(always)]
+        |start, piece| {
+            update(
+                [&active[start..start + piece.len()]],
+                [piece],
+                #[inline(always)]
+                |[active], [value]| {
+                    // Multiplied in any case, so that the choice is an instruction and not a branch.
+                    let scaled = value * kept;
+                    [if active <= 0.0 { 0.0 } else { scaled }]
+                },
+            );
+        },
+    );
 }
 
 /// `dropout(activation(inner))`: rows of `d` numbers from rows of as many, or twice as many where the activation is gated.
@@ -92,14 +137,39 @@ pub fn activated(activation: Activation, inner: &[f32], d: usize, dropout: Optio
         |start, piece| {
             let end = start + piece.len();
             match activation {
-                Activation::Relu => update([&inner[start..end]], [&mut *piece], |[x], _| [relu(x)]),
-                Activation::Gelu => update([&inner[start..end]], [&mut *piece], |[x], _| [gelu(x)[0]]),
-                Activation::GeluTanh => update([&inner[start..end]], [&mut *piece], |[x], _| [gelu_tanh(x)[0]]),
-                Activation::Silu => update([&inner[start..end]], [&mut *piece], |[x], _| [silu(x)[0]]),
+                Activation::Relu => update(
+                    [&inner[start..end]],
+                    [&mut *piece],
+                    #[inline(always)]
+                    |[x], _| [relu(x)],
+                ),
+                Activation::Gelu => update(
+                    [&inner[start..end]],
+                    [&mut *piece],
+                    #[inline(always)]
+                    |[x], _| [gelu(x)[0]],
+                ),
+                Activation::GeluTanh => update(
+                    [&inner[start..end]],
+                    [&mut *piece],
+                    #[inline(always)]
+                    |[x], _| [gelu_tanh(x)[0]],
+                ),
+                Activation::Silu => update(
+                    [&inner[start..end]],
+                    [&mut *piece],
+                    #[inline(always)]
+                    |[x], _| [silu(x)[0]],
+                ),
                 Activation::Swiglu => {
                     for (row, inner) in piece.chunks_mut(d).zip(inner[2 * start..2 * end].chunks(2 * d)) {
                         let (gate, value) = inner.split_at(d);
-                        update([gate, value], [row], |[gate, value], _| [silu(gate)[0] * value]);
+                        update(
+                            [gate, value],
+                            [row],
+                            #[inline(always)]
+                            |[gate, value], _| [silu(gate)[0] * value],
+                        );
                     }
                 }
             }
@@ -131,12 +201,30 @@ pub fn inactivated(
                 }
                 let end = start + piece.len();
                 match activation {
-                    Activation::Relu => {
-                        update([&inner[start..end]], [piece], |[x], [g]| [if x <= 0.0 { 0.0 } else { g }])
-                    }
-                    Activation::Gelu => update([&inner[start..end]], [piece], |[x], [g]| [g * gelu(x)[1]]),
-                    Activation::GeluTanh => update([&inner[start..end]], [piece], |[x], [g]| [g * gelu_tanh(x)[1]]),
-                    Activation::Silu => update([&inner[start..end]], [piece], |[x], [g]| [g * silu(x)[1]]),
+                    Activation::Relu => update(
+                        [&inner[start..end]],
+                        [piece],
+                        #[inline(always)]
+                        |[x], [g]| [if x <= 0.0 { 0.0 } else { g }],
+                    ),
+                    Activation::Gelu => update(
+                        [&inner[start..end]],
+                        [piece],
+                        #[inline(always)]
+                        |[x], [g]| [g * gelu(x)[1]],
+                    ),
+                    Activation::GeluTanh => update(
+                        [&inner[start..end]],
+                        [piece],
+                        #[inline(always)]
+                        |[x], [g]| [g * gelu_tanh(x)[1]],
+                    ),
+                    Activation::Silu => update(
+                        [&inner[start..end]],
+                        [piece],
+                        #[inline(always)]
+                        |[x], [g]| [g * silu(x)[1]],
+                    ),
                     Activation::Swiglu => {}
                 }
             },
@@ -155,10 +243,15 @@ pub fn inactivated(
             for ((row, inner), gradient) in rows {
                 let (of_gate, of_value) = row.split_at_mut(d);
                 let (gate, value) = inner.split_at(d);
-                update([gate, value, gradient], [of_gate, of_value], |[gate, value, g], _| {
-                    let [silu, slope] = silu(gate);
-                    [g * value * slope, g * silu]
-                });
+                update(
+                    [gate, value, gradient],
+                    [of_gate, of_value],
+                    #[inline(always)]
+                    |[gate, value, g], _| {
+                        let [silu, slope] = silu(gate);
+                        [g * value * slope, g * silu]
+                    },
+                );
             }
         },
     );

@@ -1,7 +1,10 @@
-//! One step of a recurrent cell for one sentence, forward and backward.
+//! One step of a recurrent cell, forward and backward: of one sentence, and of many.
 
 use super::functions::{flushed, sigmoid, tanh};
+use super::machine::vectorized;
+use super::memory::{task_rows, zeros};
 use super::vectors::{each, update};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +40,100 @@ pub fn n_saved(kind: CellKind) -> usize {
     }
 }
 
+/// A step of many sentences.
+///
+/// # Shapes
+/// - input, recurrent: `[rows, n_gates d]`, the products with input and state
+/// - hidden: `[rows, d]`
+/// - memory: `[rows, d]` of an LSTM, else empty
+/// - candidate_bias: `[d]`, of a GRU
+pub struct Step<'a> {
+    /// Which cell.
+    pub kind: CellKind,
+    /// The input's part of the gates.
+    pub input: &'a [f32],
+    /// The state's part of the gates.
+    pub recurrent: &'a [f32],
+    /// The states before.
+    pub hidden: &'a [f32],
+    /// The memories before.
+    pub memory: &'a [f32],
+    /// Of a GRU.
+    pub candidate_bias: Option<&'a [f32]>,
+    /// The width of the state.
+    pub d: usize,
+}
+
+/// The gradients of all inputs. (That of the candidate's bias is the sum of the last third of the recurrent part's.)
+pub struct Gradients {
+    /// Of the input's part of the gates.
+    pub input: Vec<f32>,
+    /// Of the state's part.
+    pub recurrent: Vec<f32>,
+    /// Of the states before.
+    pub hidden: Vec<f32>,
+    /// Of the memories before.
+    pub memory: Vec<f32>,
+}
+
+impl Step<'_> {
+    /// The states and memories after, and what the backward pass needs.
+    pub fn forward(&self) -> [Vec<f32>; 3] {
+        let &Self { kind, d, .. } = self;
+        let n_rows = self.hidden.len() / d;
+        let (width, d_saved) = (kind.n_gates() * d, n_saved(kind) * d);
+        let (mut hidden, mut memory) = (self.hidden.to_vec(), self.memory.to_vec());
+        let mut saved = zeros(n_rows * d_saved);
+        let n = task_rows(width);
+        let d_memory = if memory.is_empty() { 0 } else { d };
+        let mut memories: Vec<&mut [f32]> = memory.chunks_mut((n * d_memory).max(1)).collect();
+        memories.resize_with(n_rows.div_ceil(n), Default::default);
+        let pieces = hidden.par_chunks_mut(n * d).zip(memories).zip(saved.par_chunks_mut(n * d_saved));
+        pieces.enumerate().for_each(|(task, ((hidden, memory), saved))| {
+            vectorized(
+                #[inline(always)]
+                || {
+                    let rows = hidden.chunks_exact_mut(d).zip(saved.chunks_exact_mut(d_saved));
+                    for (i, (hidden, saved)) in rows.enumerate() {
+                        let row = (task * n + i) * width;
+                        let (input, recurrent) = (&self.input[row..][..width], &self.recurrent[row..][..width]);
+                        let memory = &mut memory[i * d_memory..][..d_memory];
+                        step(kind, input, recurrent, self.candidate_bias, hidden, memory, saved);
+                    }
+                },
+            )
+        });
+        [hidden, memory, saved]
+    }
+
+    /// The gradients, from what [`Self::forward`] saved and the gradients of the states and memories after.
+    pub fn backward(&self, saved: &[f32], of_hidden: &[f32], of_memory: &[f32]) -> Gradients {
+        let &Self { kind, d, .. } = self;
+        let n_rows = self.hidden.len() / d;
+        let (width, d_saved) = (kind.n_gates() * d, n_saved(kind) * d);
+        let [mut of_input, mut of_recurrent] = [zeros(n_rows * width), zeros(n_rows * width)];
+        let (mut of_hidden, mut of_memory) = (of_hidden.to_vec(), of_memory.to_vec());
+        let d_memory = if of_memory.is_empty() { 0 } else { d };
+        vectorized(
+            #[inline(always)]
+            || {
+                for row in 0..n_rows {
+                    back(
+                        kind,
+                        &saved[row * d_saved..][..d_saved],
+                        &self.hidden[row * d..][..d],
+                        &mut of_hidden[row * d..][..d],
+                        &mut of_memory[row * d_memory..][..d_memory],
+                        &mut of_input[row * width..][..width],
+                        &mut of_recurrent[row * width..][..width],
+                    );
+                }
+            },
+        );
+        Gradients { input: of_input, recurrent: of_recurrent, hidden: of_hidden, memory: of_memory }
+    }
+}
+
 /// `N` vectors of width `d`, one after the other.
 #[inline(always)]
 fn parts<const N: usize>(values: &[f32], d: usize) -> [&[f32]; N] {
@@ -52,7 +149,7 @@ fn parts_mut<const N: usize>(values: &mut [f32], d: usize) -> [&mut [f32]; N] {
 /// The new state from the gates' input part and recurrent part; see `layers::recurrent::Cell`. `hidden` and
 /// `memory` hold the state before and after.
 #[inline(always)]
-pub fn step(
+pub(super) fn step(
     kind: CellKind,
     input: &[f32],
     recurrent: &[f32],
@@ -114,7 +211,7 @@ pub fn step(
 /// The way back. `of_hidden` and `of_memory` hold the gradient of the new state and then what reaches the old one past the
 /// product with the recurrent matrix; `of_input` and `of_recurrent` get the gradients of the gates' parts.
 #[inline(always)]
-pub fn back(
+pub(super) fn back(
     kind: CellKind,
     saved: &[f32],
     previous: &[f32],

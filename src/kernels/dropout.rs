@@ -1,7 +1,8 @@
 //! Dropout whose decisions are computed where they are needed.
 
-use super::memory::{Start, TASK, new_pieces};
+use super::memory::{Start, TASK, mapped, new_pieces};
 use super::random::Stream;
+use super::vectors::update;
 
 /// Which elements are dropped, computed wherever it is needed and never stored.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +36,7 @@ impl Dropout {
 
     /// What the element at `place` is multiplied by.
     #[inline(always)]
-    pub fn factor(&self, place: usize) -> f32 {
+    pub(super) fn factor(&self, place: usize) -> f32 {
         let bits = self.stream.bits(place as u64 / 2);
         let half = if place.is_multiple_of(2) { bits as u32 } else { (bits >> 32) as u32 };
         if half < self.threshold { 0.0 } else { self.kept }
@@ -43,7 +44,7 @@ impl Dropout {
 
     /// Calls `work` with every element and its factor; `values` begins at place `start`.
     #[inline(always)]
-    pub fn each(&self, start: usize, values: &mut [f32], mut work: impl FnMut(usize, &mut f32, f32)) {
+    pub(super) fn each(&self, start: usize, values: &mut [f32], mut work: impl FnMut(usize, &mut f32, f32)) {
         let odd = (start % 2).min(values.len());
         if odd == 1 {
             work(0, &mut values[0], self.factor(start));
@@ -64,8 +65,18 @@ impl Dropout {
 
     /// Multiplies the elements, of which the first is at place `start`.
     #[inline(always)]
-    pub fn apply(&self, start: usize, values: &mut [f32]) {
+    pub(super) fn apply(&self, start: usize, values: &mut [f32]) {
         self.each(start, values, |_, value, factor| *value *= factor);
+    }
+
+    /// The elements multiplied, over all cores.
+    pub fn dropped(&self, values: &[f32]) -> Vec<f32> {
+        mapped(
+            values,
+            1,
+            #[inline(always)]
+            |start, piece| self.apply(start, piece),
+        )
     }
 
     /// The factors of the first `len` elements, made over all cores.
@@ -73,4 +84,27 @@ impl Dropout {
         let fill = |start: usize, piece: &mut [f32]| self.each(start, piece, |_, value, factor| *value = factor);
         new_pieces(Start::Zeros(len), TASK, fill).0
     }
+}
+
+/// `x + dropout(y)`.
+pub fn add_dropped(x: &[f32], y: &[f32], dropout: Option<&Dropout>) -> Vec<f32> {
+    mapped(
+        x,
+        1,
+        #[inline(always)]
+        |start, piece| match dropout {
+            Some(dropout) => dropout.each(
+                start,
+                piece,
+                #[inline(always)]
+                |i, value, factor| *value += y[start + i] * factor,
+            ),
+            None => update(
+                [&y[start..start + piece.len()]],
+                [piece],
+                #[inline(always)]
+                |[y], [value]| [value + y],
+            ),
+        },
+    )
 }

@@ -113,12 +113,12 @@ pub(super) fn is_uncapped() -> bool {
 
 /// Runs `work`, compiled for the instructions that are in use. What it calls has to be inlined into it.
 #[inline(always)]
-pub fn vectorized<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn vectorized<T>(work: impl FnOnce() -> T) -> T {
     arch().dispatch(work)
 }
 
 /// Runs `work`, which names its instructions itself.
 #[inline(always)]
-pub fn dispatch<W: WithSimd>(work: W) -> W::Output {
+pub(crate) fn dispatch<W: WithSimd>(work: W) -> W::Output {
     arch().dispatch(work)
 }

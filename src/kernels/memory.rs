@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 
 /// What a new vector begins as.
 #[derive(Clone, Copy, Debug)]
-pub enum Start<'a> {
+pub(crate) enum Start<'a> {
     /// So many zeros.
     Zeros(usize),
     /// A copy.
@@ -18,7 +18,7 @@ pub enum Start<'a> {
 
 /// A new vector made over all cores in pieces of `piece_len` elements, and what `work` says of each. `work` gets the place at
 /// which a piece begins, and the piece as it starts, still in the cache of its core.
-pub fn new_pieces<T: Send>(
+pub(crate) fn new_pieces<T: Send>(
     start: Start,
     piece_len: usize,
     work: impl Fn(usize, &mut [f32]) -> T + Sync,
@@ -61,7 +61,7 @@ pub fn zeros(len: usize) -> Vec<f32> {
 
 /// A new matrix, row after row, made over all cores in blocks of `block` columns. `work` gets the first column of a block and, of every
 /// row, the piece inside the block, cleared.
-pub fn new_columns(
+pub(crate) fn new_columns(
     n_rows: usize,
     n_columns: usize,
     block: usize,
@@ -96,18 +96,9 @@ pub fn new_columns(
     values
 }
 
-/// The sum of rows of `width` elements, one after the other, however many threads have made them.
-pub fn sum_in_order<'a>(rows: impl IntoIterator<Item = &'a [f32]>, width: usize) -> Vec<f32> {
-    let mut sum = vec![0.0; width];
-    for row in rows {
-        sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-    }
-    sum
-}
-
 /// Tasks that the columns of each of `n_rows` rows are cut into, where rows alone are too few for all cores: a power of two that divides
 /// `n_columns`, as long as `is_enough` says that so many tasks have enough to do.
-pub fn column_groups(n_rows: usize, n_columns: usize, is_enough: impl Fn(usize) -> bool) -> usize {
+pub(crate) fn column_groups(n_rows: usize, n_columns: usize, is_enough: impl Fn(usize) -> bool) -> usize {
     let mut groups = 1;
     while n_rows * groups < 2 * rayon::current_num_threads()
         && n_columns.is_multiple_of(2 * groups)
@@ -119,7 +110,7 @@ pub fn column_groups(n_rows: usize, n_columns: usize, is_enough: impl Fn(usize) 
 }
 
 /// Groups of columns side by side: `[n_matrices, n_groups, n_rows, width]` becomes `[n_matrices, n_rows, n_groups * width]`.
-pub fn side_by_side(values: Vec<f32>, n_rows: usize, width: usize, n_groups: usize) -> Vec<f32> {
+pub(crate) fn side_by_side(values: Vec<f32>, n_rows: usize, width: usize, n_groups: usize) -> Vec<f32> {
     if n_groups == 1 || values.is_empty() {
         return values;
     }
@@ -142,7 +133,7 @@ pub fn task_rows(width: usize) -> usize {
 }
 
 /// Calls `work` on pieces of `out` over all cores, with the place at which each begins. Pieces have whole rows of `width`.
-pub fn for_pieces(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
+pub(crate) fn for_pieces(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) {
     let len = task_rows(width) * width;
     if out.len() <= len {
         return vectorized(
@@ -159,28 +150,8 @@ pub fn for_pieces(out: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]
 }
 
 /// A copy of `values` on which `work` has been called as by [`for_pieces`].
-pub fn mapped(values: &[f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
+pub(crate) fn mapped(values: &[f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync) -> Vec<f32> {
     new_pieces(Start::Copy(values), task_rows(width) * width, work).0
-}
-
-/// The sum of the rows of `values`, each `width` long, always in the same order.
-pub fn sum_of_rows(values: &[f32], width: usize) -> Vec<f32> {
-    let add = |sum: &mut [f32], row: &[f32]| sum.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-    // Pieces of fixed size, added in order: the sum does not depend on the number of threads.
-    let partial = |rows: &[f32]| {
-        vectorized(
-            #[inline(always)]
-            || {
-                let mut sum = vec![0.0; width];
-                rows.chunks_exact(width).for_each(|row| add(&mut sum, row));
-                sum
-            },
-        )
-    };
-    let partials: Vec<Vec<f32>> = values.par_chunks(64 * width).map(partial).collect();
-    let mut sum = vec![0.0; width];
-    partials.iter().for_each(|row| add(&mut sum, row));
-    sum
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Attention of one query.
 
 use super::machine::vectorized;
-use super::vectors::{exponentials, max, sum, update};
+use super::vectors::{add_weighted, exponentials, max, sum, update};
 
 /// Keys and values of one head at some positions.
 #[derive(Clone, Copy)]
@@ -62,13 +62,22 @@ pub fn attend_one(
     let d_head = query.len();
     let scale = (d_head as f32).powf(-0.5);
     let Positions { values, width, key, value } = positions;
-    for (i, (weight, position)) in weights.iter_mut().zip(values.chunks(width)).enumerate() {
+    let len = weights.len();
+    for i in 0..len {
         let score = sum(
-            [query, &position[key..][..d_head]],
+            [query, &values[i * width + key..][..d_head]],
             #[inline(always)]
             |[q, k]| q * k,
         );
-        *weight = scale * score + bias.map_or(0.0, |bias| bias[i]);
+        weights[i] = scale * score;
+    }
+    if let Some(bias) = bias {
+        update(
+            [&bias[..len]],
+            [&mut *weights],
+            #[inline(always)]
+            |[bias], [weight]| [weight + bias],
+        );
     }
     let highest = max(weights);
     if highest == f32::NEG_INFINITY {
@@ -80,14 +89,17 @@ pub fn attend_one(
         return highest + weight;
     }
     let total = exponentials(weights, highest);
-    for (weight, position) in weights.iter_mut().zip(values.chunks(width)) {
-        *weight /= total;
-        update(
-            [&position[value..][..d_head]],
-            [&mut *out],
-            #[inline(always)]
-            |[v], [out]| [out + *weight * v],
-        );
-    }
+    update(
+        [],
+        [&mut *weights],
+        #[inline(always)]
+        |[], [weight]| [weight / total],
+    );
+    add_weighted(
+        out,
+        weights,
+        #[inline(always)]
+        |i| &values[i * width + value..][..d_head],
+    );
     highest + total.ln()
 }

@@ -4,9 +4,11 @@
 
 use super::functions::exp;
 use super::machine::vectorized;
+use super::memory::TASK;
+use rayon::prelude::*;
 
 /// Elements that the compiler may keep side by side.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 // What stands in the innermost loops here is written with places and arrays that are filled in place. `std::array::from_fn`, `map`, `Zip` and
 // `fold` go through functions that the compiler may leave apart: those are compiled for instructions that every machine has, and stay calls
@@ -14,7 +16,7 @@ const LANES: usize = 16;
 
 /// What `make` makes of each place of an array.
 #[inline(always)]
-pub fn each<T: Copy, const N: usize>(empty: T, make: impl Fn(usize) -> T) -> [T; N] {
+pub(super) fn each<T: Copy, const N: usize>(empty: T, make: impl Fn(usize) -> T) -> [T; N] {
     let mut all = [empty; N];
     for (k, element) in all.iter_mut().enumerate() {
         *element = make(k);
@@ -22,19 +24,17 @@ pub fn each<T: Copy, const N: usize>(empty: T, make: impl Fn(usize) -> T) -> [T;
     all
 }
 
-/// The sum of lanes, from the first on.
+/// The sum of lanes, by halves: four additions that wait for each other, where one lane after the other would be fifteen.
 #[inline(always)]
-fn total(lanes: [f32; LANES]) -> f32 {
-    let mut sum = lanes[0];
-    for lane in 1..LANES {
-        sum += lanes[lane];
-    }
-    sum
+pub(super) fn total(lanes: [f32; LANES]) -> f32 {
+    let eight: [f32; 8] = each(0.0, |i| lanes[i] + lanes[i + 8]);
+    let four: [f32; 4] = each(0.0, |i| eight[i] + eight[i + 4]);
+    (four[0] + four[2]) + (four[1] + four[3])
 }
 
 /// The sum of `term` over the elements of vectors of one length, in lanes.
 #[inline(always)]
-pub fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
+pub(super) fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
     // One length for all, which the compiler sees: no test remains inside the loop.
     let mut len = usize::MAX;
     for k in 0..N {
@@ -60,7 +60,7 @@ pub fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32)
 /// Replaces the elements of `outputs` by what `change` makes of those of `inputs` and of their own, all vectors being of one
 /// length. Elements are taken up before any is put down, so that the compiler need not ask which vectors overlap.
 #[inline(always)]
-pub fn update<const I: usize, const O: usize>(
+pub(super) fn update<const I: usize, const O: usize>(
     inputs: [&[f32]; I],
     mut outputs: [&mut [f32]; O],
     change: impl Fn([f32; I], [f32; O]) -> [f32; O],
@@ -96,6 +96,32 @@ pub fn update<const I: usize, const O: usize>(
     }
 }
 
+/// Adds rows to `out`, each times its weight, in their order; `row` gives them by their places. Four are added at once, so that `out` is
+/// read and written for every fourth.
+#[inline(always)]
+pub(super) fn add_weighted<'a>(out: &mut [f32], weights: &[f32], row: impl Fn(usize) -> &'a [f32]) {
+    let n = weights.len();
+    for i in 0..n / 4 {
+        let i = 4 * i;
+        let [a, b, c, d] = [weights[i], weights[i + 1], weights[i + 2], weights[i + 3]];
+        update(
+            [row(i), row(i + 1), row(i + 2), row(i + 3)],
+            [&mut *out],
+            #[inline(always)]
+            |[u, v, w, x], [out]| [out + a * u + b * v + c * w + d * x],
+        );
+    }
+    for i in n / 4 * 4..n {
+        let weight = weights[i];
+        update(
+            [row(i)],
+            [&mut *out],
+            #[inline(always)]
+            |[value], [out]| [out + weight * value],
+        );
+    }
+}
+
 /// The one of `values` that `better` prefers to all others, or `worst`; `better` gives one of its two.
 #[inline(always)]
 fn best(values: &[f32], worst: f32, better: impl Fn(f32, f32) -> f32) -> f32 {
@@ -118,19 +144,19 @@ fn best(values: &[f32], worst: f32, better: impl Fn(f32, f32) -> f32) -> f32 {
 
 /// The highest of `values`, which are numbers.
 #[inline(always)]
-pub fn max(values: &[f32]) -> f32 {
+pub(super) fn max(values: &[f32]) -> f32 {
     best(values, f32::NEG_INFINITY, |a, b| if b > a { b } else { a })
 }
 
 /// The largest absolute value, of `values` that are numbers; 0 of none.
 #[inline(always)]
-pub fn largest(values: &[f32]) -> f32 {
+pub(super) fn largest(values: &[f32]) -> f32 {
     best(values, 0.0, |a, b| if b.abs() > a { b.abs() } else { a })
 }
 
 /// Replaces values by `e^(value - max)`; their sum.
 #[inline(always)]
-pub fn exponentials(values: &mut [f32], max: f32) -> f32 {
+pub(super) fn exponentials(values: &mut [f32], max: f32) -> f32 {
     let mut lanes = [0f32; LANES];
     let (chunks, rest) = values.as_chunks_mut::<LANES>();
     for chunk in chunks {
@@ -144,6 +170,27 @@ pub fn exponentials(values: &mut [f32], max: f32) -> f32 {
         lanes[lane] += *value;
     }
     total(lanes)
+}
+
+/// The sum of the squares, in 64 bits, over all cores.
+pub fn sum_of_squares(values: &[f32]) -> f64 {
+    let of_chunk = |values: &[f32]| {
+        vectorized(
+            #[inline(always)]
+            || {
+                let mut lanes = [0f64; LANES];
+                for chunk in values.chunks(LANES) {
+                    for lane in 0..chunk.len() {
+                        lanes[lane] += chunk[lane] as f64 * chunk[lane] as f64;
+                    }
+                }
+                lanes.iter().sum::<f64>()
+            },
+        )
+    };
+    // Chunks of fixed size, added in order: the sum does not depend on the number of threads.
+    let chunks: Vec<f64> = values.par_chunks(TASK).map(of_chunk).collect();
+    chunks.iter().sum()
 }
 
 /// The logarithm of the sum of the exponentials of `values`, which are numbers.
@@ -207,6 +254,26 @@ mod tests {
         );
         assert_eq!(highest(&[], 2), []);
         assert_eq!(highest(&[f32::NEG_INFINITY; 2], 2).len(), 2);
+    }
+
+    #[test]
+    fn a_total_takes_every_lane_once() {
+        // Powers of two, which any lane left out or taken twice would show.
+        assert_eq!(total(std::array::from_fn(|i| (1 << i) as f32)), 65535.0);
+    }
+
+    #[test]
+    fn every_row_is_added_with_its_weight() {
+        for n in 0..10 {
+            let rows: Vec<Vec<f32>> = (0..n).map(|i| (0..21).map(|j| (100 * i + j) as f32).collect()).collect();
+            let weights: Vec<f32> = (1..=n).map(|i| i as f32).collect();
+            let mut out = vec![1.0; 21];
+            add_weighted(&mut out, &weights, |i| &rows[i]);
+            for (j, found) in out.iter().enumerate() {
+                let expected: f32 = 1.0 + rows.iter().zip(&weights).map(|(row, weight)| weight * row[j]).sum::<f32>();
+                assert_eq!(*found, expected, "element {j} of {n} rows");
+            }
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub enum NormKind {
     Rms,
 }
 
-/// `gamma (x - mean(x)) / sqrt(var(x) + eps) + beta`, or `gamma x / sqrt(mean(x^2) + eps)`; the second is burn-nn's.
+/// `gamma (x - mean(x)) / sqrt(var(x) + eps) + beta`, or `gamma x / sqrt(mean(x^2) + eps)`; the parameters of the second are burn-nn's.
 ///
 /// # Shapes
 /// - input, output: `[.., d_model]`
@@ -64,7 +64,7 @@ impl Norm {
     pub fn forward<const D: usize>(&self, input: Tensor<D>, pass: &Pass) -> Tensor<D> {
         match self {
             Self::Layer(norm) => ops::layer_norm(input, norm.gamma.val(), norm.beta.val(), norm.epsilon, pass.body()),
-            Self::Rms(norm) => norm.forward(input),
+            Self::Rms(norm) => ops::rms_norm(input, norm.gamma.val(), norm.epsilon, pass.body()),
         }
     }
 }

@@ -6,10 +6,8 @@ use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::steps::CellState;
 use crate::backend::gpu;
 use crate::kernels::cell::{self, CellKind};
-use crate::kernels::machine::vectorized;
-use crate::kernels::memory::{sum_of_rows, task_rows, zeros};
+use crate::kernels::rows::sum_of_rows;
 use burn::tensor::{Tensor, activation};
-use rayon::prelude::*;
 
 named! {
     /// What `CellStep` takes.
@@ -61,6 +59,20 @@ pub fn cell_step(
     CellState { hidden, memory }
 }
 
+impl CellStep {
+    fn on_slices<'a>(&self, inputs: &CellStepInputs<Views<'a>>) -> cell::Step<'a> {
+        cell::Step {
+            kind: self.kind,
+            input: inputs.projected.values,
+            recurrent: inputs.recurrent.values,
+            hidden: inputs.hidden.values,
+            memory: inputs.memory.map(|memory| memory.values).unwrap_or_default(),
+            candidate_bias: inputs.candidate_bias.map(|bias| bias.values),
+            d: inputs.hidden.shape[1],
+        }
+    }
+}
+
 impl Operation for CellStep {
     type Inputs = CellStepInputs<Tensors>;
     type Outputs = CellStepOutputs<Tensors>;
@@ -75,71 +87,23 @@ impl Operation for CellStep {
     }
 
     fn forward(&self, inputs: CellStepInputs<Views>) -> (CellStepOutputs<Arrays>, Vec<f32>) {
-        let [n_rows, d] = inputs.hidden.shape;
-        let width = inputs.projected.shape[1];
-        let d_saved = cell::n_saved(self.kind) * d;
-        let mut saved = zeros(n_rows * d_saved);
-        let mut hidden = inputs.hidden.values.to_vec();
-        let mut memory = inputs.memory.map_or_else(Vec::new, |memory| memory.values.to_vec());
-        let d_memory = if memory.is_empty() { 0 } else { d };
-        let bias = inputs.candidate_bias.map(|bias| bias.values);
-        let n = task_rows(width);
-        let mut memories: Vec<&mut [f32]> = memory.chunks_mut((n * d_memory).max(1)).collect();
-        memories.resize_with(n_rows.div_ceil(n), Default::default);
-        let pieces = hidden.par_chunks_mut(n * d).zip(memories).zip(saved.par_chunks_mut(n * d_saved));
-        pieces.enumerate().for_each(|(task, ((hidden, memory), saved))| {
-            vectorized(
-                #[inline(always)]
-                || {
-                    let rows = hidden.chunks_exact_mut(d).zip(saved.chunks_exact_mut(d_saved));
-                    for (i, (hidden, saved)) in rows.enumerate() {
-                        let row = (task * n + i) * width;
-                        let memory = &mut memory[i * d_memory..][..d_memory];
-                        let input = &inputs.projected.values[row..][..width];
-                        let recurrent = &inputs.recurrent.values[row..][..width];
-                        cell::step(self.kind, input, recurrent, bias, hidden, memory, saved);
-                    }
-                },
-            )
-        });
-        let array = |values| Array { shape: [n_rows, d], values };
-        let memory = (d_memory > 0).then(|| array(memory));
+        let [hidden, memory, saved] = self.on_slices(&inputs).forward();
+        let array = |values| Array { shape: inputs.hidden.shape, values };
+        let memory = inputs.memory.map(|_| array(memory));
         (CellStepOutputs { hidden: array(hidden), memory }, saved)
     }
 
     fn backward(&self, of: Backward<Self>) -> CellStepInputs<Gradients> {
-        let [n_rows, d] = of.inputs.hidden.shape;
-        let width = of.inputs.projected.shape[1];
-        let d_saved = cell::n_saved(self.kind) * d;
-        let [mut of_input, mut of_recurrent] = [zeros(n_rows * width), zeros(n_rows * width)];
-        let mut of_hidden = of.gradients.hidden.values.to_vec();
-        let mut of_memory = of.gradients.memory.map_or_else(Vec::new, |memory| memory.values.to_vec());
-        let d_memory = if of_memory.is_empty() { 0 } else { d };
-        for row in 0..n_rows {
-            let of_hidden = &mut of_hidden[row * d..][..d];
-            let of_memory = &mut of_memory[row * d_memory..][..d_memory];
-            vectorized(
-                #[inline(always)]
-                || {
-                    cell::back(
-                        self.kind,
-                        &of.kept[row * d_saved..][..d_saved],
-                        &of.inputs.hidden.values[row * d..][..d],
-                        of_hidden,
-                        of_memory,
-                        &mut of_input[row * width..][..width],
-                        &mut of_recurrent[row * width..][..width],
-                    )
-                },
-            );
-        }
-        let of_bias = |needed| Gradient::when(needed, || sum_of_rows(&of_recurrent, width)[2 * d..].to_vec());
+        let of_memory = of.gradients.memory.map(|memory| memory.values).unwrap_or_default();
+        let found = self.on_slices(&of.inputs).backward(&of.kept, of.gradients.hidden.values, of_memory);
+        let [[_, width], [_, d]] = [of.inputs.projected.shape, of.inputs.hidden.shape];
+        let of_bias = |needed| Gradient::when(needed, || sum_of_rows(&found.recurrent, width)[2 * d..].to_vec());
         CellStepInputs {
             candidate_bias: of.needed.candidate_bias.map(of_bias),
-            memory: of.needed.memory.map(|_| Gradient::New(of_memory)),
-            projected: Gradient::New(of_input),
-            recurrent: Gradient::New(of_recurrent),
-            hidden: Gradient::New(of_hidden),
+            memory: of.needed.memory.map(|_| Gradient::New(found.memory)),
+            projected: Gradient::New(found.input),
+            recurrent: Gradient::New(found.recurrent),
+            hidden: Gradient::New(found.hidden),
         }
     }
 

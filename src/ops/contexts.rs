@@ -5,12 +5,8 @@ use super::mask::Mask;
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use crate::backend::gpu::{self, Softening};
-use crate::kernels::alignment::{self, AlignmentScore, OfAlignment, Source};
-use crate::kernels::machine::vectorized;
-use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::memory::{sum_of_rows, zeros};
+use crate::kernels::alignment::{AlignmentScore, Layer};
 use burn::tensor::Tensor;
-use rayon::prelude::*;
 
 named! {
     /// What `Contexts` takes.
@@ -57,45 +53,20 @@ pub fn contexts(
     run(Contexts { score, mask: mask.clone() }, ContextsInputs { query, keys, values, vector }, body).output
 }
 
-/// The sizes of [`Contexts`].
-struct Sizes {
-    batch: usize,
-    query_len: usize,
-    source_len: usize,
-    d_key: usize,
-    d_value: usize,
-}
-
-impl Sizes {
-    fn new(inputs: &ContextsInputs<Views>) -> Self {
-        let ([batch, query_len, d_key], [_, source_len, d_value]) = (inputs.query.shape, inputs.values.shape);
-        Self { batch, query_len, source_len, d_key, d_value }
-    }
-}
-
-/// The `n` rows of a sentence, of all sentences' rows.
-fn matrix_of(values: &[f32], sentence: usize, n: usize, width: usize) -> Matrix<'_> {
-    Matrix::new(&values[sentence * n * width..][..n * width], n, width)
-}
-
 impl Contexts {
-    /// What makes the comparison of a key with many queries cheap; with one query, making it would cost as much as it saves.
-    fn powers(&self, inputs: &ContextsInputs<Views>) -> Vec<f32> {
-        if inputs.query.shape[1] == 1 { Vec::new() } else { alignment::powers(self.score, inputs.keys.values) }
-    }
-
-    /// What is attended to in a sentence; `powers` are those of all keys.
-    fn source<'a, 'v: 'a>(
-        &self,
-        inputs: &ContextsInputs<Views<'v>>,
-        powers: &'a [f32],
-        sizes: &Sizes,
-        sentence: usize,
-    ) -> Source<'a> {
-        let Sizes { source_len, d_key, d_value, .. } = *sizes;
-        let vector = inputs.vector.map_or(&[][..], |vector: View<'v, 2>| vector.values);
-        let parts = [inputs.keys.values, inputs.values.values, vector, powers];
-        Source::of_sentence(sentence, parts, [source_len, d_key, d_value], self.mask.lengths().as_deref())
+    fn on_slices<'a, 'v: 'a>(&self, inputs: &ContextsInputs<Views<'v>>, lengths: Option<&'a [usize]>) -> Layer<'a> {
+        let [batch, query_len, _] = inputs.query.shape;
+        Layer {
+            score: self.score,
+            queries: inputs.query.values,
+            keys: inputs.keys.values,
+            values: inputs.values.values,
+            vector: inputs.vector.map(|vector: View<'v, 2>| vector.values).unwrap_or_default(),
+            lengths,
+            batch,
+            query_len,
+            source_len: inputs.keys.shape[1],
+        }
     }
 }
 
@@ -113,74 +84,21 @@ impl Operation for Contexts {
     }
 
     fn forward(&self, inputs: ContextsInputs<Views>) -> (Output<3, Arrays>, Vec<f32>) {
-        let sizes = Sizes::new(&inputs);
-        let Sizes { batch, query_len, source_len, d_key, d_value } = sizes;
-        let (mut values, mut weights) = (zeros(batch * query_len * d_value), zeros(batch * query_len * source_len));
-        let powers = self.powers(&inputs);
-        values.par_chunks_mut(d_value).zip(weights.par_chunks_mut(source_len)).enumerate().for_each(
-            |(row, (context, weights))| {
-                let query = &inputs.query.values[row * d_key..][..d_key];
-                let source = self.source(&inputs, &powers, &sizes, row / query_len);
-                vectorized(
-                    #[inline(always)]
-                    || alignment::attend(self.score, query, &source, weights, context),
-                )
-            },
-        );
-        (Output::new([batch, query_len, d_value], values), weights)
+        let ([batch, query_len, _], d_value) = (inputs.query.shape, inputs.values.shape[2]);
+        let lengths = self.mask.lengths();
+        let [contexts, weights] = self.on_slices(&inputs, lengths.as_deref()).forward();
+        (Output::new([batch, query_len, d_value], contexts), weights)
     }
 
     fn backward(&self, of: Backward<Self>) -> ContextsInputs<Gradients> {
-        let sizes = Sizes::new(&of.inputs);
-        let Sizes { batch, query_len, source_len, d_key, d_value } = sizes;
-        let gradient = of.gradients.output.values;
-        let [mut of_query, mut of_keys, mut of_values, mut of_vector] =
-            [query_len * d_key, source_len * d_key, source_len * d_value, d_key].map(|len| zeros(batch * len));
-        let powers = self.powers(&of.inputs);
-        let pieces = of_query
-            .par_chunks_mut(query_len * d_key)
-            .zip(of_keys.par_chunks_mut(source_len * d_key))
-            .zip(of_values.par_chunks_mut(source_len * d_value))
-            .zip(of_vector.par_chunks_mut(d_key));
-        pieces.enumerate().for_each(|(sentence, (((of_queries, of_keys), of_values), of_vector))| {
-            let queries = matrix_of(of.inputs.query.values, sentence, query_len, d_key);
-            let weights = matrix_of(&of.kept, sentence, query_len, source_len);
-            let of_contexts = matrix_of(gradient, sentence, query_len, d_value);
-            let mut of_scores = vec![0.0; query_len * source_len];
-            let source = self.source(&of.inputs, &powers, &sizes, sentence);
-            vectorized(
-                #[inline(always)]
-                || {
-                    for i in 0..query_len {
-                        alignment::back(
-                            self.score,
-                            queries.row(i),
-                            &source,
-                            weights.row(i),
-                            of_contexts.row(i),
-                            OfAlignment {
-                                scores: &mut of_scores[i * source_len..][..source_len],
-                                keys: of_keys,
-                                vector: of_vector,
-                            },
-                            &mut of_queries[i * d_key..][..d_key],
-                        );
-                    }
-                },
-            );
-            alignment::back_to_source(
-                self.score,
-                [queries, weights],
-                [of_contexts, Matrix::new(&of_scores, query_len, source_len)],
-                MatrixMut::new(of_keys, source_len, d_key),
-                MatrixMut::new(of_values, source_len, d_value),
-            );
-        });
+        let lengths = self.mask.lengths();
+        let layer = self.on_slices(&of.inputs, lengths.as_deref());
+        let found = layer.backward(&of.kept, of.gradients.output.values);
         ContextsInputs {
-            query: Gradient::New(of_query),
-            keys: Gradient::New(of_keys),
-            values: Gradient::New(of_values),
-            vector: of.needed.vector.map(|_| Gradient::New(sum_of_rows(&of_vector, d_key))),
+            query: Gradient::New(found.queries),
+            keys: Gradient::New(found.keys),
+            values: Gradient::New(found.values),
+            vector: of.needed.vector.map(|_| Gradient::New(found.vector)),
         }
     }
 

@@ -1,9 +1,8 @@
 //! A short causal convolution, channel by channel.
 
-use super::named::{Array, Arrays, Gradient, Gradients, Tensors, View, Views, named};
+use super::named::{Array, Arrays, Gradient, Gradients, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
-use crate::kernels::memory::{Start, new_pieces, sum_in_order};
-use crate::kernels::vectors::update;
+use crate::kernels::convolution;
 use burn::tensor::Tensor;
 
 named! {
@@ -48,22 +47,11 @@ pub fn convolution(input: Tensor<3>, weight: Tensor<2>, past: Tensor<3>, body: B
 #[derive(Debug)]
 struct Convolution;
 
-/// The past and the input, one after the other.
-#[derive(Clone, Copy)]
-struct Joined<'a> {
-    past: View<'a, 3>,
-    input: View<'a, 3>,
-}
-
-impl<'a> Joined<'a> {
-    /// The vector of a row at a position, counted from the beginning of the past.
-    #[inline(always)]
-    fn at(&self, row: usize, position: usize) -> &'a [f32] {
-        let ([_, len, d], n_past) = (self.input.shape, self.past.shape[1]);
-        match position.checked_sub(n_past) {
-            None => &self.past.values[(row * n_past + position) * d..][..d],
-            Some(position) => &self.input.values[(row * len + position) * d..][..d],
-        }
+impl Convolution {
+    fn on_slices<'a>(inputs: &ConvolutionInputs<Views<'a>>) -> convolution::Convolution<'a> {
+        let ConvolutionInputs { input, weight, past } = inputs;
+        let [_, len, d] = input.shape;
+        convolution::Convolution { input: input.values, past: past.values, weight: weight.values, len, d }
     }
 }
 
@@ -78,68 +66,21 @@ impl Operation for Convolution {
     }
 
     fn forward(&self, inputs: ConvolutionInputs<Views>) -> (ConvolutionOutputs<Arrays>, ()) {
-        let [rows, len, d] = inputs.input.shape;
-        let (weight, n_past) = (inputs.weight.values, inputs.past.shape[1]);
-        let joined = Joined { past: inputs.past, input: inputs.input };
-        let (values, next) = new_pieces(
-            Start::Zeros(rows * len * d),
-            len * d,
-            #[inline(always)]
-            |place, out| {
-                let row = place / (len * d);
-                for (t, out) in out.chunks_exact_mut(d).enumerate() {
-                    for (j, weight) in weight.chunks_exact(d).enumerate() {
-                        update([joined.at(row, t + n_past - j), weight], [&mut *out], |[x, w], [sum]| [sum + x * w]);
-                    }
-                }
-                let mut next = Vec::with_capacity(n_past * d);
-                for position in len..len + n_past {
-                    next.extend_from_slice(joined.at(row, position));
-                }
-                next
-            },
-        );
-        let past = Array { shape: [rows, n_past, d], values: next.concat() };
-        (ConvolutionOutputs { output: Array { shape: [rows, len, d], values }, past }, ())
+        let [output, past] = Self::on_slices(&inputs).forward();
+        let outputs = ConvolutionOutputs {
+            output: Array { shape: inputs.input.shape, values: output },
+            past: Array { shape: inputs.past.shape, values: past },
+        };
+        (outputs, ())
     }
 
     fn backward(&self, of: Backward<Self>) -> ConvolutionInputs<Gradients> {
-        let [rows, len, d] = of.inputs.input.shape;
-        let (weight, n_past) = (of.inputs.weight.values, of.inputs.past.shape[1]);
         let (of_output, of_next) = (of.gradients.output.values, of.gradients.past.values);
-        let joined = Joined { past: of.inputs.past, input: of.inputs.input };
-        // Each row's past and input side by side.
-        let (of_all, of_weights) = new_pieces(
-            Start::Zeros(rows * (n_past + len) * d),
-            (n_past + len) * d,
-            #[inline(always)]
-            |place, out| {
-                let row = place / ((n_past + len) * d);
-                out[len * d..].copy_from_slice(&of_next[row * n_past * d..][..n_past * d]);
-                let mut of_weight = vec![0.0; weight.len()];
-                for (t, of_output) in of_output[row * len * d..][..len * d].chunks_exact(d).enumerate() {
-                    let weights = weight.chunks_exact(d).zip(of_weight.chunks_exact_mut(d));
-                    for (j, (weight, of_weight)) in weights.enumerate() {
-                        let position = t + n_past - j;
-                        update(
-                            [of_output, weight, joined.at(row, position)],
-                            [&mut out[position * d..][..d], of_weight],
-                            |[g, w, x], [of_x, of_w]| [of_x + g * w, of_w + g * x],
-                        );
-                    }
-                }
-                of_weight
-            },
-        );
-        let of_weight = || sum_in_order(of_weights.iter().map(Vec::as_slice), weight.len());
-        let part = |start: usize, n: usize| {
-            let rows = of_all.chunks_exact((n_past + len) * d);
-            rows.flat_map(|row| &row[start * d..][..n * d]).copied().collect()
-        };
+        let found = Self::on_slices(&of.inputs).backward(of_output, of_next);
         ConvolutionInputs {
-            input: Gradient::when(of.needed.input, || part(n_past, len)),
-            weight: Gradient::when(of.needed.weight, of_weight),
-            past: Gradient::when(of.needed.past, || part(0, n_past)),
+            input: Gradient::New(found.input),
+            weight: Gradient::New(found.weight),
+            past: Gradient::New(found.past),
         }
     }
 

@@ -1,39 +1,26 @@
 //! Label-smoothed cross-entropy and its gradient in one pass over the logits, which may be made on the way.
 
-use super::linear::{Weight, add_to_rows, gradients_of_product, linear_on_gpu, rows, written_linear};
+use super::linear::{Weight, gradients_of_product, linear_on_gpu, rows, written_linear};
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
-use crate::backend::gpu::{self, Smoothing};
-use crate::kernels::machine::{Threads, vectorized};
+use crate::backend::gpu;
+use crate::kernels::cross_entropy::{RowLoss, Weighting, row_losses};
+use crate::kernels::machine::Threads;
 use crate::kernels::matrix::Matrix;
-use crate::kernels::memory::{Start, new_pieces, sum_of_rows, task_rows};
 use crate::kernels::product::new_product;
-use crate::kernels::vectors::{exponentials, max, sum};
+use crate::kernels::rows::sum_of_rows;
 use burn::tensor::{Int, Tensor, TensorData, activation};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
-
-/// What one row of logits contributes.
-#[derive(Clone, Copy, Debug)]
-pub struct RowLoss {
-    /// The loss in nats, with label smoothing.
-    pub smoothed: f64,
-    /// The cross-entropy in nats.
-    pub cross_entropy: f64,
-    /// Whether the target has the highest logit.
-    pub is_correct: bool,
-}
 
 /// What is to be predicted.
 #[derive(Clone, Debug)]
 pub struct Targets {
     /// The word of each row, nothing where there is nothing to learn.
     pub words: Vec<Option<u32>>,
-    /// The part of the loss that is spread over all words.
-    pub smoothing: f64,
-    /// What the sum over rows is multiplied by.
-    pub scale: f64,
+    /// How rows become a loss.
+    pub weighting: Weighting,
 }
 
 /// The loss of rows of logits.
@@ -102,51 +89,22 @@ impl Found {
 }
 
 impl Targets {
-    /// One row: its part of the loss. Its logits become their gradient.
-    #[inline(always)]
-    fn row(&self, values: &mut [f32], target: usize) -> RowLoss {
-        let (smoothing, scale) = (self.smoothing as f32, self.scale as f32);
-        let highest = max(values);
-        let logit = values[target];
-        let n = values.len();
-        let mut sum_of_logits = 0f64;
-        let mut sum_of_exp = 0f64;
-        // Sums of a few hundred in 32 bits, the sum of those in 64.
-        for values in values.chunks_mut(256) {
-            sum_of_logits += sum(
-                [values],
-                #[inline(always)]
-                |[logit]| logit,
-            ) as f64;
-            sum_of_exp += exponentials(values, highest) as f64;
-        }
-        let log_sum = highest as f64 + sum_of_exp.ln();
-        let cross_entropy = log_sum - logit as f64;
-        let mean = log_sum - sum_of_logits / n as f64;
-        let factor = scale / sum_of_exp as f32;
-        let offset = scale * smoothing / n as f32;
-        values.iter_mut().for_each(|value| *value = *value * factor - offset);
-        values[target] -= scale * (1.0 - smoothing);
-        let smoothed = (1.0 - self.smoothing) * cross_entropy + self.smoothing * mean;
-        RowLoss { smoothed, cross_entropy, is_correct: logit == highest }
-    }
-
     /// The loss, when every row's part is known.
     fn loss(&self, rows: &[Option<RowLoss>]) -> Output<1, Arrays> {
-        let loss = rows.iter().flatten().map(|row| row.smoothed).sum::<f64>() * self.scale;
+        let loss = rows.iter().flatten().map(|row| row.smoothed).sum::<f64>() * self.weighting.scale;
         Output::new([1], vec![loss as f32])
     }
 
     /// The loss of logits by kernels of ours for a GPU.
     fn on_gpu(&self, logits: &Tensor<3>, found: &Found) -> Option<Tensor<1>> {
-        let smoothing = Smoothing { smoothing: self.smoothing as f32, scale: self.scale as f32 };
-        let (loss, sums) = gpu::cross_entropy(logits, &self.words, smoothing)?;
+        let (loss, sums) = gpu::cross_entropy(logits, &self.words, self.weighting)?;
         found.set(Rows::OnDevice(sums));
         Some(loss)
     }
 
     /// The loss of logits in burn's operations, by the closed form: the log-sum-exp of a row, its sum and one element.
     fn written(&self, logits: Tensor<3>, found: &Found) -> Tensor<1> {
+        let Weighting { smoothing, scale } = self.weighting;
         let [batch, len, _] = logits.dims();
         let device = logits.device();
         let ids: Vec<i32> = self.words.iter().map(|word| word.unwrap_or(0) as i32).collect();
@@ -157,11 +115,11 @@ impl Targets {
         let log_p = activation::log_softmax(logits, 2);
         let cross_entropy = log_p.clone().gather(2, ids).neg() * real.clone();
         let mean = log_p.mean_dim(2).neg() * real;
-        let smoothed = cross_entropy.clone().mul_scalar(1.0 - self.smoothing) + mean.mul_scalar(self.smoothing);
+        let smoothed = cross_entropy.clone().mul_scalar(1.0 - smoothing) + mean.mul_scalar(smoothing);
         let smoothed = smoothed.sum();
         let sums = vec![smoothed.clone().detach(), cross_entropy.detach().sum(), correct.sum()];
         found.set(Rows::OnDevice(Tensor::cat(sums, 0)));
-        smoothed.mul_scalar(self.scale)
+        smoothed.mul_scalar(scale)
     }
 }
 
@@ -199,19 +157,8 @@ impl Operation for CrossEntropy {
     }
 
     fn forward(&self, inputs: CrossEntropyInputs<Views>) -> (Output<1, Arrays>, Vec<f32>) {
-        let vocab_size = inputs.logits.shape[2];
-        let (gradient, rows) = new_pieces(
-            Start::Copy(inputs.logits.values),
-            vocab_size,
-            #[inline(always)]
-            |start, values| match self.targets.words[start / vocab_size] {
-                Some(target) => Some(self.targets.row(values, target as usize)),
-                None => {
-                    values.fill(0.0);
-                    None
-                }
-            },
-        );
+        let mut gradient = inputs.logits.values.to_vec();
+        let rows = row_losses(&mut gradient, None, &self.targets.words, self.targets.weighting);
         let loss = self.targets.loss(&rows);
         self.found.set(Rows::Known(rows));
         (loss, gradient)
@@ -283,23 +230,9 @@ impl Operation for ProjectedCrossEntropy {
         let live = self.live();
         let x = self.live_input(&input, &live);
         let weight = if self.is_transposed { rows(&weight).transposed() } else { rows(&weight) };
-        let (d, vocab_size) = (weight.n_rows(), weight.n_columns());
-        let mut values = new_product(Matrix::new(&x, live.len(), d), weight, Threads::All);
-        let mut found: Vec<Option<RowLoss>> = vec![None; live.len()];
-        values.par_chunks_mut(vocab_size).zip(&live).zip(&mut found).with_min_len(task_rows(vocab_size)).for_each(
-            |((logits, row), found)| {
-                vectorized(
-                    #[inline(always)]
-                    || {
-                        if let Some(bias) = bias {
-                            add_to_rows(logits, bias.values);
-                        }
-                        let target = self.targets.words[*row].expect("these rows have targets");
-                        *found = Some(self.targets.row(logits, target as usize));
-                    },
-                )
-            },
-        );
+        let mut values = new_product(Matrix::new(&x, live.len(), weight.n_rows()), weight, Threads::All);
+        let words: Vec<Option<u32>> = live.iter().map(|row| self.targets.words[*row]).collect();
+        let found = row_losses(&mut values, bias.map(|bias| bias.values), &words, self.targets.weighting);
         let mut all = vec![None; self.targets.words.len()];
         live.iter().zip(found).for_each(|(row, found)| all[*row] = found);
         let loss = self.targets.loss(&all);

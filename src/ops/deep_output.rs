@@ -8,9 +8,10 @@ use super::weights::{PreparedWeight, prepared_product};
 use crate::kernels::dropout::Dropout;
 use crate::kernels::machine::Threads;
 use crate::kernels::matrix::{Matrix, MatrixMut};
-use crate::kernels::memory::{Start, mapped, new_pieces, sum_of_rows, task_rows, zeros};
+use crate::kernels::maxout::{self, maxout};
+use crate::kernels::memory::zeros;
 use crate::kernels::product::{add_product, new_product, product};
-use crate::kernels::vectors::update;
+use crate::kernels::rows::sum_of_rows;
 use burn::tensor::Tensor;
 use std::ops::Range;
 
@@ -102,39 +103,8 @@ impl Operation for DeepOutput {
     fn forward(&self, inputs: DeepOutputInputs<Views>) -> (Output<3, Arrays>, Vec<f32>) {
         let [batch, len, _] = inputs.state.shape;
         let bias = inputs.bias.values;
-        let (n_rows, n_pairs) = (batch * len, bias.len() / 2);
-        let sums = self.sums(&inputs);
-        let (left, right) = bias.split_at(n_pairs);
-        let (values, larger) = new_pieces(
-            Start::Zeros(n_rows * n_pairs),
-            task_rows(bias.len()) * n_pairs,
-            #[inline(always)]
-            |start, out| {
-                let mut is_right = vec![0.0; out.len()];
-                let sums = sums[2 * start..].chunks_exact(2 * n_pairs);
-                for ((out, is_right), sums) in
-                    out.chunks_exact_mut(n_pairs).zip(is_right.chunks_exact_mut(n_pairs)).zip(sums)
-                {
-                    let (first, second) = sums.split_at(n_pairs);
-                    update(
-                        [first, left, second, right],
-                        [out, is_right],
-                        #[inline(always)]
-                        |[first, left, second, right], _| {
-                            let (a, b) = (first + left, second + right);
-                            // What is not a number is passed on, whichever of the two it is.
-                            let takes_second = a < b || b.is_nan();
-                            [if takes_second { b } else { a }, if takes_second { 1.0 } else { 0.0 }]
-                        },
-                    );
-                }
-                if let Some(dropout) = &self.dropout {
-                    dropout.apply(start, out);
-                }
-                is_right
-            },
-        );
-        (Output::new([batch, len, n_pairs], values), larger.concat())
+        let [values, is_second] = maxout(&self.sums(&inputs), bias, self.dropout.as_ref());
+        (Output::new([batch, len, bias.len() / 2], values), is_second)
     }
 
     fn backward(&self, of: Backward<Self>) -> DeepOutputInputs<Gradients> {
@@ -143,34 +113,7 @@ impl Operation for DeepOutput {
         let n_pairs = width / 2;
         let gradient = of.gradients.output.values;
         let n_rows = gradient.len() / n_pairs;
-        let is_right = &of.kept;
-        let dropped = self.dropout.map(|dropout| {
-            mapped(
-                gradient,
-                n_pairs,
-                #[inline(always)]
-                |start, piece| dropout.apply(start, piece),
-            )
-        });
-        let gradient = dropped.as_deref().unwrap_or(gradient);
-        // Of each pair, the larger number has the gradient.
-        let of_sums = new_pieces(
-            Start::Zeros(n_rows * width),
-            task_rows(width) * width,
-            #[inline(always)]
-            |start, out| {
-                for (i, out) in out.chunks_exact_mut(width).enumerate() {
-                    let place = start / 2 + i * n_pairs;
-                    let (left, right) = out.split_at_mut(n_pairs);
-                    let (gradient, is_right) = (&gradient[place..][..n_pairs], &is_right[place..][..n_pairs]);
-                    for j in 0..n_pairs {
-                        right[j] = gradient[j] * is_right[j];
-                        left[j] = gradient[j] - right[j];
-                    }
-                }
-            },
-        )
-        .0;
+        let of_sums = maxout::back(gradient, &of.kept, n_pairs, self.dropout.as_ref());
         let of_sums_matrix = Matrix::new(&of_sums, n_rows, width);
         let parts = parts(&of.inputs);
         let of_weight = || {

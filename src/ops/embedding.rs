@@ -2,9 +2,7 @@
 
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
-use crate::kernels::machine::vectorized;
-use crate::kernels::memory::{Start, new_pieces, task_rows, zeros};
-use crate::kernels::vectors::update;
+use crate::kernels::embedding::{back, embed};
 use burn::tensor::{Int, Tensor, module};
 
 named! {
@@ -49,40 +47,13 @@ impl Operation for Embedding {
         let [batch, len] = self.ids.dims();
         let ids = self.ids.clone().try_into_vec_as::<i64>().expect("ids can be read");
         let ids: Vec<usize> = ids.into_iter().map(|id| id as usize).collect();
-        let scale = self.scale as f32;
-        let copy = |start: usize, out: &mut [f32]| {
-            for (out, id) in out.chunks_exact_mut(width).zip(&ids[start / width..]) {
-                update(
-                    [&table[id * width..][..width]],
-                    [out],
-                    #[inline(always)]
-                    |[value], _| [scale * value],
-                );
-            }
-        };
-        let values = new_pieces(Start::Zeros(ids.len() * width), task_rows(width) * width, copy).0;
+        let values = embed(table, width, &ids, self.scale as f32);
         (Output::new([batch, len, width], values), ids)
     }
 
     fn backward(&self, of: Backward<Self>) -> EmbeddingInputs<Gradients> {
-        let [n_words, width] = of.inputs.table.shape;
-        let scale = self.scale as f32;
-        let mut out = zeros(n_words * width);
-        // Row after row: a word that occurs twice has both gradients, always added in this order.
-        vectorized(
-            #[inline(always)]
-            || {
-                for (gradient, id) in of.gradients.output.values.chunks_exact(width).zip(&of.kept) {
-                    update(
-                        [gradient],
-                        [&mut out[id * width..][..width]],
-                        #[inline(always)]
-                        |[gradient], [sum]| [sum + scale * gradient],
-                    );
-                }
-            },
-        );
-        EmbeddingInputs { table: Gradient::New(out) }
+        let of_table = back(of.gradients.output.values, of.inputs.table.shape, &of.kept, self.scale as f32);
+        EmbeddingInputs { table: Gradient::New(of_table) }
     }
 
     fn written(&self, inputs: EmbeddingInputs<Tensors>) -> Output<3, Tensors> {

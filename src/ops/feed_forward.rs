@@ -1,19 +1,18 @@
 //! A feed-forward network as one operation.
 
 use super::activation::written_activation;
-use super::linear::{Weight, add_to_rows, affine, linear_on_gpu, rows, written_linear};
+use super::linear::{Weight, affine, linear_on_gpu, rows, written_linear};
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::residual::written_dropout;
 use super::weights::{PreparedWeight, prepared_product};
 use crate::backend::gpu;
-use crate::kernels::activation::{Activation, activated, inactivated, relu};
+use crate::kernels::activation::{Activation, activated, inactivated, rectify, unrectify};
 use crate::kernels::dropout::Dropout;
 use crate::kernels::machine::Threads;
 use crate::kernels::matrix::Matrix;
-use crate::kernels::memory::{for_pieces, sum_of_rows};
 use crate::kernels::product::new_product;
-use crate::kernels::vectors::update;
+use crate::kernels::rows::{add_to_rows, sum_of_rows};
 use burn::tensor::Tensor;
 
 named! {
@@ -71,30 +70,6 @@ pub struct Between {
     sums: Option<Vec<f32>>,
 }
 
-impl FeedForward {
-    /// The gradient of the sums before `max(0, x)` and dropout, in the place of that after them.
-    fn unrectify(&self, gradient: &mut [f32], active: &[f32], d_inner: usize) {
-        let kept = self.dropout.map_or(1.0, |dropout| dropout.kept());
-        for_pieces(
-            gradient,
-            d_inner,
-            #[inline(always)]
-            |start, piece| {
-                update(
-                    [&active[start..start + piece.len()]],
-                    [piece],
-                    #[inline(always)]
-                    |[active], [value]| {
-                        // Multiplied in any case, so that the choice is an instruction and not a branch.
-                        let scaled = value * kept;
-                        [if active <= 0.0 { 0.0 } else { scaled }]
-                    },
-                );
-            },
-        );
-    }
-}
-
 impl Operation for FeedForward {
     type Inputs = FeedForwardInputs<Tensors>;
     type Outputs = Output<3, Tensors>;
@@ -109,31 +84,16 @@ impl Operation for FeedForward {
 
     fn forward(&self, inputs: FeedForwardInputs<Views>) -> (Output<3, Arrays>, Between) {
         let FeedForwardInputs { input, inner, inner_bias, outer, outer_bias } = inputs;
-        let [d_sums, d_inner] = [inner.shape[1], outer.shape[0]];
+        let d_inner = outer.shape[0];
         let [of_inner, of_outer] = self.prepared.each_ref().map(Option::as_ref);
         let mut sums = prepared_product(rows(&input), rows(&inner), of_inner);
-        let is_relu = self.activation == Activation::Relu;
-        for_pieces(
-            &mut sums,
-            d_sums,
-            #[inline(always)]
-            |start, piece| {
-                add_to_rows(piece, inner_bias.values);
-                if !is_relu {
-                    return;
-                }
-                piece.iter_mut().for_each(|value| *value = relu(*value));
-                if let Some(dropout) = &self.dropout {
-                    dropout.apply(start, piece);
-                }
-            },
-        );
-        let between = match is_relu {
-            true => Between { active: sums, sums: None },
-            false => {
-                let active = activated(self.activation, &sums, d_inner, self.dropout.as_ref());
-                Between { active, sums: Some(sums) }
-            }
+        let dropout = self.dropout.as_ref();
+        let between = if self.activation == Activation::Relu {
+            rectify(&mut sums, inner_bias.values, dropout);
+            Between { active: sums, sums: None }
+        } else {
+            add_to_rows(&mut sums, inner_bias.values);
+            Between { active: activated(self.activation, &sums, d_inner, dropout), sums: Some(sums) }
         };
         let active = Matrix::new(&between.active, between.active.len() / d_inner, d_inner);
         let values = affine(active, rows(&outer), Some(outer_bias.values), of_outer);
@@ -152,7 +112,7 @@ impl Operation for FeedForward {
         let (mut of_sums, of_outer) = rayon::join(of_active, || Gradient::when(of.needed.outer, of_outer));
         match sums {
             Some(sums) => of_sums = inactivated(self.activation, &sums, of_sums, d_inner, self.dropout.as_ref()),
-            None => self.unrectify(&mut of_sums, &active, d_inner),
+            None => unrectify(&mut of_sums, &active, self.dropout.as_ref()),
         }
         let matrix = Matrix::new(&of_sums, n_rows, d_sums);
         let of_input = || new_product(matrix, rows(&inner).transposed(), Threads::All);

@@ -6,9 +6,8 @@ use super::weights::{PreparedWeight, prepared_product};
 use crate::backend::gpu;
 use crate::kernels::machine::Threads;
 use crate::kernels::matrix::Matrix;
-use crate::kernels::memory::{for_pieces, sum_of_rows};
 use crate::kernels::product::new_product;
-use crate::kernels::vectors::update;
+use crate::kernels::rows::{add_to_rows, sum_of_rows};
 use burn::tensor::{Tensor, module};
 
 named! {
@@ -70,12 +69,7 @@ pub(super) fn rows<'a, const D: usize>(view: &View<'a, D>) -> Matrix<'a> {
 pub(super) fn affine(x: Matrix, weight: Matrix, bias: Option<&[f32]>, prepared: Option<&PreparedWeight>) -> Vec<f32> {
     let mut out = prepared_product(x, weight, prepared);
     if let Some(bias) = bias {
-        for_pieces(
-            &mut out,
-            bias.len(),
-            #[inline(always)]
-            |_, piece| add_to_rows(piece, bias),
-        );
+        add_to_rows(&mut out, bias);
     }
     out
 }
@@ -96,19 +90,6 @@ pub(super) fn gradients_of_product(
     // Side by side, so that no core waits at the end of each.
     let (of_x, of_weight) = rayon::join(|| Gradient::when(needed[0], of_x), || Gradient::when(needed[1], of_weight));
     [of_x, of_weight]
-}
-
-/// Adds `bias` to every row.
-#[inline(always)]
-pub(super) fn add_to_rows(rows: &mut [f32], bias: &[f32]) {
-    for row in rows.chunks_exact_mut(bias.len()) {
-        update(
-            [bias],
-            [row],
-            #[inline(always)]
-            |[bias], [value]| [value + bias],
-        );
-    }
 }
 
 /// `input W + b`, or with `W^T`, in burn's operations.

@@ -26,7 +26,7 @@
 //! | [`convolution()`] | a copy, a product and a sum for each distance |
 //! | [`cell_step()`], [`contexts()`] | some twenty operations in a step of decoding |
 //! | [`matrix_memory()`] | cutting and turning heads, chunks, and all that the backward pass would keep of them |
-//! | [`layer_norm`], [`rotate`] | all passes but one |
+//! | [`layer_norm`], [`rms_norm`], [`rotate`] | all passes but one |
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
 
 mod activation;
@@ -42,13 +42,13 @@ mod cross_entropy;
 mod deep_output;
 mod embedding;
 mod feed_forward;
-pub mod gating;
 mod key_value_cache;
 mod linear;
 mod linear_recurrence;
 pub mod mask;
 mod matrix_memory;
 pub mod named;
+mod norm;
 pub mod operation;
 mod recurrence;
 mod residual;
@@ -64,7 +64,7 @@ pub use cell_step::cell_step;
 pub use chunks::chunk_of;
 pub use contexts::{alignment_network, contexts};
 pub use convolution::convolution;
-pub use cross_entropy::{RowLoss, RowLosses, Rows, Targets, cross_entropy, projected_cross_entropy};
+pub use cross_entropy::{RowLosses, Rows, Targets, cross_entropy, projected_cross_entropy};
 pub use deep_output::deep_output;
 pub use embedding::embedding;
 pub use feed_forward::feed_forward;
@@ -73,9 +73,10 @@ pub use linear::{Weight, linear};
 pub use linear_recurrence::linear_recurrence;
 pub use mask::HIDDEN;
 pub use matrix_memory::matrix_memory;
+pub use norm::{layer_norm, rms_norm};
 pub use operation::Body;
 pub use recurrence::{CellParameters, Placement, StepAttention, attentive_layer, recurrent_layer};
-pub use residual::{add_dropped, dropout, layer_norm};
+pub use residual::{add_dropped, dropout};
 pub use rotation::rotate;
 pub use weights::{PreparedWeight, PreparedWeights};
 pub use written_memory::{MemoryConfig, MemoryParameters};

@@ -1,9 +1,9 @@
 //! Rotary positions on packed projections.
 
-use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, View, Views, named};
+use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use crate::backend::gpu;
-use crate::kernels::memory::mapped;
+use crate::kernels::rotation::{self, Angles};
 use burn::tensor::Tensor;
 
 named! {
@@ -37,27 +37,9 @@ pub fn rotate(packed: Tensor<3>, cosines: Tensor<4>, sines: Tensor<4>, n_turned:
 impl Rotate {
     /// Turns forwards, or with `sign` -1 back.
     fn turned(&self, values: &[f32], inputs: &RotateInputs<Views>, sign: f32) -> Vec<f32> {
-        let RotateInputs { packed: View { shape: [_, len, width], .. }, cosines, sines } = *inputs;
-        let half = cosines.shape[3];
-        mapped(
-            values,
-            width,
-            #[inline(always)]
-            |start, piece| {
-                for (row, out) in piece.chunks_exact_mut(width).enumerate() {
-                    let angle = (start / width + row) % len * half;
-                    let (cosines, sines) = (&cosines.values[angle..][..half], &sines.values[angle..][..half]);
-                    for head in out.chunks_exact_mut(2 * half).take(self.n_turned) {
-                        let (first, second) = head.split_at_mut(half);
-                        for i in 0..half {
-                            let (a, b, sine) = (first[i], second[i], sign * sines[i]);
-                            first[i] = a * cosines[i] - b * sine;
-                            second[i] = a * sine + b * cosines[i];
-                        }
-                    }
-                }
-            },
-        )
+        let RotateInputs { packed, cosines, sines } = inputs;
+        let angles = Angles { cosines: cosines.values, sines: sines.values, half: cosines.shape[3] };
+        rotation::rotate(values, packed.shape[2], self.n_turned, angles, sign)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Linear recurrences in burn's operations: the coefficients of every position, and a scan over them.
 
-use super::gating::{Gating, RG_LRU_FLOOR, RG_LRU_SPEED};
+use crate::kernels::linear_recurrence::{Gating, RG_LRU_FLOOR, RG_LRU_SPEED};
 use crate::kernels::recurrence::Reading;
 use burn::tensor::{Device, Tensor, TensorData, activation};
 

@@ -163,7 +163,9 @@ pub fn contrast(difference: f64, is_fraction: bool, n: usize, parts: &[Part]) ->
         0.0 => Some(0.0),
         _ => Some(2.0 * student(freedom).sf((centre / error).abs())),
     };
-    Contrast { estimate: difference, low: centre - half, high: centre + half, p_value }
+    // A few seeds that differ much have an interval without end; two fractions of 1 do not differ by more than 1.
+    let most = if is_fraction { 1.0 } else { f64::INFINITY };
+    Contrast { estimate: difference, low: (centre - half).max(-most), high: (centre + half).min(most), p_value }
 }
 
 /// How far a fraction of 1 over `n` sentences is from a `level` between 0 and 1, as [`interval_of_fraction`] has it. The p-value is that

@@ -2,7 +2,7 @@
 
 use crate::backend::gpu::sums_of_squares;
 use crate::backend::is_host;
-use crate::kernels::machine::vectorized;
+use crate::kernels::vectors::sum_of_squares;
 use crate::models::weights::{PathStack, to_vec};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::GradientsParams;
@@ -20,22 +20,6 @@ pub(super) enum Flat {
     Device(Tensor<1>),
 }
 
-/// The sum of squares in 64 bits, in lanes that the compiler may keep side by side.
-fn sum_of_squares(values: &[f32]) -> f64 {
-    vectorized(
-        #[inline(always)]
-        || {
-            let mut lanes = [0f64; 16];
-            for chunk in values.chunks(lanes.len()) {
-                for (lane, value) in chunk.iter().enumerate() {
-                    lanes[lane] += *value as f64 * *value as f64;
-                }
-            }
-            lanes.iter().sum()
-        },
-    )
-}
-
 impl Flat {
     /// `values`, for use beside tensors on `device`.
     pub(super) fn new(values: Vec<f32>, device: &Device) -> Self {
@@ -48,10 +32,8 @@ impl Flat {
 
     /// Of numbers on the host, the sum of their squares.
     fn sum_of_squares(&self) -> Option<f64> {
-        // Chunks of fixed size, added in order: the sum does not depend on the number of threads.
         let Self::Host(values) = self else { return None };
-        let chunks: Vec<f64> = values.par_chunks(1 << 14).map(sum_of_squares).collect();
-        Some(chunks.iter().sum())
+        Some(sum_of_squares(values))
     }
 
     pub(super) fn to_vec(&self) -> Vec<f32> {

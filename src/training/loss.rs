@@ -1,6 +1,7 @@
 //! The loss of a batch: label-smoothed cross-entropy in closed form, or the squared error of numbers.
 
 use crate::data::PAD;
+use crate::kernels::cross_entropy::Weighting;
 use crate::models::weights::to_vec;
 use crate::ops::{self, Body, RowLosses, Rows, Targets};
 use crate::scoring::ErrorSums;
@@ -120,7 +121,7 @@ pub fn smoothed_cross_entropy(logits: Tensor<3>, targets: &[u32], smoothing: f64
 /// What is to be predicted: nothing in place of [`PAD`].
 pub(crate) fn real_targets(targets: &[u32], smoothing: f64, n_total: usize) -> Targets {
     let words = targets.iter().map(|target| (*target != PAD).then_some(*target)).collect();
-    Targets { words, smoothing, scale: 1.0 / n_total as f64 }
+    Targets { words, weighting: Weighting { smoothing, scale: 1.0 / n_total as f64 } }
 }
 
 impl Loss {

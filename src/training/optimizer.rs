@@ -7,12 +7,10 @@
 use super::gradient_set::Flat;
 pub use super::gradient_set::GradientSet;
 use crate::backend::gpu;
-use crate::kernels::machine::vectorized;
-use crate::kernels::vectors::update;
+use crate::kernels::adam::{AdamStep, adam};
 use crate::models::weights::{PathStack, Weight, Weights, replace, to_vec};
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Device, Tensor, TensorData};
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -68,8 +66,8 @@ struct Step {
 
 impl Step {
     /// What every element is changed by, in the 32 bits that it has.
-    fn numbers(&self, config: &AdamConfig) -> gpu::AdamStep {
-        gpu::AdamStep {
+    fn numbers(&self, config: &AdamConfig) -> AdamStep {
+        AdamStep {
             decays: [config.beta_1 as f32, config.beta_2 as f32],
             scale: self.gradient_scale as f32,
             rate: (self.rate / self.correction_1) as f32,
@@ -262,39 +260,10 @@ impl ModuleMapper for Updater<'_> {
             let device = tensor.device();
             let shape = tensor.dims();
             let mut values = to_vec(tensor);
-            update_on_host(&mut values, &gradient, first, second, config, step);
+            adam(&mut values, &gradient, first, second, step.numbers(config));
             Tensor::from_data(TensorData::new(values, shape), &device)
         })
     }
-}
-
-fn update_on_host(
-    values: &mut [f32],
-    gradient: &[f32],
-    first: &mut [f32],
-    second: &mut [f32],
-    config: &AdamConfig,
-    step: Step,
-) {
-    const CHUNK: usize = 1 << 14;
-    let gpu::AdamStep { decays: [b1, b2], scale, rate, root, keep, epsilon } = step.numbers(config);
-    values
-        .par_chunks_mut(CHUNK)
-        .zip(gradient.par_chunks(CHUNK))
-        .zip(first.par_chunks_mut(CHUNK).zip(second.par_chunks_mut(CHUNK)))
-        .for_each(|((values, gradient), (first, second))| {
-            vectorized(
-                #[inline(always)]
-                || {
-                    update([gradient], [values, first, second], |[gradient], [value, first, second]| {
-                        let g = gradient * scale;
-                        let first = b1 * first + (1.0 - b1) * g;
-                        let second = b2 * second + (1.0 - b2) * g * g;
-                        [keep * value - rate * first / ((second * root).sqrt() + epsilon), first, second]
-                    })
-                },
-            );
-        });
 }
 
 /// The same in burn's operations, for devices without a kernel of ours.

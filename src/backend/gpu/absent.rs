@@ -1,7 +1,9 @@
 //! What a program without GPU backends has in place of the kernels.
 
-use super::{AdamStep, Heads, Recurrent, Smoothing, Softening, Unrolled};
+use super::{Heads, Recurrent, Softening, Unrolled};
+use crate::kernels::adam::AdamStep;
 use crate::kernels::cell::CellKind;
+use crate::kernels::cross_entropy::Weighting;
 use crate::kernels::dropout::Dropout;
 use crate::kernels::recurrence::Reading;
 use burn::backend::DispatchTensor;
@@ -44,7 +46,7 @@ pub fn cell_step(
 }
 
 /// None.
-pub fn cross_entropy(_: &Tensor<3>, _: &[Option<u32>], _: Smoothing) -> Option<(Tensor<1>, Tensor<1>)> {
+pub fn cross_entropy(_: &Tensor<3>, _: &[Option<u32>], _: Weighting) -> Option<(Tensor<1>, Tensor<1>)> {
     None
 }
 

@@ -23,23 +23,6 @@ use burn::tensor::Tensor;
 /// Parameters that Adam updates in one launch, where a kernel may name as many buffers.
 pub const PARAMETERS_OF_LAUNCH: usize = 4;
 
-/// The numbers of an update that are the same for every element.
-#[derive(Clone, Copy, Debug)]
-pub struct AdamStep {
-    /// Decay of the mean of the gradients, and of that of their squares.
-    pub decays: [f32; 2],
-    /// What a gradient is multiplied by.
-    pub scale: f32,
-    /// What the mean gradient is multiplied by: the learning rate, and the correction of the mean.
-    pub rate: f32,
-    /// What the mean square is multiplied by before its root.
-    pub root: f32,
-    /// What is left of a weight, without its gradient.
-    pub keep: f32,
-    /// Added to the root.
-    pub epsilon: f32,
-}
-
 /// What is done to scores beside the softmax.
 #[derive(Clone, Copy, Debug)]
 pub struct Softening {
@@ -47,15 +30,6 @@ pub struct Softening {
     pub scale: f32,
     /// What happens to the weights.
     pub dropout: Option<Dropout>,
-}
-
-/// What a loss is made of beside its rows.
-#[derive(Clone, Copy, Debug)]
-pub struct Smoothing {
-    /// The part of the probability that is spread over all words.
-    pub smoothing: f32,
-    /// What the sum over the rows is multiplied by.
-    pub scale: f32,
 }
 
 /// The heads of attention.

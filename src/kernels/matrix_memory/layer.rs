@@ -1,8 +1,9 @@
 //! All positions of a memory, forwards and back: tasks are some heads of a row.
 
 use super::{Lanes, Memory, OfParameters, Parts, Rule};
-use crate::memory::{Start, TASK, column_groups, new_pieces, side_by_side, sum_in_order};
+use crate::memory::{Start, TASK, column_groups, new_pieces, side_by_side};
 use crate::recurrence::Reading;
+use crate::rows::sum_in_order;
 
 /// Positions after which the forward pass keeps the memory; the backward pass goes through those between once more.
 const CHECKPOINT: usize = 16;

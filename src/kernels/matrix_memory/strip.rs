@@ -1,29 +1,12 @@
 //! A strip of a memory: some columns of its matrix, which know nothing of the others.
 
 use crate::functions::flushed;
-use crate::vectors::each;
+use crate::vectors::{each, total};
 
 /// Columns of a strip.
-pub(super) const LANES: usize = 16;
-
+pub(super) use crate::vectors::LANES;
 /// A row of a strip, or what belongs to its columns.
 pub type Lanes = [f32; LANES];
-
-/// Their sum, by halves.
-#[inline(always)]
-pub(super) fn sum(lanes: Lanes) -> f32 {
-    let (mut eight, mut four, mut two) = ([0.0; 8], [0.0; 4], [0.0; 2]);
-    for i in 0..8 {
-        eight[i] = lanes[i] + lanes[i + 8];
-    }
-    for i in 0..4 {
-        four[i] = eight[i] + eight[i + 4];
-    }
-    for i in 0..2 {
-        two[i] = four[i] + four[i + 2];
-    }
-    two[0] + two[1]
-}
 
 /// What all columns share at a position: one number for each row of the memory.
 ///
@@ -119,8 +102,8 @@ pub(super) fn advance_backward(
             for_key[lane] = gradient * written[lane];
             of_written[lane] += key[i] * gradient;
         }
-        of_query[i] += sum(for_query);
-        of_key[i] += sum(for_key);
+        of_query[i] += total(for_query);
+        of_key[i] += total(for_key);
     }
     let is_delta = shared.rate.is_some();
     let mut of_missing = of_written;
@@ -130,7 +113,7 @@ pub(super) fn advance_backward(
             for_rate[lane] = of_written[lane] * missing[lane];
             of_missing[lane] *= rate;
         }
-        **of_rate += sum(for_rate);
+        **of_rate += total(for_rate);
     }
     // What was in the memory for the key was taken from the value.
     let of_found = if is_delta { each(0.0, |lane| -of_missing[lane]) } else { [0.0; LANES] };
@@ -143,18 +126,8 @@ pub(super) fn advance_backward(
             for_kept[lane] = of_faded * faded;
             of_memory[i][lane] = flushed(kept[i] * of_faded);
         }
-        of_key[i] += sum(for_key);
-        of_log_kept[i] += sum(for_kept);
+        of_key[i] += total(for_key);
+        of_log_kept[i] += total(for_kept);
     }
     of_missing
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sum_takes_every_lane_once() {
-        assert_eq!(sum(std::array::from_fn(|i| (1 << i) as f32)), 65535.0);
-    }
 }

@@ -1,11 +1,11 @@
 //! Recurrences that train in parallel: minGRU, minLSTM, SSRU and RG-LRU.
 
 use super::MixerKind;
+pub use crate::kernels::linear_recurrence::Gating;
+use crate::kernels::linear_recurrence::RG_LRU_SPEED;
 use crate::kernels::recurrence::Reading;
 use crate::layers::linear::linear_layer;
 use crate::layers::{Init, Pass};
-pub use crate::ops::gating::Gating;
-use crate::ops::gating::RG_LRU_SPEED;
 use crate::ops::{linear_recurrence, scan};
 use burn::module::{Module, Param};
 use burn::nn::Linear;

@@ -150,6 +150,16 @@ fn verdicts_follow_from_the_interval_and_the_corrected_p_value() {
     assert_eq!(contrast(0.0, true, 100, &part(0.0)).p_value, Some(1.0));
 }
 
+#[test]
+fn two_fractions_differ_by_no_more_than_all() {
+    // Two seeds that are far apart have an interval of Student's t that goes to many times its estimate.
+    let parts = [Part::of_sentences(0.001, 100), Part::of_seeds(&[0.1, 0.9]).unwrap()];
+    let found = contrast(-0.5, true, 100, &parts);
+    assert_eq!([found.low, found.high], [-1.0, 1.0]);
+    let scores = contrast(-0.5, false, 100, &parts);
+    assert!(scores.low < -4.0 && scores.high > 4.0, "{scores:?} of scores that have no bounds");
+}
+
 /// Two architectures and test sentences: each has a difficulty, each seed a skill, and each seed its own luck with each sentence.
 struct World {
     n_sentences: usize,

@@ -5,12 +5,13 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use lookback::kernels::activation::Activation;
 use lookback::kernels::alignment::AlignmentScore;
 use lookback::kernels::cell::CellKind;
+use lookback::kernels::cross_entropy::Weighting;
 use lookback::kernels::dropout::Dropout;
+use lookback::kernels::linear_recurrence::Gating;
 use lookback::kernels::matrix_memory::Rule;
 use lookback::kernels::recurrence::Reading;
 use lookback::layers::Mask;
 use lookback::models::weights::to_vec;
-use lookback::ops::gating::Gating;
 use lookback::ops::steps::CellState;
 use lookback::ops::{
     self, Body, CellParameters, HeadSizes, MemoryConfig, MemoryParameters, Placement, Projected, Rows, StepAttention,
@@ -136,6 +137,7 @@ pub const CASES: &[(&str, Run)] = &[
     ("Drop", dropout),
     ("AddDropped", add_dropped),
     ("LayerNorm", layer_norm),
+    ("RmsNorm", rms_norm),
     ("Embedding", embedding),
     ("Rotate", rotate),
     ("Attention packed", attention_packed),
@@ -196,6 +198,12 @@ fn layer_norm(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> 
     let input = leaves.leaf("input", [sizes.batch, sizes.len, width], 2.0);
     let (gamma, beta) = (leaves.leaf("gamma", [width], 2.0), leaves.leaf("beta", [width], 2.0));
     vec![flat(ops::layer_norm(input, gamma, beta, 1e-5, body))]
+}
+
+fn rms_norm(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
+    let width = sizes.width + 4;
+    let input = leaves.leaf("input", [sizes.batch, sizes.len, width], 2.0);
+    vec![flat(ops::rms_norm(input, leaves.leaf("gamma", [width], 2.0), 1e-5, body))]
 }
 
 fn embedding(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
@@ -262,7 +270,7 @@ fn attention_apart(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor
 fn targets(sizes: &Sizes, vocab_size: usize) -> Targets {
     let word = |i: usize| (i % 3 != 1).then_some((i * 5 % vocab_size) as u32);
     let smoothing = if sizes.has_bias { 0.1 } else { 0.0 };
-    Targets { words: (0..sizes.batch * sizes.len).map(word).collect(), smoothing, scale: 0.5 }
+    Targets { words: (0..sizes.batch * sizes.len).map(word).collect(), weighting: Weighting { smoothing, scale: 0.5 } }
 }
 
 /// The sums over all rows: smoothed loss, cross-entropy, rows that are correct.
@@ -469,7 +477,8 @@ pub fn with_bad_number(bad: f32, body: Body, device: &Device) -> Vec<(&'static s
         }),
     ];
     found.push(("layer norm", to_vec(ops::layer_norm(input([1, 2, 5]), zeros(5) + 1.0, zeros(5), 1e-5, body))));
-    let targets = Targets { words: vec![Some(1), Some(2)], smoothing: 0.1, scale: 1.0 };
+    found.push(("root mean square", to_vec(ops::rms_norm(input([1, 2, 5]), zeros(5) + 1.0, 1e-5, body))));
+    let targets = Targets { words: vec![Some(1), Some(2)], weighting: Weighting { smoothing: 0.1, scale: 1.0 } };
     found.push(("cross-entropy", to_vec(ops::cross_entropy(input([1, 2, 3]), targets, body).loss)));
     // Gates that are infinite are open or closed, which is right.
     for kind in CELLS.into_iter().filter(|_| bad.is_nan()) {

@@ -2,7 +2,8 @@
 
 use super::cube::unit_for_each;
 use super::{computed_plain, new_of_shape, room};
-use crate::backend::gpu::{AdamStep, PARAMETERS_OF_LAUNCH};
+use crate::backend::gpu::PARAMETERS_OF_LAUNCH;
+use crate::kernels::adam::AdamStep;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Dispatch, ExtensionType, backend_extension};
 use burn::tensor::Tensor;

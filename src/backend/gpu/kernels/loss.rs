@@ -4,7 +4,7 @@
 use super::cube::{UNITS_OF_ROW, cube_for_each, max_of_cube, sum_of_cube};
 use super::node::{Kept, node};
 use super::{computed, new_like, unused};
-use crate::backend::gpu::Smoothing;
+use crate::kernels::cross_entropy::Weighting;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::{FloatTensor, IntTensor};
 use burn::backend::{Autodiff, AutodiffBackend, Backend, Dispatch, TensorMetadata, backend_extension};
@@ -21,7 +21,7 @@ const UNITS: u32 = 256;
 pub trait LossKernels: Backend {
     /// `[rows, 3]`, of each row its smoothed and its plain cross-entropy and whether its target has the highest logit; and the gradient of
     /// the logits, of one element if nothing is learnt.
-    #[fusion(meta = |logits, targets, _smoothing, is_learnt| {
+    #[fusion(meta = |logits, targets, _how, is_learnt| {
         let of = |shape: burn::tensor::Shape| burn::backend::fusion::custom::TensorSpec::new(shape, logits.dtype);
         let of_logits = if *is_learnt { logits.clone() } else { of([1].into()) };
         (of([targets.shape.num_elements(), 3].into()), of_logits)
@@ -29,7 +29,7 @@ pub trait LossKernels: Backend {
     fn losses_of_rows(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
-        smoothing: Smoothing,
+        how: Weighting,
         is_learnt: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
@@ -45,14 +45,14 @@ pub trait LossKernels: Backend {
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait LossBackend: Backend {
     /// The loss; and the three sums, which are constants.
-    #[fusion(meta = |logits, _targets, _smoothing| {
+    #[fusion(meta = |logits, _targets, _how| {
         let of = |n: usize| burn::backend::fusion::custom::TensorSpec::new([n].into(), logits.dtype);
         (of(1), of(3))
     })]
     fn loss_of_rows(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
-        smoothing: Smoothing,
+        how: Weighting,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 }
 
@@ -63,11 +63,7 @@ pub trait LossBackend: Backend {
 /// # Shapes
 /// - logits: `[batch, len, vocab_size]`
 /// - targets: `batch * len`; a row without one has a loss of zero
-pub fn cross_entropy(
-    logits: &Tensor<3>,
-    targets: &[Option<u32>],
-    smoothing: Smoothing,
-) -> Option<(Tensor<1>, Tensor<1>)> {
+pub fn cross_entropy(logits: &Tensor<3>, targets: &[Option<u32>], how: Weighting) -> Option<(Tensor<1>, Tensor<1>)> {
     let [batch, len, vocab_size] = logits.dims();
     assert_eq!(targets.len(), batch * len, "a target, or none, for each row");
     assert!(targets.iter().flatten().all(|target| (*target as usize) < vocab_size), "targets are words");
@@ -76,7 +72,7 @@ pub fn cross_entropy(
     if ids.dtype() != DType::I32 {
         return None;
     }
-    let (loss, sums) = Dispatch::loss_of_rows(computed(logits)?, ids, smoothing);
+    let (loss, sums) = Dispatch::loss_of_rows(computed(logits)?, ids, how);
     Some((Tensor::from_dispatch(loss), Tensor::from_dispatch(sums)))
 }
 
@@ -96,11 +92,11 @@ impl<B: LossKernels, C: CheckpointStrategy> LossBackend for Autodiff<B, C> {
     fn loss_of_rows(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
-        smoothing: Smoothing,
+        how: Weighting,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let (logits, parent) = logits.into_parts();
-        let (rows, of_logits) = B::losses_of_rows(logits, targets, smoothing, true);
-        let (sums, loss) = B::sums_of_losses(rows, smoothing.scale);
+        let (rows, of_logits) = B::losses_of_rows(logits, targets, how, true);
+        let (sums, loss) = B::sums_of_losses(rows, how.scale as f32);
         let loss = node::<B, C, _, 1>([parent], loss, Loss { of_logits });
         (loss, <Self as AutodiffBackend>::from_inner(sums))
     }
@@ -110,10 +106,10 @@ impl LossBackend for CubeBackend {
     fn loss_of_rows(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
-        smoothing: Smoothing,
+        how: Weighting,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let (rows, _) = Self::losses_of_rows(logits, targets, smoothing, false);
-        let (sums, loss) = Self::sums_of_losses(rows, smoothing.scale);
+        let (rows, _) = Self::losses_of_rows(logits, targets, how, false);
+        let (sums, loss) = Self::sums_of_losses(rows, how.scale as f32);
         (loss, sums)
     }
 }
@@ -122,7 +118,7 @@ impl LossKernels for CubeBackend {
     fn losses_of_rows(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
-        smoothing: Smoothing,
+        how: Weighting,
         is_learnt: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         let [logits, targets] = [logits, targets].map(into_contiguous);
@@ -140,8 +136,8 @@ impl LossKernels for CubeBackend {
             of_logits.clone().into_buffer_arg(),
             n_rows,
             width,
-            smoothing.smoothing,
-            smoothing.scale,
+            how.smoothing as f32,
+            how.scale as f32,
             is_learnt,
         );
         (rows, of_logits)

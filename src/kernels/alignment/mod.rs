@@ -1,11 +1,15 @@
-//! One step of a recurrent decoder's attention for one sentence, forward and backward.
+//! Attention of a recurrent decoder: for one query, forward and backward, and for all that do not wait for each other.
+
+mod layer;
+
+pub use layer::{Gradients, Layer};
 
 use super::functions::{exp, tanh};
 use super::machine::Threads;
 use super::matrix::{Matrix, MatrixMut};
 use super::memory::{Start, TASK, new_pieces};
 use super::product::product;
-use super::vectors::{exponentials, largest, max, sum, update};
+use super::vectors::{add_weighted, exponentials, largest, max, sum, update};
 
 /// How queries and keys are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +25,7 @@ pub enum AlignmentScore {
 
 /// What is attended to in one sentence: as many keys and values as it has real positions.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub(super) struct Source<'a> {
     /// `[len, d_key]`.
     pub keys: &'a [f32],
     /// `[len, d_value]`.
@@ -37,7 +41,7 @@ const LARGEST: f32 = 40.0;
 
 /// `e^2k` for every number of the keys that a network compares: then `tanh(q + k) = 1 - 2 / (1 + e^2q e^2k)` takes a product and a quotient
 /// for every pair of a query and a key, instead of an exponential. Empty for other scores, and for keys that are too large for it.
-pub fn powers(score: AlignmentScore, keys: &[f32]) -> Vec<f32> {
+pub(super) fn powers(score: AlignmentScore, keys: &[f32]) -> Vec<f32> {
     if score != AlignmentScore::Network {
         return Vec::new();
     }
@@ -83,7 +87,7 @@ impl<'a> Source<'a> {
     /// - keys, powers: `[batch, source_len, d_key]`
     /// - values: `[batch, source_len, d_value]`
     /// - lengths: `batch` real positions; all, if there are none
-    pub fn of_sentence(
+    pub(super) fn of_sentence(
         sentence: usize,
         [keys, values, vector, powers]: [&'a [f32]; 4],
         [source_len, d_key, d_value]: [usize; 3],
@@ -102,7 +106,7 @@ impl<'a> Source<'a> {
 
 /// Weights and context of one query.
 #[inline(always)]
-pub fn attend(score: AlignmentScore, query: &[f32], source: &Source, weights: &mut [f32], context: &mut [f32]) {
+pub(super) fn attend(score: AlignmentScore, query: &[f32], source: &Source, weights: &mut [f32], context: &mut [f32]) {
     let d = query.len();
     context.fill(0.0);
     let len = source.keys.len() / d;
@@ -134,15 +138,23 @@ pub fn attend(score: AlignmentScore, query: &[f32], source: &Source, weights: &m
     }
     let highest = max(weights);
     let scale = exponentials(weights, highest).recip();
+    update(
+        [],
+        [&mut *weights],
+        #[inline(always)]
+        |[], [weight]| [weight * scale],
+    );
     let width = context.len();
-    for (weight, value) in weights.iter_mut().zip(source.values.chunks_exact(width)) {
-        *weight *= scale;
-        context.iter_mut().zip(value).for_each(|(context, value)| *context += *weight * value);
-    }
+    add_weighted(
+        context,
+        weights,
+        #[inline(always)]
+        |i| &source.values[i * width..][..width],
+    );
 }
 
 /// What the way back through one query leaves for its sentence.
-pub struct OfAlignment<'a> {
+pub(super) struct OfAlignment<'a> {
     /// The gradients of the scores, zero where the source is padding. A product over all steps makes of them, and of the queries,
     /// the gradients of the keys, unless those are behind a network.
     pub scores: &'a mut [f32],
@@ -155,7 +167,7 @@ pub struct OfAlignment<'a> {
 /// The way back from the gradient of a context to that of its query. The gradients of the values are a product over all steps,
 /// of weights and gradients of contexts.
 #[inline(always)]
-pub fn back(
+pub(super) fn back(
     score: AlignmentScore,
     query: &[f32],
     source: &Source,
@@ -169,9 +181,9 @@ pub fn back(
     let (of_scores, padding) = of.scores.split_at_mut(len);
     padding.fill(0.0);
     of_query.fill(0.0);
-    for (of_score, value) in of_scores.iter_mut().zip(source.values.chunks_exact(width)) {
+    for (i, of_score) in of_scores.iter_mut().enumerate() {
         *of_score = sum(
-            [of_context, value],
+            [of_context, &source.values[i * width..][..width]],
             #[inline(always)]
             |[gradient, value]| gradient * value,
         );
@@ -184,10 +196,18 @@ pub fn back(
     of_scores.iter_mut().zip(weights).for_each(|(gradient, weight)| *gradient = weight * (*gradient - mean));
     match score {
         AlignmentScore::Dot { scale } => {
-            for (of_score, key) in of_scores.iter_mut().zip(source.keys.chunks_exact(d)) {
-                *of_score *= scale;
-                of_query.iter_mut().zip(key).for_each(|(sum, key)| *sum += *of_score * key);
-            }
+            update(
+                [],
+                [&mut *of_scores],
+                #[inline(always)]
+                |[], [of_score]| [of_score * scale],
+            );
+            add_weighted(
+                of_query,
+                of_scores,
+                #[inline(always)]
+                |i| &source.keys[i * d..][..d],
+            );
         }
         AlignmentScore::Network => {
             let powers = query_powers(query, source);
@@ -229,7 +249,7 @@ pub fn back(
 /// - of_contexts, of_scores: as many rows
 /// - of_keys: `[source_len, d_key]`, left as they are if they are behind a network
 /// - of_values: `[source_len, d_value]`
-pub fn back_to_source(
+pub(super) fn back_to_source(
     score: AlignmentScore,
     [queries, weights]: [Matrix; 2],
     [of_contexts, of_scores]: [Matrix; 2],

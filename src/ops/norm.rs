@@ -1,0 +1,135 @@
+//! Norms of vectors.
+
+use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, named};
+use super::operation::{Backward, Body, Keeps, Operation, run};
+use crate::backend::gpu;
+use crate::kernels::norm;
+use crate::kernels::rows::sum_of_rows;
+use burn::tensor::{Tensor, module};
+
+named! {
+    /// What `LayerNorm` takes.
+    LayerNormInputs[D] {
+        /// `[.., width]`.
+        input: one D,
+        /// `[width]`.
+        gamma: one 1,
+        /// `[width]`.
+        beta: one 1,
+    }
+}
+
+/// `gamma (x - mean) / sqrt(var + epsilon) + beta` along the last axis.
+#[derive(Debug)]
+struct LayerNorm<const D: usize> {
+    epsilon: f64,
+}
+
+/// `gamma (x - mean) / sqrt(var + epsilon) + beta` along the last axis.
+///
+/// # Shapes
+/// - input, output: `[.., width]`
+/// - gamma, beta: `[width]`
+///
+/// # Reference
+/// Ba, Kiros and Hinton, Layer Normalization, 2016.
+pub fn layer_norm<const D: usize>(
+    input: Tensor<D>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    epsilon: f64,
+    body: Body,
+) -> Tensor<D> {
+    run(LayerNorm { epsilon }, LayerNormInputs { input, gamma, beta }, body).output
+}
+
+impl<const D: usize> Operation for LayerNorm<D> {
+    type Inputs = LayerNormInputs<D, Tensors>;
+    type Outputs = Output<D, Tensors>;
+    type Kept = ();
+
+    fn keeps(&self) -> Keeps<Self> {
+        Keeps { inputs: LayerNormInputs { input: true, gamma: true, beta: false }, outputs: Output::<D, Flags>::none() }
+    }
+
+    fn forward(&self, inputs: LayerNormInputs<D, Views>) -> (Output<D, Arrays>, ()) {
+        let LayerNormInputs { input, gamma, beta } = inputs;
+        let values = norm::layer_norm(input.values, gamma.values, beta.values, self.epsilon as f32);
+        (Output::new(input.shape, values), ())
+    }
+
+    fn backward(&self, of: Backward<Self>) -> LayerNormInputs<D, Gradients> {
+        let LayerNormInputs { input, gamma, .. } = of.inputs;
+        let gradient = of.gradients.output.values;
+        let [of_input, of_gamma] = norm::layer_back(input.values, gamma.values, gradient, self.epsilon as f32);
+        LayerNormInputs {
+            input: Gradient::New(of_input),
+            gamma: Gradient::New(of_gamma),
+            beta: Gradient::when(of.needed.beta, || sum_of_rows(gradient, gamma.values.len())),
+        }
+    }
+
+    fn written(&self, inputs: LayerNormInputs<D, Tensors>) -> Output<D, Tensors> {
+        Output { output: module::layer_norm(inputs.input, inputs.gamma, Some(inputs.beta), self.epsilon) }
+    }
+
+    fn on_gpu(&self, inputs: &LayerNormInputs<D, Tensors>) -> Option<Output<D, Tensors>> {
+        Some(Output { output: gpu::layer_norm(&inputs.input, &inputs.gamma, &inputs.beta, self.epsilon)? })
+    }
+}
+
+named! {
+    /// What `RmsNorm` takes.
+    RmsNormInputs[D] {
+        /// `[.., width]`.
+        input: one D,
+        /// `[width]`.
+        gamma: one 1,
+    }
+}
+
+/// `gamma x / sqrt(mean(x^2) + epsilon)` along the last axis.
+#[derive(Debug)]
+struct RmsNorm<const D: usize> {
+    epsilon: f64,
+}
+
+/// `gamma x / sqrt(mean(x^2) + epsilon)` along the last axis.
+///
+/// # Shapes
+/// - input, output: `[.., width]`
+/// - gamma: `[width]`
+///
+/// # Reference
+/// Zhang and Sennrich, Root Mean Square Layer Normalization, 2019, equation 4.
+pub fn rms_norm<const D: usize>(input: Tensor<D>, gamma: Tensor<1>, epsilon: f64, body: Body) -> Tensor<D> {
+    run(RmsNorm { epsilon }, RmsNormInputs { input, gamma }, body).output
+}
+
+impl<const D: usize> Operation for RmsNorm<D> {
+    type Inputs = RmsNormInputs<D, Tensors>;
+    type Outputs = Output<D, Tensors>;
+    type Kept = ();
+
+    fn keeps(&self) -> Keeps<Self> {
+        Keeps { inputs: RmsNormInputs { input: true, gamma: true }, outputs: Output::<D, Flags>::none() }
+    }
+
+    fn forward(&self, inputs: RmsNormInputs<D, Views>) -> (Output<D, Arrays>, ()) {
+        let RmsNormInputs { input, gamma } = inputs;
+        (Output::new(input.shape, norm::rms_norm(input.values, gamma.values, self.epsilon as f32)), ())
+    }
+
+    fn backward(&self, of: Backward<Self>) -> RmsNormInputs<D, Gradients> {
+        let RmsNormInputs { input, gamma } = of.inputs;
+        let gradient = of.gradients.output.values;
+        let [of_input, of_gamma] = norm::rms_back(input.values, gamma.values, gradient, self.epsilon as f32);
+        RmsNormInputs { input: Gradient::New(of_input), gamma: Gradient::New(of_gamma) }
+    }
+
+    fn written(&self, inputs: RmsNormInputs<D, Tensors>) -> Output<D, Tensors> {
+        let RmsNormInputs { input, gamma } = inputs;
+        let scale = (input.clone().square().mean_dim(D - 1) + self.epsilon).sqrt();
+        Output { output: input / scale * gamma.unsqueeze() }
+    }
+}
