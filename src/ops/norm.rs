@@ -132,4 +132,8 @@ impl<const D: usize> Operation for RmsNorm<D> {
         let scale = (input.clone().square().mean_dim(D - 1) + self.epsilon).sqrt();
         Output { output: input / scale * gamma.unsqueeze() }
     }
+
+    fn on_gpu(&self, inputs: &RmsNormInputs<D, Tensors>) -> Option<Output<D, Tensors>> {
+        Some(Output { output: gpu::rms_norm(&inputs.input, &inputs.gamma, self.epsilon)? })
+    }
 }

@@ -101,12 +101,13 @@ fn every_operation_on_a_gpu_is_the_same_on_the_host() {
 fn kernels_of_a_gpu_compute_what_the_host_computes() {
     let Some(adapter) = wgpu() else { return };
     let (host, device) = (flex().autodiff(), adapter.device.clone().autodiff());
-    const WITH_KERNELS: [&str; 15] = [
+    const WITH_KERNELS: [&str; 16] = [
         "Linear",
         "FeedForward",
         "Drop",
         "AddDropped",
         "LayerNorm",
+        "RmsNorm",
         "Rotate",
         "Attention packed",
         "Attention apart",

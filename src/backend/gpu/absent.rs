@@ -61,6 +61,11 @@ pub fn layer_norm<const D: usize>(_: &Tensor<D>, _: &Tensor<1>, _: &Tensor<1>, _
 }
 
 /// None.
+pub fn rms_norm<const D: usize>(_: &Tensor<D>, _: &Tensor<1>, _: f64) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
 pub fn linear<const D: usize>(_: &Tensor<D>, _: &Tensor<2>, _: bool, _: Option<&Tensor<1>>) -> Option<Tensor<D>> {
     None
 }

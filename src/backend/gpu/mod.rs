@@ -9,12 +9,12 @@ mod kernels;
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 pub use absent::{
     adam_steps, add_dropped, alignment_network, attention, cell_step, cross_entropy, dropout, layer_norm, linear,
-    product, rectify, recurrent_layer, rotate, softmax, sums_of_squares, takes,
+    product, rectify, recurrent_layer, rms_norm, rotate, softmax, sums_of_squares, takes,
 };
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub use kernels::{
     adam_steps, add_dropped, alignment_network, attention, cell_step, cross_entropy, dropout, layer_norm, linear,
-    product, rectify, recurrent_layer, rotate, softmax, sums_of_squares, takes,
+    product, rectify, recurrent_layer, rms_norm, rotate, softmax, sums_of_squares, takes,
 };
 
 use crate::kernels::dropout::Dropout;

@@ -121,7 +121,7 @@ fn what_ails_all_ranks_is_said_and_ends_them() {
 #[cfg(target_os = "linux")]
 fn long(run: &str) -> Vec<&str> {
     let mut arguments = vec!["tiny.toml", "--run", run];
-    for setting in ["training.max_updates=1800", "training.validate_every=200", "training.save_every=35"] {
+    for setting in ["training.max_updates=900", "training.validate_every=200", "training.save_every=35"] {
         arguments.extend(["--set", setting]);
     }
     arguments

@@ -22,7 +22,7 @@ pub use alignment::alignment_network;
 pub use attention::attention;
 pub use dropout::{add_dropped, dropout};
 pub use loss::cross_entropy;
-pub use norm::layer_norm;
+pub use norm::{layer_norm, rms_norm};
 pub use product::{linear, product};
 pub use rectifier::rectify;
 pub use recurrence::{cell_step, recurrent_layer};

@@ -1,4 +1,5 @@
-//! Layer normalization on a GPU: one launch, and two for its gradients, where burn's operations take about forty.
+//! Layer normalization and that by the root mean square on a GPU: one launch, and two for its gradients, where burn's operations take about
+//! forty.
 
 use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_column, sum_of_cube};
 use super::node::{Kept, node};
@@ -31,13 +32,25 @@ pub trait LayerNormKernels: Backend {
         epsilon: f32,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// The gradient of the input.
-    #[fusion(meta = |input, _gamma, _moments, _gradient| input.clone())]
+    /// The rows divided by their root mean squares; and `[rows, 2]` as if of rows whose mean is zero.
+    #[fusion(meta = |input, gamma, _epsilon| {
+        let n_rows = input.shape.num_elements() / gamma.shape.num_elements();
+        (input.clone(), burn::backend::fusion::custom::TensorSpec::new([n_rows, 2].into(), input.dtype))
+    })]
+    fn rows_of_one_size(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+
+    /// The gradient of the input; `is_centered` says that the mean was taken away.
+    #[fusion(meta = |input, _gamma, _moments, _gradient, _is_centered| input.clone())]
     fn gradient_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         moments: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
+        is_centered: bool,
     ) -> FloatTensor<Self>;
 
     /// The gradients of gamma and beta.
@@ -61,6 +74,10 @@ pub trait LayerNormBackend: Backend {
         beta: FloatTensor<Self>,
         epsilon: f32,
     ) -> FloatTensor<Self>;
+
+    /// The rows divided by their root mean squares.
+    #[fusion(meta = |input, _gamma, _epsilon| input.clone())]
+    fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self>;
 }
 
 /// [`layer_norm`](crate::ops::layer_norm) by these kernels. None where the tensors are not ones of 32-bit floats on a device that has
@@ -75,6 +92,12 @@ pub fn layer_norm<const D: usize>(
     Some(Tensor::from_dispatch(Dispatch::layer_norm_of_rows(input, gamma, beta, epsilon as f32)))
 }
 
+/// [`rms_norm`](crate::ops::rms_norm) by these kernels, likewise.
+pub fn rms_norm<const D: usize>(input: &Tensor<D>, gamma: &Tensor<1>, epsilon: f64) -> Option<Tensor<D>> {
+    let (input, gamma) = (computed(input)?, computed(gamma)?);
+    Some(Tensor::from_dispatch(Dispatch::rms_norm_of_rows(input, gamma, epsilon as f32)))
+}
+
 #[derive(Clone, Debug)]
 struct LayerNorm<B: Backend> {
     input: FloatTensor<B>,
@@ -85,15 +108,38 @@ struct LayerNorm<B: Backend> {
 impl<B: LayerNormKernels> Kept<B, 3> for LayerNorm<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 3]) -> [Option<FloatTensor<B>>; 3] {
         let Self { input, gamma, moments } = self;
-        let of_input =
-            needed[0].then(|| B::gradient_of_rows(input.clone(), gamma.clone(), moments.clone(), gradient.clone()));
+        let of_input = needed[0]
+            .then(|| B::gradient_of_rows(input.clone(), gamma.clone(), moments.clone(), gradient.clone(), true));
         let of_columns = (needed[1] || needed[2]).then(|| B::gradients_of_columns(input, gamma, moments, gradient));
         let [of_gamma, of_beta] = of_columns.map_or([None, None], |(gamma, beta)| [Some(gamma), Some(beta)]);
         [of_input, of_gamma, of_beta]
     }
 }
 
+#[derive(Clone, Debug)]
+struct RmsNorm<B: Backend> {
+    input: FloatTensor<B>,
+    gamma: FloatTensor<B>,
+    moments: FloatTensor<B>,
+}
+
+impl<B: LayerNormKernels> Kept<B, 2> for RmsNorm<B> {
+    fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
+        let Self { input, gamma, moments } = self;
+        let of_input = needed[0]
+            .then(|| B::gradient_of_rows(input.clone(), gamma.clone(), moments.clone(), gradient.clone(), false));
+        let of_gamma = needed[1].then(|| B::gradients_of_columns(input, gamma, moments, gradient).0);
+        [of_input, of_gamma]
+    }
+}
+
 impl<B: LayerNormKernels, C: CheckpointStrategy> LayerNormBackend for Autodiff<B, C> {
+    fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
+        let [(input, of_input), (gamma, of_gamma)] = [input, gamma].map(|it| it.into_parts());
+        let (output, moments) = B::rows_of_one_size(input.clone(), gamma.clone(), epsilon);
+        node::<B, C, _, 2>([of_input, of_gamma], output, RmsNorm { input, gamma, moments })
+    }
+
     fn layer_norm_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
@@ -114,6 +160,10 @@ impl LayerNormBackend for CubeBackend {
         epsilon: f32,
     ) -> FloatTensor<Self> {
         Self::normalized_rows(input, gamma, beta, epsilon).0
+    }
+
+    fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
+        Self::rows_of_one_size(input, gamma, epsilon).0
     }
 }
 
@@ -145,11 +195,37 @@ impl LayerNormKernels for CubeBackend {
         (output, moments)
     }
 
+    fn rows_of_one_size(
+        input: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        epsilon: f32,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let [input, gamma] = [input, gamma].map(into_contiguous);
+        let width = gamma.meta.shape().num_elements();
+        let n_rows = input.meta.shape().num_elements() / width;
+        let output = new_of_shape(&input);
+        let moments = new_like(&input, [n_rows, 2].into());
+        scale_rows::launch(
+            &input.client.clone(),
+            cube_for_each(n_rows),
+            CubeDim::new_1d(UNITS_OF_ROW),
+            input.into_buffer_arg(),
+            gamma.into_buffer_arg(),
+            output.clone().into_buffer_arg(),
+            moments.clone().into_buffer_arg(),
+            n_rows,
+            width,
+            epsilon,
+        );
+        (output, moments)
+    }
+
     fn gradient_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         moments: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
+        is_centered: bool,
     ) -> FloatTensor<Self> {
         let [input, gamma, moments, gradient] = [input, gamma, moments, gradient].map(into_contiguous);
         let width = gamma.meta.shape().num_elements();
@@ -166,6 +242,7 @@ impl LayerNormKernels for CubeBackend {
             of_input.clone().into_buffer_arg(),
             n_rows,
             width,
+            is_centered,
         );
         of_input
     }
@@ -243,6 +320,41 @@ fn normalize(
     }
 }
 
+/// The same by the root mean square.
+#[cube(launch)]
+fn scale_rows(
+    input: &[f32],
+    gamma: &[f32],
+    output: &mut [f32],
+    moments: &mut [f32],
+    n_rows: usize,
+    width: usize,
+    epsilon: f32,
+) {
+    let row = CUBE_POS;
+    if row < n_rows {
+        let start = row * width;
+        let first = UNIT_POS as usize;
+        let step = comptime!(UNITS_OF_ROW as usize).runtime();
+        let mut own = 0.0f32;
+        let mut at = first;
+        while at < width {
+            own += input[start + at] * input[start + at];
+            at += step;
+        }
+        let scale = 1.0f32 / (sum_of_cube(own, UNITS_OF_ROW) / f32::cast_from(width) + epsilon).sqrt();
+        at = first;
+        while at < width {
+            output[start + at] = input[start + at] * scale * gamma[at];
+            at += step;
+        }
+        if UNIT_POS == 0 {
+            moments[2 * row] = 0.0f32;
+            moments[2 * row + 1] = scale;
+        }
+    }
+}
+
 #[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 fn backward_rows(
@@ -253,6 +365,7 @@ fn backward_rows(
     of_input: &mut [f32],
     n_rows: usize,
     width: usize,
+    #[comptime] is_centered: bool,
 ) {
     let row = CUBE_POS;
     if row < n_rows {
@@ -271,7 +384,10 @@ fn backward_rows(
             own_along += of_normal * (input[start + at] - mean) * scale;
             at += step;
         }
-        let of_normal = sum_of_cube(own_of_normal, UNITS_OF_ROW) / n;
+        let mut of_normal = 0.0f32;
+        if is_centered {
+            of_normal = sum_of_cube(own_of_normal, UNITS_OF_ROW) / n;
+        }
         let along = sum_of_cube(own_along, UNITS_OF_ROW) / n;
         at = first;
         while at < width {
