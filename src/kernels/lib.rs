@@ -5,7 +5,7 @@
 //! | [`machine`] | nothing: which instructions and cores are in use |
 //! | [`memory`] | new vectors, each piece written first by the core that goes on to use it |
 //! | [`matrix`] | nothing: matrices inside slices, with strides |
-//! | [`functions`], [`vectors`], [`rows`] | functions of one number; sums, maxima and updates of vectors; sums of rows |
+//! | `functions`, [`vectors`], [`rows`] | functions of one number; sums, maxima and updates of vectors; sums of rows |
 //! | [`random`] | randomness as a function of counters |
 //! | [`dropout`] | decisions of dropout, from counters |
 //! | [`product`] | products of matrices: by `gemm`, for one row, in panels, in 8 bits |
@@ -18,8 +18,8 @@
 //! | [`embedding`], [`rotation`], [`norm`] | what stands around layers |
 //! | [`cross_entropy`], [`adam`] | the loss with its gradient, and what is done with gradients |
 //!
-//! What is called from elsewhere is not generic and not inlined: a loop that was compiled with its caller, at the caller's level of
-//! optimization and in one of its many units, made a search half as slow again.
+//! What is called from elsewhere is neither generic nor inlined: each loop is compiled here, once, together with all that it calls, and not
+//! again with every caller, at the caller's level of optimization and in one of its many units.
 
 pub mod activation;
 pub mod adam;
