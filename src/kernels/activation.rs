@@ -126,6 +126,28 @@ pub fn unrectify(gradient: &mut [f32], active: &[f32], dropout: Option<&Dropout>
     );
 }
 
+/// The values of a function that gives its value and its slope.
+#[inline(always)]
+fn activate(inner: &[f32], out: &mut [f32], function: impl Fn(f32) -> [f32; 2]) {
+    update(
+        [inner],
+        [out],
+        #[inline(always)]
+        |[x], _| [function(x)[0]],
+    );
+}
+
+/// A gradient times the slopes of such a function.
+#[inline(always)]
+fn inactivate(inner: &[f32], gradient: &mut [f32], function: impl Fn(f32) -> [f32; 2]) {
+    update(
+        [inner],
+        [gradient],
+        #[inline(always)]
+        |[x], [g]| [g * function(x)[1]],
+    );
+}
+
 /// `dropout(activation(inner))`: rows of `d` numbers from rows of as many, or twice as many where the activation is gated.
 pub fn activated(activation: Activation, inner: &[f32], d: usize, dropout: Option<&Dropout>) -> Vec<f32> {
     let n = inner.len() / activation.n_packed();
@@ -143,24 +165,9 @@ pub fn activated(activation: Activation, inner: &[f32], d: usize, dropout: Optio
                     #[inline(always)]
                     |[x], _| [relu(x)],
                 ),
-                Activation::Gelu => update(
-                    [&inner[start..end]],
-                    [&mut *piece],
-                    #[inline(always)]
-                    |[x], _| [gelu(x)[0]],
-                ),
-                Activation::GeluTanh => update(
-                    [&inner[start..end]],
-                    [&mut *piece],
-                    #[inline(always)]
-                    |[x], _| [gelu_tanh(x)[0]],
-                ),
-                Activation::Silu => update(
-                    [&inner[start..end]],
-                    [&mut *piece],
-                    #[inline(always)]
-                    |[x], _| [silu(x)[0]],
-                ),
+                Activation::Gelu => activate(&inner[start..end], piece, gelu),
+                Activation::GeluTanh => activate(&inner[start..end], piece, gelu_tanh),
+                Activation::Silu => activate(&inner[start..end], piece, silu),
                 Activation::Swiglu => {
                     for (row, inner) in piece.chunks_mut(d).zip(inner[2 * start..2 * end].chunks(2 * d)) {
                         let (gate, value) = inner.split_at(d);
@@ -207,24 +214,9 @@ pub fn inactivated(
                         #[inline(always)]
                         |[x], [g]| [if x <= 0.0 { 0.0 } else { g }],
                     ),
-                    Activation::Gelu => update(
-                        [&inner[start..end]],
-                        [piece],
-                        #[inline(always)]
-                        |[x], [g]| [g * gelu(x)[1]],
-                    ),
-                    Activation::GeluTanh => update(
-                        [&inner[start..end]],
-                        [piece],
-                        #[inline(always)]
-                        |[x], [g]| [g * gelu_tanh(x)[1]],
-                    ),
-                    Activation::Silu => update(
-                        [&inner[start..end]],
-                        [piece],
-                        #[inline(always)]
-                        |[x], [g]| [g * silu(x)[1]],
-                    ),
+                    Activation::Gelu => inactivate(&inner[start..end], piece, gelu),
+                    Activation::GeluTanh => inactivate(&inner[start..end], piece, gelu_tanh),
+                    Activation::Silu => inactivate(&inner[start..end], piece, silu),
                     Activation::Swiglu => {}
                 }
             },

@@ -59,6 +59,11 @@ pub fn zeros(len: usize) -> Vec<f32> {
     new_pieces(Start::Zeros(len), TASK, |_, _| ()).0
 }
 
+/// A copy, written by all cores.
+pub fn copied(values: &[f32]) -> Vec<f32> {
+    new_pieces(Start::Copy(values), TASK, |_, _| ()).0
+}
+
 /// A new matrix, row after row, made over all cores in blocks of `block` columns. `work` gets the first column of a block and, of every
 /// row, the piece inside the block, cleared.
 pub(crate) fn new_columns(

@@ -7,6 +7,7 @@ use crate::backend::gpu;
 use crate::kernels::cross_entropy::{RowLoss, Weighting, row_losses};
 use crate::kernels::machine::Threads;
 use crate::kernels::matrix::Matrix;
+use crate::kernels::memory::copied;
 use crate::kernels::product::new_product;
 use crate::kernels::rows::sum_of_rows;
 use burn::tensor::{Int, Tensor, TensorData, activation};
@@ -157,7 +158,7 @@ impl Operation for CrossEntropy {
     }
 
     fn forward(&self, inputs: CrossEntropyInputs<Views>) -> (Output<1, Arrays>, Vec<f32>) {
-        let mut gradient = inputs.logits.values.to_vec();
+        let mut gradient = copied(inputs.logits.values);
         let rows = row_losses(&mut gradient, None, &self.targets.words, self.targets.weighting);
         let loss = self.targets.loss(&rows);
         self.found.set(Rows::Known(rows));

@@ -3,7 +3,7 @@
 
 use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_column, sum_of_cube};
 use super::node::{Kept, node};
-use super::{computed, new_like, new_of_shape};
+use super::{computed, new_like, new_of_shape, unused};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
@@ -19,9 +19,10 @@ const UNITS_OF_COLUMN: u32 = 8;
 
 /// Backends with kernels for both passes.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
-pub trait LayerNormKernels: Backend {
-    /// The normalized rows; and `[rows, 2]`, the mean of each and one over its deviation.
-    #[fusion(meta = |input, gamma, _beta, _epsilon| {
+pub trait NormKernels: Backend {
+    /// The normalized rows; and `[rows, 2]`, the mean of each and one over its deviation. Unless they are centered, the mean is taken for zero
+    /// and `beta` is not read.
+    #[fusion(meta = |input, gamma, _beta, _epsilon, _is_centered| {
         let n_rows = input.shape.num_elements() / gamma.shape.num_elements();
         (input.clone(), burn::backend::fusion::custom::TensorSpec::new([n_rows, 2].into(), input.dtype))
     })]
@@ -30,20 +31,10 @@ pub trait LayerNormKernels: Backend {
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
         epsilon: f32,
+        is_centered: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// The rows divided by their root mean squares; and `[rows, 2]` as if of rows whose mean is zero.
-    #[fusion(meta = |input, gamma, _epsilon| {
-        let n_rows = input.shape.num_elements() / gamma.shape.num_elements();
-        (input.clone(), burn::backend::fusion::custom::TensorSpec::new([n_rows, 2].into(), input.dtype))
-    })]
-    fn rows_of_one_size(
-        input: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        epsilon: f32,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>);
-
-    /// The gradient of the input; `is_centered` says that the mean was taken away.
+    /// The gradient of the input.
     #[fusion(meta = |input, _gamma, _moments, _gradient, _is_centered| input.clone())]
     fn gradient_of_rows(
         input: FloatTensor<Self>,
@@ -65,7 +56,7 @@ pub trait LayerNormKernels: Backend {
 
 /// Backends on which that is an operation with gradients.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
-pub trait LayerNormBackend: Backend {
+pub trait NormBackend: Backend {
     /// The normalized rows.
     #[fusion(meta = |input, _gamma, _beta, _epsilon| input.clone())]
     fn layer_norm_of_rows(
@@ -98,48 +89,35 @@ pub fn rms_norm<const D: usize>(input: &Tensor<D>, gamma: &Tensor<1>, epsilon: f
     Some(Tensor::from_dispatch(Dispatch::rms_norm_of_rows(input, gamma, epsilon as f32)))
 }
 
+/// What is kept of either norm.
 #[derive(Clone, Debug)]
-struct LayerNorm<B: Backend> {
+struct Normalized<B: Backend> {
     input: FloatTensor<B>,
     gamma: FloatTensor<B>,
     moments: FloatTensor<B>,
+    is_centered: bool,
 }
 
-impl<B: LayerNormKernels> Kept<B, 3> for LayerNorm<B> {
+impl<B: NormKernels> Kept<B, 3> for Normalized<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 3]) -> [Option<FloatTensor<B>>; 3] {
-        let Self { input, gamma, moments } = self;
+        let Self { input, gamma, moments, is_centered } = self;
         let of_input = needed[0]
-            .then(|| B::gradient_of_rows(input.clone(), gamma.clone(), moments.clone(), gradient.clone(), true));
+            .then(|| B::gradient_of_rows(input.clone(), gamma.clone(), moments.clone(), gradient.clone(), is_centered));
         let of_columns = (needed[1] || needed[2]).then(|| B::gradients_of_columns(input, gamma, moments, gradient));
         let [of_gamma, of_beta] = of_columns.map_or([None, None], |(gamma, beta)| [Some(gamma), Some(beta)]);
         [of_input, of_gamma, of_beta]
     }
 }
 
-#[derive(Clone, Debug)]
-struct RmsNorm<B: Backend> {
-    input: FloatTensor<B>,
-    gamma: FloatTensor<B>,
-    moments: FloatTensor<B>,
-}
-
-impl<B: LayerNormKernels> Kept<B, 2> for RmsNorm<B> {
-    fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
-        let Self { input, gamma, moments } = self;
-        let of_input = needed[0]
-            .then(|| B::gradient_of_rows(input.clone(), gamma.clone(), moments.clone(), gradient.clone(), false));
-        let of_gamma = needed[1].then(|| B::gradients_of_columns(input, gamma, moments, gradient).0);
+/// Without a shift.
+impl<B: NormKernels> Kept<B, 2> for Normalized<B> {
+    fn gradients(self, gradient: FloatTensor<B>, [input, gamma]: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
+        let [of_input, of_gamma, _] = Kept::<B, 3>::gradients(self, gradient, [input, gamma, false]);
         [of_input, of_gamma]
     }
 }
 
-impl<B: LayerNormKernels, C: CheckpointStrategy> LayerNormBackend for Autodiff<B, C> {
-    fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
-        let [(input, of_input), (gamma, of_gamma)] = [input, gamma].map(|it| it.into_parts());
-        let (output, moments) = B::rows_of_one_size(input.clone(), gamma.clone(), epsilon);
-        node::<B, C, _, 2>([of_input, of_gamma], output, RmsNorm { input, gamma, moments })
-    }
-
+impl<B: NormKernels, C: CheckpointStrategy> NormBackend for Autodiff<B, C> {
     fn layer_norm_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
@@ -147,34 +125,44 @@ impl<B: LayerNormKernels, C: CheckpointStrategy> LayerNormBackend for Autodiff<B
         epsilon: f32,
     ) -> FloatTensor<Self> {
         let [(input, of_input), (gamma, of_gamma), (beta, of_beta)] = [input, gamma, beta].map(|it| it.into_parts());
-        let (output, moments) = B::normalized_rows(input.clone(), gamma.clone(), beta, epsilon);
-        node::<B, C, _, 3>([of_input, of_gamma, of_beta], output, LayerNorm { input, gamma, moments })
+        let (output, moments) = B::normalized_rows(input.clone(), gamma.clone(), beta, epsilon, true);
+        let kept = Normalized { input, gamma, moments, is_centered: true };
+        node::<B, C, _, 3>([of_input, of_gamma, of_beta], output, kept)
+    }
+
+    fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
+        let [(input, of_input), (gamma, of_gamma)] = [input, gamma].map(|it| it.into_parts());
+        let (output, moments) = B::normalized_rows(input.clone(), gamma.clone(), gamma.clone(), epsilon, false);
+        let kept = Normalized { input, gamma, moments, is_centered: false };
+        node::<B, C, _, 2>([of_input, of_gamma], output, kept)
     }
 }
 
-impl LayerNormBackend for CubeBackend {
+impl NormBackend for CubeBackend {
     fn layer_norm_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
         epsilon: f32,
     ) -> FloatTensor<Self> {
-        Self::normalized_rows(input, gamma, beta, epsilon).0
+        Self::normalized_rows(input, gamma, beta, epsilon, true).0
     }
 
     fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
-        Self::rows_of_one_size(input, gamma, epsilon).0
+        Self::normalized_rows(input, gamma.clone(), gamma, epsilon, false).0
     }
 }
 
-impl LayerNormKernels for CubeBackend {
+impl NormKernels for CubeBackend {
     fn normalized_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
         epsilon: f32,
+        is_centered: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let [input, gamma, beta] = [input, gamma, beta].map(into_contiguous);
+        let [input, gamma] = [input, gamma].map(into_contiguous);
+        let beta = if is_centered { into_contiguous(beta) } else { unused(&input) };
         let width = gamma.meta.shape().num_elements();
         let n_rows = input.meta.shape().num_elements() / width;
         let output = new_of_shape(&input);
@@ -191,31 +179,7 @@ impl LayerNormKernels for CubeBackend {
             n_rows,
             width,
             epsilon,
-        );
-        (output, moments)
-    }
-
-    fn rows_of_one_size(
-        input: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        epsilon: f32,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let [input, gamma] = [input, gamma].map(into_contiguous);
-        let width = gamma.meta.shape().num_elements();
-        let n_rows = input.meta.shape().num_elements() / width;
-        let output = new_of_shape(&input);
-        let moments = new_like(&input, [n_rows, 2].into());
-        scale_rows::launch(
-            &input.client.clone(),
-            cube_for_each(n_rows),
-            CubeDim::new_1d(UNITS_OF_ROW),
-            input.into_buffer_arg(),
-            gamma.into_buffer_arg(),
-            output.clone().into_buffer_arg(),
-            moments.clone().into_buffer_arg(),
-            n_rows,
-            width,
-            epsilon,
+            is_centered,
         );
         (output, moments)
     }
@@ -286,6 +250,7 @@ fn normalize(
     n_rows: usize,
     width: usize,
     epsilon: f32,
+    #[comptime] is_centered: bool,
 ) {
     let row = CUBE_POS;
     if row < n_rows {
@@ -295,13 +260,16 @@ fn normalize(
         let n = f32::cast_from(width);
         let mut own = 0.0f32;
         let mut at = first;
-        while at < width {
-            own += input[start + at];
-            at += step;
+        let mut mean = 0.0f32;
+        if is_centered {
+            while at < width {
+                own += input[start + at];
+                at += step;
+            }
+            mean = sum_of_cube(own, UNITS_OF_ROW) / n;
+            own = 0.0f32;
+            at = first;
         }
-        let mean = sum_of_cube(own, UNITS_OF_ROW) / n;
-        own = 0.0f32;
-        at = first;
         while at < width {
             let centered = input[start + at] - mean;
             own += centered * centered;
@@ -310,46 +278,15 @@ fn normalize(
         let scale = 1.0f32 / (sum_of_cube(own, UNITS_OF_ROW) / n + epsilon).sqrt();
         at = first;
         while at < width {
-            output[start + at] = (input[start + at] - mean) * scale * gamma[at] + beta[at];
+            let mut value = (input[start + at] - mean) * scale * gamma[at];
+            if is_centered {
+                value += beta[at];
+            }
+            output[start + at] = value;
             at += step;
         }
         if UNIT_POS == 0 {
             moments[2 * row] = mean;
-            moments[2 * row + 1] = scale;
-        }
-    }
-}
-
-/// The same by the root mean square.
-#[cube(launch)]
-fn scale_rows(
-    input: &[f32],
-    gamma: &[f32],
-    output: &mut [f32],
-    moments: &mut [f32],
-    n_rows: usize,
-    width: usize,
-    epsilon: f32,
-) {
-    let row = CUBE_POS;
-    if row < n_rows {
-        let start = row * width;
-        let first = UNIT_POS as usize;
-        let step = comptime!(UNITS_OF_ROW as usize).runtime();
-        let mut own = 0.0f32;
-        let mut at = first;
-        while at < width {
-            own += input[start + at] * input[start + at];
-            at += step;
-        }
-        let scale = 1.0f32 / (sum_of_cube(own, UNITS_OF_ROW) / f32::cast_from(width) + epsilon).sqrt();
-        at = first;
-        while at < width {
-            output[start + at] = input[start + at] * scale * gamma[at];
-            at += step;
-        }
-        if UNIT_POS == 0 {
-            moments[2 * row] = 0.0f32;
             moments[2 * row + 1] = scale;
         }
     }
