@@ -110,6 +110,9 @@ pub(super) struct CompareArgs {
     /// Measure no times: those who share the work leave them to the one that started them.
     #[arg(long, hide = true)]
     without_times: bool,
+    /// How many of them there are, which one that they start is told.
+    #[arg(long, hide = true, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    processes: u16,
 }
 
 #[derive(Args, Debug)]
@@ -167,6 +170,7 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         cost_lengths: Options::cost_lengths(if args.without_times { 0 } else { args.max_cost_length }),
         cell_seconds: args.cell_seconds.unwrap_or(CELL_SECONDS),
         beam: args.beam.map(|beam| beam as usize),
+        processes: args.processes.into(),
         command: command_line(arguments()),
         observer: Arc::new(Terminal),
     };

@@ -98,7 +98,7 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
             foreseen += (1..=options.trials).filter(tried).count() as f64 * trial;
         }
     }
-    let mut progress = Progress::new(total, foreseen, show, options.observer.clone());
+    let mut progress = Progress::new(total, foreseen, options.processes, show, options.observer.clone());
     let trials = tune(&mut entrants, options, &adapter, &jobs, &mut progress, &work)?;
     let to_train = entrants.iter().zip(&work).filter(|(entrant, _)| !entrant.is_given);
     let to_train: Vec<_> =

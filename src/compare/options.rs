@@ -45,6 +45,8 @@ pub struct Options {
     pub cell_seconds: f64,
     /// The beam size of all models; without it, as the first config says.
     pub beam: Option<usize>,
+    /// How many processes share the work, this one among them: what the others do is reckoned with in the time that is left.
+    pub processes: usize,
     /// The command line, to be written down.
     pub command: String,
     /// Who hears of it besides, and may stop it.
@@ -79,6 +81,7 @@ impl Options {
             cost_lengths: Self::cost_lengths(LONGEST_COST),
             cell_seconds: CELL_SECONDS,
             beam: None,
+            processes: 1,
             command: String::new(),
             observer: Arc::new(Silent),
         }

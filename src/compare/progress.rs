@@ -32,12 +32,14 @@ pub struct Progress<'a> {
     foreseen: f64,
     /// Work of which an earlier process has done the beginning.
     resumed: f64,
+    /// How many processes share the work, this one among them.
+    processes: usize,
     start: Instant,
 }
 
 impl<'a> Progress<'a> {
-    /// Nothing done of `total`, of which `foreseen` will be found done.
-    pub fn new(total: f64, foreseen: f64, show: &'a Show<'a>, observer: Arc<dyn Observer>) -> Self {
+    /// Nothing done of `total`, of which `foreseen` will be found done; the rest is shared by `processes`, this one among them.
+    pub fn new(total: f64, foreseen: f64, processes: usize, show: &'a Show<'a>, observer: Arc<dyn Observer>) -> Self {
         Self {
             show,
             observer,
@@ -46,6 +48,7 @@ impl<'a> Progress<'a> {
             skipped: 0.0,
             foreseen,
             resumed: 0.0,
+            processes: processes.max(1),
             start: Instant::now(),
         }
     }
@@ -57,12 +60,19 @@ impl<'a> Progress<'a> {
 
     /// `part` is done of what is being done, of which `resumed` was done before.
     fn status(&self, what: &str, part: f64, resumed: f64) -> Status {
-        let done = self.done + part;
-        let made = done - self.skipped - self.resumed - resumed;
+        let made = self.done + part - self.skipped - self.resumed - resumed;
+        let elsewhere = self.elsewhere(made);
+        let done = self.done + part + elsewhere;
         let seconds = self.start.elapsed().as_secs_f64();
-        let left = (self.left() - part).max(0.0);
-        let seconds_left = (made > 0.0 && seconds > 2.0).then(|| seconds / made * left);
+        let left = (self.left() - part - elsewhere).max(0.0);
+        let seconds_left = (made > 0.0 && seconds > 2.0).then(|| seconds / (made * self.processes as f64) * left);
         Status { done: (done / self.total).min(1.0), what: what.to_string(), seconds_left }
+    }
+
+    /// About what the other processes have done that was not yet found done: each as much as this one, which has `made` so much.
+    fn elsewhere(&self, made: f64) -> f64 {
+        let found = (self.skipped - self.foreseen).max(0.0);
+        ((self.processes - 1) as f64 * made - found).clamp(0.0, self.left().max(0.0))
     }
 
     /// The work that has yet to be done; what will be found done is not.

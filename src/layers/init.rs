@@ -84,12 +84,18 @@ impl Init {
     /// As [`Init::linear`], with matrices of different widths side by side.
     pub fn packed_linear(&self, d_input: usize, widths: &[usize]) -> Linear {
         let d_output = widths.iter().sum();
-        let bounds: Vec<f64> = widths
+        // Where each matrix ends, and its bound: one for each column would take memory where nothing is drawn.
+        let mut end = 0;
+        let bounds: Vec<(usize, f64)> = widths
             .iter()
-            .flat_map(|width| std::iter::repeat_n((6.0 / (d_input + width) as f64).sqrt(), *width))
+            .map(|width| {
+                end += width;
+                (end, (6.0 / (d_input + width) as f64).sqrt())
+            })
             .collect();
+        let bound_of = |column: usize| bounds.iter().find(|(end, _)| column < *end).expect("a column of a matrix").1;
         let weight = self
-            .parameter([d_input, d_output], |stream, i| bounds[i as usize % d_output] * (2.0 * stream.unit(i) - 1.0));
+            .parameter([d_input, d_output], |stream, i| bound_of(i as usize % d_output) * (2.0 * stream.unit(i) - 1.0));
         Linear { weight, bias: Some(self.constant([d_output], 0.0)) }
     }
 

@@ -22,7 +22,8 @@ pub(super) fn share(arguments: &[OsString], n: usize, threads: usize) -> Result<
     let threads = (threads / n).max(1).to_string();
     let start = |number: usize| {
         let mut command = Command::new(&program);
-        command.args(arguments).args(["--without-times", "--threads", &threads]).stdin(Stdio::null());
+        command.args(arguments).args(["--processes", &n.to_string(), "--without-times", "--threads", &threads]);
+        command.stdin(Stdio::null());
         command.stdout(Stdio::null());
         if number > 0 {
             command.stderr(Stdio::null());

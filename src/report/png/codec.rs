@@ -16,7 +16,7 @@ const LARGEST_GLYPH: usize = 1024;
 pub(super) fn encode(pixels: &Pixmap) -> Vec<u8> {
     let (width, height) = (pixels.width(), pixels.height());
     let row_len = 3 * width as usize;
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(7));
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::new(5));
     let mut above = vec![0_u8; row_len];
     for row in pixels.pixels().chunks(width as usize) {
         let bytes: Vec<u8> = row.iter().flat_map(|p| [p.red(), p.green(), p.blue()]).collect();

@@ -26,7 +26,7 @@ use serde::Deserialize;
 #[test]
 fn what_will_be_found_done_is_not_left_to_do() {
     let show = |_: &Status| ();
-    let mut progress = Progress::new(10.0, 6.0, &show, std::sync::Arc::new(lookback::training::Silent));
+    let mut progress = Progress::new(10.0, 6.0, 1, &show, std::sync::Arc::new(lookback::training::Silent));
     assert_eq!(progress.left(), 4.0);
     progress.skip(4.0);
     assert_eq!(progress.left(), 4.0, "found as foreseen");
@@ -34,6 +34,28 @@ fn what_will_be_found_done_is_not_left_to_do() {
     assert_eq!(progress.left(), 3.0);
     progress.skip(3.0);
     assert_eq!(progress.left(), 2.0, "one more was found than was foreseen");
+}
+
+#[test]
+fn what_other_processes_do_is_done() {
+    let last = std::sync::Mutex::new(0.0);
+    let show = |status: &Status| *last.lock().unwrap() = status.done;
+    let mut progress = Progress::new(20.0, 4.0, 3, &show, std::sync::Arc::new(lookback::training::Silent));
+    let done = |progress: &Progress, part: f64| {
+        progress.at("x", part);
+        *last.lock().unwrap()
+    };
+    progress.skip(4.0);
+    assert_eq!(done(&progress, 0.0), 0.2, "what was there before is no work of others");
+    progress.finish(2.0, false);
+    assert_eq!(done(&progress, 0.0), 0.5, "two others have done as much");
+    assert_eq!(done(&progress, 1.0), 0.65);
+    progress.skip(3.0);
+    assert_eq!(done(&progress, 0.0), 0.5, "three of their four were found");
+    progress.skip(7.0);
+    assert_eq!(done(&progress, 0.0), 0.8, "more than they were thought to have done");
+    progress.finish(4.0, false);
+    assert_eq!(done(&progress, 0.0), 1.0);
 }
 
 #[derive(Deserialize)]

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// What the browser may be called.
@@ -140,11 +140,12 @@ impl Browser {
 
     /// Waits until a condition holds.
     pub fn wait(&mut self, condition: &str) {
-        for _ in 0..600 {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE {
             if self.value(condition) == true {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(5));
         }
         let body = self.value("document.body.innerText");
         panic!("{condition} did not come true; the page says {body}");

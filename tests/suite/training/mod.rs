@@ -166,7 +166,19 @@ impl Finished {
 #[cfg(unix)]
 pub fn finish_on_full_disk(dir: &Path, blocks: u64, arguments: &[&str]) -> Finished {
     // The signal that comes with it is turned into an error.
-    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    finish_within(dir, &format!("trap '' XFSZ; ulimit -f {blocks}"), arguments)
+}
+
+/// The program in `dir`, which may ask for so many gibibytes of memory.
+#[cfg(unix)]
+pub fn finish_in_memory(dir: &Path, gibibytes: u64, arguments: &[&str]) -> Finished {
+    finish_within(dir, &format!("ulimit -v {}", gibibytes << 20), arguments)
+}
+
+/// The program in `dir` under limits that a shell sets.
+#[cfg(unix)]
+fn finish_within(dir: &Path, limits: &str, arguments: &[&str]) -> Finished {
+    let script = format!("{limits}; exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
     shell.current_dir(dir).args(["-c", &script, env!("CARGO_BIN_EXE_lookback")]).args(arguments);
     shell.output().expect("there is a shell").into()

@@ -1,6 +1,6 @@
 //! The page of `lookback explain --html`.
 
-use crate::reliability::campaign;
+use crate::reliability::{campaign, sampled};
 use crate::report::explain::{configs, example};
 use crate::support::page::PageView;
 use lookback::report::explanation::{Explanation, Selection, html};
@@ -18,9 +18,9 @@ const STEPS: [&str; 5] = ["view=steps", "stage=1", "stage=4&step=2", "view=words
 
 #[test]
 fn nothing_stands_in_a_readers_way() {
-    // Of the recurrent families one each in a usual run, all in a campaign.
+    // Of the recurrent families one each in CI, all in a campaign.
     let more: &[&str] = if campaign() > 1 { &["fixed", "two layers of LSTMs"] } else { &[] };
-    for wanted in ["Sinusoidal", "Additive", "over minGRU"].iter().chain(more) {
+    for wanted in sampled(["Sinusoidal", "Additive", "over minGRU"].iter().chain(more), 3) {
         let Some(mut view) = PageView::open(&page(&explanation(wanted))) else { return };
         view.audit_everywhere(&format!("explain {wanted}"), &STEPS);
         view.audit_print(&format!("explain {wanted}"));
@@ -38,8 +38,8 @@ fn the_scores_in_passing_are_those_with_most_weight() {
 #[test]
 fn every_mechanism_has_all_of_its_views() {
     let mut view: Option<PageView> = None;
-    // Every second of them in a usual run, all in a campaign.
-    for (name, config) in configs().into_iter().step_by(if campaign() > 1 { 1 } else { 2 }) {
+    // Every second of them in CI, all in a campaign.
+    for (name, config) in sampled(configs().into_iter().step_by(if campaign() > 1 { 1 } else { 2 }), 3) {
         let html = page(&example(&config, Some("drei eins")).2);
         match &mut view {
             Some(view) => view.show(&html),
