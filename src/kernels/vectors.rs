@@ -32,36 +32,58 @@ pub(super) fn total(lanes: [f32; LANES]) -> f32 {
     (four[0] + four[2]) + (four[1] + four[3])
 }
 
+// What is left after the last sixteen elements is taken eight and four at a time, and only what is left then one by one: heads of 12 numbers
+// and sentences of ten words are nothing but such a rest.
+
 /// The sum of `term` over the elements of vectors of one length, in lanes.
 #[inline(always)]
-pub(super) fn sum<const N: usize>(vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
+pub(super) fn sum<const N: usize>(mut vectors: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
     // One length for all, which the compiler sees: no test remains inside the loop.
     let mut len = usize::MAX;
     for k in 0..N {
         len = len.min(vectors[k].len());
     }
-    let n = len / LANES;
-    let whole: [&[[f32; LANES]]; N] = each(&[][..], |k| &vectors[k].as_chunks().0[..n]);
-    let rest: [&[f32]; N] = each(&[][..], |k| &vectors[k][n * LANES..len]);
+    for k in 0..N {
+        vectors[k] = &vectors[k][..len];
+    }
     let mut lanes = [0f32; LANES];
-    for i in 0..n {
-        let at: [&[f32; LANES]; N] = each(&[0.0; LANES], |k| &whole[k][i]);
-        for lane in 0..LANES {
-            lanes[lane] += term(each(0.0, |k| at[k][lane]));
-        }
+    let mut start = add_chunks::<LANES, 0, N>(&mut lanes, vectors, 0, &term);
+    // What is as short as eight is added in its order.
+    if start < len && len > 8 {
+        start = add_chunks::<8, 0, N>(&mut lanes, vectors, start, &term);
+        start = add_chunks::<4, 8, N>(&mut lanes, vectors, start, &term);
     }
     let mut sum = total(lanes);
-    for i in 0..len % LANES {
-        sum += term(each(0.0, |k| rest[k][i]));
+    for i in start..len {
+        sum += term(each(0.0, |k| vectors[k][i]));
     }
     sum
+}
+
+/// Adds `term` of every `W` elements from `start` on to as many lanes, from lane `AT` on; where what is left begins.
+#[inline(always)]
+fn add_chunks<const W: usize, const AT: usize, const N: usize>(
+    lanes: &mut [f32; LANES],
+    vectors: [&[f32]; N],
+    start: usize,
+    term: &impl Fn([f32; N]) -> f32,
+) -> usize {
+    let n = (vectors[0].len() - start) / W;
+    let chunks: [&[[f32; W]]; N] = each(&[][..], |k| &vectors[k][start..].as_chunks().0[..n]);
+    for i in 0..n {
+        let at: [&[f32; W]; N] = each(&[0.0; W], |k| &chunks[k][i]);
+        for lane in 0..W {
+            lanes[AT + lane] += term(each(0.0, |k| at[k][lane]));
+        }
+    }
+    start + n * W
 }
 
 /// Replaces the elements of `outputs` by what `change` makes of those of `inputs` and of their own, all vectors being of one
 /// length. Elements are taken up before any is put down, so that the compiler need not ask which vectors overlap.
 #[inline(always)]
 pub(super) fn update<const I: usize, const O: usize>(
-    inputs: [&[f32]; I],
+    mut inputs: [&[f32]; I],
     mut outputs: [&mut [f32]; O],
     change: impl Fn([f32; I], [f32; O]) -> [f32; O],
 ) {
@@ -69,31 +91,50 @@ pub(super) fn update<const I: usize, const O: usize>(
     for k in 0..O {
         len = len.min(outputs[k].len());
     }
-    let n = len / LANES;
-    let from_all: [&[[f32; LANES]]; I] = each(&[][..], |k| &inputs[k].as_chunks().0[..n]);
-    let from_rest: [&[f32]; I] = each(&[][..], |k| &inputs[k][n * LANES..len]);
+    for k in 0..I {
+        inputs[k] = &inputs[k][..len];
+    }
     for k in 0..O {
         outputs[k] = &mut std::mem::take(&mut outputs[k])[..len];
     }
+    let mut start = change_chunks::<LANES, I, O>(inputs, &mut outputs, 0, &change);
+    if start == len {
+        return;
+    }
+    start = change_chunks::<8, I, O>(inputs, &mut outputs, start, &change);
+    start = change_chunks::<4, I, O>(inputs, &mut outputs, start, &change);
+    for i in start..len {
+        let new = change(each(0.0, |k| inputs[k][i]), each(0.0, |k| outputs[k][i]));
+        for k in 0..O {
+            outputs[k][i] = new[k];
+        }
+    }
+}
+
+/// The same for every `W` elements from `start` on; where what is left begins.
+#[inline(always)]
+fn change_chunks<const W: usize, const I: usize, const O: usize>(
+    inputs: [&[f32]; I],
+    outputs: &mut [&mut [f32]; O],
+    start: usize,
+    change: &impl Fn([f32; I], [f32; O]) -> [f32; O],
+) -> usize {
+    let n = (outputs[0].len() - start) / W;
+    let chunks: [&[[f32; W]]; I] = each(&[][..], |k| &inputs[k][start..].as_chunks().0[..n]);
     for i in 0..n {
-        let from: [[f32; LANES]; I] = each([0.0; LANES], |k| from_all[k][i]);
-        let mut to: [[f32; LANES]; O] = each([0.0; LANES], |k| outputs[k].as_chunks().0[i]);
-        for lane in 0..LANES {
+        let from: [[f32; W]; I] = each([0.0; W], |k| chunks[k][i]);
+        let mut to: [[f32; W]; O] = each([0.0; W], |k| outputs[k][start..].as_chunks().0[i]);
+        for lane in 0..W {
             let new = change(each(0.0, |k| from[k][lane]), each(0.0, |k| to[k][lane]));
             for k in 0..O {
                 to[k][lane] = new[k];
             }
         }
         for k in 0..O {
-            outputs[k].as_chunks_mut().0[i] = to[k];
+            outputs[k][start..].as_chunks_mut().0[i] = to[k];
         }
     }
-    for i in n * LANES..len {
-        let new = change(each(0.0, |k| from_rest[k][i - n * LANES]), each(0.0, |k| outputs[k][i]));
-        for k in 0..O {
-            outputs[k][i] = new[k];
-        }
-    }
+    start + n * W
 }
 
 /// Adds rows to `out`, each times its weight, in their order; `row` gives them by their places. Four are added at once, so that `out` is
@@ -126,12 +167,9 @@ pub(super) fn add_weighted<'a>(out: &mut [f32], weights: &[f32], row: impl Fn(us
 #[inline(always)]
 fn best(values: &[f32], worst: f32, better: impl Fn(f32, f32) -> f32) -> f32 {
     let mut lanes = [worst; LANES];
-    let (chunks, rest) = values.as_chunks::<LANES>();
-    for chunk in chunks {
-        for lane in 0..LANES {
-            lanes[lane] = better(lanes[lane], chunk[lane]);
-        }
-    }
+    let rest = prefer_chunks::<LANES>(&mut lanes, values, &better);
+    let rest = prefer_chunks::<8>(&mut lanes, rest, &better);
+    let rest = prefer_chunks::<4>(&mut lanes, rest, &better);
     let mut found = worst;
     for value in rest {
         found = better(found, *value);
@@ -140,6 +178,22 @@ fn best(values: &[f32], worst: f32, better: impl Fn(f32, f32) -> f32) -> f32 {
         found = better(found, lane);
     }
     found
+}
+
+/// Leaves the better of each of the first lanes and every `W`-th element; what is left of `values`.
+#[inline(always)]
+fn prefer_chunks<'a, const W: usize>(
+    lanes: &mut [f32; LANES],
+    values: &'a [f32],
+    better: &impl Fn(f32, f32) -> f32,
+) -> &'a [f32] {
+    let (chunks, rest) = values.as_chunks::<W>();
+    for chunk in chunks {
+        for lane in 0..W {
+            lanes[lane] = better(lanes[lane], chunk[lane]);
+        }
+    }
+    rest
 }
 
 /// The highest of `values`, which are numbers.
@@ -158,18 +212,31 @@ pub(super) fn largest(values: &[f32]) -> f32 {
 #[inline(always)]
 pub(super) fn exponentials(values: &mut [f32], max: f32) -> f32 {
     let mut lanes = [0f32; LANES];
-    let (chunks, rest) = values.as_chunks_mut::<LANES>();
-    for chunk in chunks {
-        for lane in 0..LANES {
-            chunk[lane] = exp(chunk[lane] - max);
-            lanes[lane] += chunk[lane];
-        }
-    }
-    for (lane, value) in rest.iter_mut().enumerate() {
+    let rest = exponential_chunks::<LANES, 0>(&mut lanes, values, max);
+    let rest = exponential_chunks::<8, 0>(&mut lanes, rest, max);
+    let rest = exponential_chunks::<4, 8>(&mut lanes, rest, max);
+    for (i, value) in rest.iter_mut().enumerate() {
         *value = exp(*value - max);
-        lanes[lane] += *value;
+        lanes[12 + i] += *value;
     }
     total(lanes)
+}
+
+/// The same for every `W` values, which are added to as many lanes, from lane `AT` on; what is left.
+#[inline(always)]
+fn exponential_chunks<'a, const W: usize, const AT: usize>(
+    lanes: &mut [f32; LANES],
+    values: &'a mut [f32],
+    max: f32,
+) -> &'a mut [f32] {
+    let (chunks, rest) = values.as_chunks_mut::<W>();
+    for chunk in chunks {
+        for lane in 0..W {
+            chunk[lane] = exp(chunk[lane] - max);
+            lanes[AT + lane] += chunk[lane];
+        }
+    }
+    rest
 }
 
 /// The sum of the squares, in 64 bits, over all cores.
@@ -278,7 +345,7 @@ mod tests {
 
     #[test]
     fn sums_and_updates_take_every_element_once() {
-        for len in [0, 1, 15, 16, 17, 47, 64] {
+        for len in [0, 1, 4, 7, 8, 12, 15, 16, 17, 28, 47, 64] {
             let values: Vec<f32> = (0..len).map(|i| i as f32).collect();
             assert_eq!(sum([&values, &values], |[a, b]| a + b), (len * len.max(1) - len) as f32, "{len}");
             let mut out = vec![1.0; len];

@@ -197,12 +197,15 @@ impl Projections<'_> {
                     }
                     let along = along[i];
                     match &self.heads.dropout {
-                        None => {
-                            for (weight, gradient) in weights.iter_mut().zip(gradients.iter_mut()) {
-                                *weight = exp(*weight - log_sum);
-                                *gradient = *weight * (*gradient - along);
-                            }
-                        }
+                        None => vectors::update(
+                            [],
+                            [weights, gradients],
+                            #[inline(always)]
+                            |[], [score, gradient]| {
+                                let weight = exp(score - log_sum);
+                                [weight, weight * (gradient - along)]
+                            },
+                        ),
                         Some(dropout) => dropout.each(
                             self.place(&block, i),
                             weights,

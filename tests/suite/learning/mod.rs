@@ -139,7 +139,7 @@ fn a_bahdanau_rnn_copies_long_sequences_and_a_fixed_context_does_not() {
         .replace("{ kind = \"bahdanau\", score = { kind = \"additive\", d_attention = 48 } }", "{ kind = \"none\" }");
     assert_ne!(fixed, BAHDANAU);
     let accuracy = |model| {
-        let learnt = learn(of_small_batches(model), task("copy", 1, 16), 400);
+        let learnt = learn(of_small_batches(model), task("copy", 1, 16), 600);
         accuracy_on(&learnt, &task("copy", 12, 16))
     };
     let with_attention = accuracy(BAHDANAU);
