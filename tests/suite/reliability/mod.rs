@@ -1,7 +1,7 @@
 //! Whatever happens to the terminal, the disk, the process or the files: nothing is lost, and nothing is silently wrong.
 //!
-//! What runs with every other test is a sample, and on a user's machine a smaller one than in CI. `LOOKBACK_CAMPAIGN=20` makes every campaign twenty times as long; the figures are
-//! in `docs/results/reliability.md`.
+//! What runs with every other test is a sample, and on a user's machine a smaller one than in CI. `LOOKBACK_CAMPAIGN=20` makes every
+//! campaign twenty times as long; the figures are in `docs/results/reliability.md`.
 
 mod damage;
 mod disk;

@@ -141,7 +141,7 @@ impl Browser {
     /// Waits until a condition holds.
     pub fn wait(&mut self, condition: &str) {
         let start = Instant::now();
-        while start.elapsed() < PATIENCE {
+        while start.elapsed() < PATIENCE / 2 {
             if self.value(condition) == true {
                 return;
             }

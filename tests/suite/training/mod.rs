@@ -153,6 +153,14 @@ impl From<Output> for Finished {
 }
 
 impl Finished {
+    /// What is wrong, of a program that was to fail.
+    #[track_caller]
+    pub fn failure(&self, arguments: &[&str]) -> String {
+        assert_eq!(self.code, Some(1), "{arguments:?}: {}", self.stderr);
+        assert_eq!(self.stdout, "", "a failure writes nothing to standard output");
+        self.fault().to_string()
+    }
+
     /// The last line of standard error, without the program's name: what is wrong.
     #[track_caller]
     pub fn fault(&self) -> &str {
@@ -169,14 +177,16 @@ pub fn finish_on_full_disk(dir: &Path, blocks: u64, arguments: &[&str]) -> Finis
     finish_within(dir, &format!("trap '' XFSZ; ulimit -f {blocks}"), arguments)
 }
 
-/// The program in `dir`, which may ask for so many gibibytes of memory.
-#[cfg(unix)]
+/// The program in `dir`, which may ask for so many gibibytes of memory, where a shell can set that limit.
 pub fn finish_in_memory(dir: &Path, gibibytes: u64, arguments: &[&str]) -> Finished {
-    finish_within(dir, &format!("ulimit -v {}", gibibytes << 20), arguments)
+    if cfg!(unix) {
+        finish_within(dir, &format!("ulimit -v {}", gibibytes << 20), arguments)
+    } else {
+        finish(dir, arguments)
+    }
 }
 
 /// The program in `dir` under limits that a shell sets.
-#[cfg(unix)]
 fn finish_within(dir: &Path, limits: &str, arguments: &[&str]) -> Finished {
     let script = format!("{limits}; exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
@@ -200,10 +210,7 @@ pub fn succeed(dir: &Path, arguments: &[&str]) -> String {
 /// Runs the program and expects it to fail with exit code 1; the message.
 #[track_caller]
 pub fn fail(dir: &Path, arguments: &[&str]) -> String {
-    let finished = finish(dir, arguments);
-    assert_eq!(finished.code, Some(1), "{arguments:?}: {}", finished.stderr);
-    assert_eq!(finished.stdout, "", "a failure writes nothing to standard output");
-    finished.fault().to_string()
+    finish(dir, arguments).failure(arguments)
 }
 
 /// Asserts that `text` has every one of `parts`.
