@@ -12,7 +12,7 @@ pub const RG_LRU_SPEED: f64 = 8.0;
 pub const RG_LRU_FLOOR: f32 = 1e-6;
 
 /// Which gates make `a_t` and `b_t` of `h_t = a_t * h_(t-1) + b_t`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gating {
     /// Gates packed as (z, x): `a = 1 - sigmoid(z)`, `b = sigmoid(z) g(x)`.
     MinGru,

@@ -179,12 +179,16 @@ impl Operation for Attention {
             return None;
         }
         let AttentionInputs { query, key_value, bias } = inputs;
+        let heads = gpu::Heads { n_heads, d_head };
+        let how = Softening { scale: scale(d_head) as f32, dropout: self.dropout };
+        let of_one = |bias: &Tensor<4>| {
+            let key_value = key_value.as_ref().filter(|_| query_len == 1)?;
+            let bias = self.mask.bias().map_or_else(|| bias.clone(), |hiding| bias.clone() + hiding.clone());
+            gpu::one_query(query, key_value, &bias, heads, how)
+        };
         let output = match bias {
-            None => {
-                let heads = gpu::Heads { n_heads, d_head };
-                let how = Softening { scale: scale(d_head) as f32, dropout: self.dropout };
-                gpu::attention(query, key_value.as_ref(), self.mask.bias(), heads, how)?
-            }
+            None => gpu::attention(query, key_value.as_ref(), self.mask.bias(), heads, how)?,
+            Some(bias) if let Some(output) = of_one(bias) => output,
             Some(bias) => {
                 let split = self.split(query.clone(), key_value.clone());
                 merge_heads(by_kernels(&split, &self.mask, bias, self.dropout)?)

@@ -2,6 +2,7 @@
 
 use super::named::{Array, Arrays, Gradient, Gradients, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
+use crate::backend::gpu;
 use crate::kernels::convolution;
 use burn::tensor::Tensor;
 
@@ -92,5 +93,17 @@ impl Operation for Convolution {
         let term = |j: usize| all.clone().narrow(1, n_past - j, len) * weight(j);
         let output = (1..=n_past).fold(term(0), |sum, j| sum + term(j));
         ConvolutionOutputs { output, past }
+    }
+
+    fn on_gpu(&self, inputs: &ConvolutionInputs<Tensors>) -> Option<ConvolutionOutputs<Tensors>> {
+        let ConvolutionInputs { input, weight, past } = inputs;
+        let output = gpu::convolution(input, weight, past)?;
+        let (len, n_past) = (input.dims()[1], past.dims()[1]);
+        // The last positions of both, which are seldom more than the input.
+        let next = match n_past.checked_sub(len) {
+            None | Some(0) => input.clone().narrow(1, len - n_past, n_past),
+            Some(rest) => Tensor::cat(vec![past.clone().narrow(1, len, rest), input.clone()], 1),
+        };
+        Some(ConvolutionOutputs { output, past: next })
     }
 }

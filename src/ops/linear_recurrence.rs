@@ -3,6 +3,7 @@
 use super::named::{Arrays, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::scan::{coefficients, scan};
+use crate::backend::gpu;
 use crate::kernels::linear_recurrence::{Gating, Layer};
 use crate::kernels::recurrence::Reading;
 use burn::tensor::Tensor;
@@ -89,5 +90,11 @@ impl Operation for Recurrence {
     fn written(&self, inputs: LinearRecurrenceInputs<Tensors>) -> Output<3, Tensors> {
         let [a, b] = coefficients(self.gating, inputs.gates, inputs.decay);
         Output { output: scan(a, b, inputs.start, &self.reading) }
+    }
+
+    fn on_gpu(&self, inputs: &LinearRecurrenceInputs<Tensors>) -> Option<Output<3, Tensors>> {
+        let LinearRecurrenceInputs { gates, start, decay } = inputs;
+        let output = gpu::linear_recurrence(self.gating, gates, start, decay.as_ref(), &self.reading)?;
+        Some(Output { output })
     }
 }

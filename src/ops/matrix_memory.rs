@@ -3,6 +3,7 @@
 use super::named::{Array, Arrays, Gradient, Gradients, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::written_memory::{MemoryConfig, MemoryParameters, written_memory};
+use crate::backend::gpu;
 use crate::kernels::matrix_memory::{Answers, Kept, Layer, Rule};
 use crate::kernels::recurrence::Reading;
 use burn::tensor::Tensor;
@@ -37,7 +38,7 @@ named! {
 ///
 /// In burn's operations, heads are cut out and turned, positions are read in chunks by products of matrices that grow with the chunk, and
 /// the backward pass keeps every step of that; here each head is carried from position to position, and every sixteenth memory is
-/// kept.
+/// kept. A GPU carries them likewise where no gradient is asked for, and reads in chunks where it trains.
 ///
 /// # Shapes
 /// - packed: `[rows, len, n_packed d]`: queries, keys, values and, of gated rules, gates
@@ -131,6 +132,16 @@ impl Operation for MatrixMemory {
 
     fn on_gpu(&self, inputs: &MemoryInputs<Tensors>) -> Option<MemoryOutputs<Tensors>> {
         let MemoryInputs { packed, rates, decay, norm, state } = inputs;
+        let memory = gpu::Remembered {
+            packed,
+            rates: rates.as_ref(),
+            decay: decay.as_ref(),
+            norm: norm.as_ref(),
+            state: state.as_ref(),
+        };
+        if let Some((read, state)) = gpu::matrix_memory(self.config, memory, &self.reading) {
+            return Some(MemoryOutputs { read, state });
+        }
         let (rates, decay, norm) = (rates.clone(), decay.clone(), norm.clone());
         let inputs = MemoryInputs { packed: packed.clone(), rates, decay, norm, state: state.clone() };
         Some(self.in_burn(inputs, Body::Fused))

@@ -6,9 +6,11 @@ use crate::support::{SIMD_OF_TESTS, assert_close, closed_form_tensor, flex, host
 use burn::tensor::{Device, Gradients, Tensor};
 use cases::{CASES, Sizes};
 use lookback::kernels::machine::InstructionSet;
+use lookback::kernels::matrix_memory::Rule;
+use lookback::kernels::recurrence::Reading;
 use lookback::models::weights::to_vec;
 use lookback::ops::mask::Mask;
-use lookback::ops::{Body, HeadSizes, Projected};
+use lookback::ops::{Body, HeadSizes, MemoryConfig, MemoryParameters, Projected};
 use proptest::prelude::*;
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -101,7 +103,7 @@ fn every_operation_on_a_gpu_is_the_same_on_the_host() {
 fn kernels_of_a_gpu_compute_what_the_host_computes() {
     let Some(adapter) = wgpu() else { return };
     let (host, device) = (flex().autodiff(), adapter.device.clone().autodiff());
-    const WITH_KERNELS: [&str; 16] = [
+    const WITH_KERNELS: [&str; 18] = [
         "Linear",
         "FeedForward",
         "Drop",
@@ -118,6 +120,8 @@ fn kernels_of_a_gpu_compute_what_the_host_computes() {
         "Contexts",
         "Layer alone",
         "Layer with attention",
+        "Recurrence",
+        "Convolution",
     ];
     let cases: Vec<_> = CASES.iter().filter(|(name, _)| WITH_KERNELS.contains(name)).collect();
     assert_eq!(cases.len(), WITH_KERNELS.len());
@@ -136,7 +140,9 @@ fn one_query_on_a_gpu_is_attended_as_on_the_host() {
     let Some(adapter) = wgpu() else { return };
     // The last has more keys than that kernel holds.
     let sizes = [(3, [1, 4], [2, 2, 5]), (2, [70, 96], [4, 2, 72]), (1, [2100, 2100], [2, 1, 4])];
-    for (rows, [len, room], [n_heads, n_key_value_heads, d_head]) in sizes {
+    for ((rows, [len, room], [n_heads, n_key_value_heads, d_head]), is_biased) in
+        sizes.into_iter().flat_map(|sizes| [(sizes, false), (sizes, true)])
+    {
         let [found, expected] = [&adapter.device, &flex()].map(|device| {
             let sizes = HeadSizes { n_heads, n_key_value_heads, d_head };
             let [d_query, d_key] = sizes.widths();
@@ -145,11 +151,51 @@ fn one_query_on_a_gpu_is_attended_as_on_the_host() {
             let lengths: Vec<usize> = (0..rows).map(|row| len.saturating_sub(row).max(1)).collect();
             let mask = Mask::padding(&lengths, len, device);
             let projected = Projected::Apart(packed.narrow(2, 0, d_query), kept.narrow(1, 0, len));
-            to_vec(lookback::ops::attention(projected, None, sizes, &mask, None, Body::Fused))
+            let bias = is_biased.then(|| closed_form_tensor::<4>("bias", [1, n_heads, 1, len], 2.0, device));
+            to_vec(lookback::ops::attention(projected, bias, sizes, &mask, None, Body::Fused))
         });
-        assert_close(&format!("{rows} rows of {len} keys"), &found, &expected, GPU_TOLERANCE);
+        let what = format!("{rows} rows of {len} keys, with a bias: {is_biased}");
+        assert_close(&what, &found, &expected, GPU_TOLERANCE);
     }
 }
+
+/// Without a graph, memories that are matrices have a kernel of their own; heads that are too wide for it do not.
+#[test]
+fn memories_on_a_gpu_answer_as_on_the_host() {
+    let Some(adapter) = wgpu() else { return };
+    let rules = [Rule::Linear, Rule::GatedLinear, Rule::Delta, Rule::GatedDelta];
+    for (rule, [rows, len, n_heads, d_head]) in rules.into_iter().flat_map(|rule| MEMORIES.map(|sizes| (rule, sizes))) {
+        for is_cut in [false, true] {
+            let [found, expected] = [&adapter.device, &flex()].map(|device| {
+                let tensor = |name: &str, shape, scale| closed_form_tensor::<3>(name, shape, scale, device);
+                let vector = |name: &str, width| closed_form_tensor::<1>(name, [width], 1.0, device);
+                let d = n_heads * d_head;
+                let rates_width = if rule == Rule::GatedLinear { d } else { rule.n_rates() * n_heads };
+                let parameters = MemoryParameters {
+                    rates: (rule != Rule::Linear).then(|| tensor("rates", [rows, len, rates_width], 4.0)),
+                    decay: (rule == Rule::GatedDelta).then(|| vector("decay", n_heads)),
+                    norm: (rule != Rule::Linear).then(|| vector("norm", d_head)),
+                };
+                let packed = tensor("packed", [rows, len, rule.n_packed() * d], 3.0);
+                let of_state = [rows, n_heads, d_head, rule.d_value(d_head)];
+                let state = is_cut.then(|| closed_form_tensor::<4>("state", of_state, 1.0, device).add_scalar(1.1));
+                let lengths = is_cut.then(|| (0..rows).map(|row| len - row * len / rows).collect());
+                let reading = Reading { is_backward: is_cut, lengths };
+                let config = MemoryConfig { rule, n_heads, most_replaced: 2.0, epsilon: 1e-5 };
+                let (read, state) =
+                    lookback::ops::matrix_memory(config, packed, parameters, state, reading, Body::Fused);
+                [to_vec(read), to_vec(state)]
+            });
+            for (what, (found, expected)) in ["read", "memory"].iter().zip(found.iter().zip(&expected)) {
+                let what = format!("{what} of {rule:?}, {rows} x {len}, heads of {d_head}, cut: {is_cut}");
+                assert_close(&what, found, expected, GPU_TOLERANCE);
+            }
+        }
+    }
+}
+
+/// Rows, positions, heads and their width: a step, a sentence, the widest head of the kernel, and a wider one.
+const MEMORIES: [[usize; 4]; 4] = [[3, 1, 2, 5], [4, 40, 3, 12], [2, 3, 1, 128], [1, 2, 1, 130]];
 
 /// Sums over more rows than an axis of the grid takes, and of rows of one element.
 #[test]

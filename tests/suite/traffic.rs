@@ -4,12 +4,18 @@
 //! those of one process, so that they are taken in a process of their own. The table is in `docs/results/speed.md`.
 
 use crate::reliability::{is_thorough, sampled};
-use crate::support::wgpu;
+use crate::support::{closed_form_tensor, wgpu};
 use crate::training::{BAHDANAU, TRANSFORMER, tiny, train_in};
+use burn::tensor::Tensor;
 use burn_cubecl::cubecl::logging::{LaunchObservation, LaunchObserver};
 use lookback::backend::Backend;
 use lookback::decoding::{DecodingConfig, Request, decode};
-use lookback::models::{ModelConfig, TransformerConfig, Vocabularies};
+use lookback::kernels::linear_recurrence::Gating;
+use lookback::kernels::matrix_memory::Rule;
+use lookback::kernels::recurrence::Reading;
+use lookback::models::weights::to_vec;
+use lookback::models::{ModelConfig, Vocabularies};
+use lookback::ops::{Body, MemoryConfig, MemoryParameters, convolution, linear_recurrence, matrix_memory};
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -86,23 +92,61 @@ fn update(model: &str, is_fused: bool, n: usize, n_parts: usize) {
     train_in(&dir.path().join("run"), &config).unwrap();
 }
 
-/// Greedy search for three sentences, up to `n` words.
-fn steps(n: usize) {
+/// A layer of this mixer behind a convolution, in a model that is a decoder alone.
+fn decoder_of(mixer: &str) -> String {
+    format!(
+        "[model]\nkind = \"decoder-only\"\nd_model = 16\nd_feed_forward = 24\nn_heads = 2\nn_layers = 1\n\
+         mixer = {{ kind = \"{mixer}\", convolution = 4 }}\npositions = {{ kind = \"none\" }}\ntied_embeddings = \"all\"\n"
+    )
+}
+
+/// Greedy search for three sentences, up to `n` words, by a model whose first weights have this seed; whether it wrote as many for one.
+fn steps(model: &str, seed: u64, n: usize) -> bool {
     let device = Backend::Wgpu.open().unwrap().device;
-    let config = TransformerConfig {
-        d_model: 16,
-        d_feed_forward: 24,
-        n_heads: 2,
-        n_encoder_layers: 1,
-        n_decoder_layers: 1,
-        ..TransformerConfig::default()
-    };
-    let vocabularies = Vocabularies { source: 10, target: 12, shared: false };
-    let model = ModelConfig::Transformer(config).init(vocabularies, 1, &device).unwrap();
+    let config = tiny(model).model;
+    let is_shared = matches!(config, ModelConfig::DecoderOnly(_));
+    let vocabularies = Vocabularies { source: if is_shared { 12 } else { 10 }, target: 12, shared: is_shared };
+    let model = config.init(vocabularies, seed, &device).unwrap();
     let requests = [vec![4, 7, 5], vec![5, 6], vec![8]].map(Request::new);
     let decoding = DecodingConfig { max_len_factor: Some(0.0), max_len_extra: Some(n), ..DecodingConfig::default() };
     let found = decode(&model, &requests, &decoding, 3, |_| ());
-    assert!(found.iter().any(|one| one[0].tokens.len() == n), "a model that was not trained writes on: {found:?}");
+    found.iter().any(|one| one[0].tokens.len() == n)
+}
+
+/// What a step takes, with the first weights that let a model that was not trained write on.
+fn each_step(model: &str) -> [usize; 3] {
+    let seed = (1..40).find(|seed| steps(model, *seed, 8)).expect("one of the models writes on");
+    each([4, 8], |n| assert!(steps(model, seed, n)))
+}
+
+/// Operations of mixers: each is run once, with its backward pass if it has inputs with a graph.
+fn mixing(name: &str, body: Body) {
+    let device = Backend::Wgpu.open().unwrap().device;
+    let device = if name == "memory" { device } else { device.autodiff() };
+    let [rows, len, d] = [3, 20, 16];
+    let tensor = |shape| closed_form_tensor::<3>("input", shape, 1.0, &device);
+    let output = match name {
+        "memory" => {
+            let vector = |width| closed_form_tensor::<1>("vector", [width], 1.0, &device);
+            let rates = Some(tensor([rows, len, 4]));
+            let parameters = MemoryParameters { rates, decay: Some(vector(2)), norm: Some(vector(8)) };
+            let config = MemoryConfig { rule: Rule::GatedDelta, n_heads: 2, most_replaced: 2.0, epsilon: 1e-5 };
+            matrix_memory(config, tensor([rows, len, 4 * d]), parameters, None, Reading::default(), body).0
+        }
+        "recurrence" => {
+            let (gates, start) = (tensor([rows, len, 2 * d]).require_grad(), Tensor::zeros([rows, d], &device));
+            linear_recurrence(Gating::MinGru, gates, start, None, Reading::default(), body)
+        }
+        _ => {
+            let weight = closed_form_tensor::<2>("weight", [4, d], 1.0, &device).require_grad();
+            let past = Tensor::zeros([rows, 3, d], &device);
+            convolution(tensor([rows, len, d]).require_grad(), weight, past, body).0
+        }
+    };
+    match name {
+        "memory" => drop(to_vec(output)),
+        _ => drop(output.sum().backward()),
+    }
 }
 
 /// A kernel's name without its modules.
@@ -126,12 +170,21 @@ fn counted_alone() {
         println!("\n{what}: {launches} launches, {reads} reads, {submissions} submissions");
     };
     print("update", each([4, 8], |n| update(TRANSFORMER, true, n, 1)));
-    print("step", each([4, 8], steps));
+    print("step", each_step(TRANSFORMER));
     if !is_thorough() {
         return;
     }
     print("update of two parts", each([4, 8], |n| update(TRANSFORMER, true, n, 2)));
     print("update of an RNN", each([4, 8], |n| update(BAHDANAU, true, n, 1)));
+    let [min_gru, gated_delta] = ["min-gru", "gated-delta"].map(decoder_of);
+    print("update of a minGRU", each([4, 8], |n| update(&min_gru, true, n, 1)));
+    print("step of a minGRU", each_step(&min_gru));
+    print("step of a gated DeltaNet", each_step(&gated_delta));
+    for name in ["memory", "recurrence", "convolution"] {
+        for body in [Body::Written, Body::Fused] {
+            print(&format!("{name}, {body:?}"), each([1, 2], |n| (0..n).for_each(|_| mixing(name, body))));
+        }
+    }
     // For the table in the documents: with the kernels of dropout and Adam alone.
     print("written update", each([4, 8], |n| update(TRANSFORMER, false, n, 1)));
     print("written update of an RNN", each([4, 8], |n| update(BAHDANAU, false, n, 1)));

@@ -1,11 +1,13 @@
 //! What a program without GPU backends has in place of the kernels.
 
-use super::{Heads, Recurrent, Softening, Unrolled};
+use super::{Heads, Recurrent, Remembered, Softening, Unrolled};
 use crate::kernels::adam::AdamStep;
 use crate::kernels::cell::CellKind;
 use crate::kernels::cross_entropy::Weighting;
 use crate::kernels::dropout::Dropout;
+use crate::kernels::linear_recurrence::Gating;
 use crate::kernels::recurrence::Reading;
+use crate::ops::MemoryConfig;
 use burn::backend::DispatchTensor;
 use burn::tensor::Tensor;
 
@@ -46,6 +48,11 @@ pub fn cell_step(
 }
 
 /// None.
+pub fn convolution(_: &Tensor<3>, _: &Tensor<2>, _: &Tensor<3>) -> Option<Tensor<3>> {
+    None
+}
+
+/// None.
 pub fn cross_entropy(_: &Tensor<3>, _: &[Option<u32>], _: Weighting) -> Option<(Tensor<1>, Tensor<1>)> {
     None
 }
@@ -67,6 +74,27 @@ pub fn rms_norm<const D: usize>(_: &Tensor<D>, _: &Tensor<1>, _: f64) -> Option<
 
 /// None.
 pub fn linear<const D: usize>(_: &Tensor<D>, _: &Tensor<2>, _: bool, _: Option<&Tensor<1>>) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
+pub fn linear_recurrence(
+    _: Gating,
+    _: &Tensor<3>,
+    _: &Tensor<2>,
+    _: Option<&Tensor<1>>,
+    _: &Reading,
+) -> Option<Tensor<3>> {
+    None
+}
+
+/// None.
+pub fn matrix_memory(_: MemoryConfig, _: Remembered, _: &Reading) -> Option<(Tensor<3>, Tensor<4>)> {
+    None
+}
+
+/// None.
+pub fn one_query(_: &Tensor<3>, _: &Tensor<3>, _: &Tensor<4>, _: Heads, _: Softening) -> Option<Tensor<3>> {
     None
 }
 

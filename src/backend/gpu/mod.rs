@@ -8,13 +8,15 @@ mod kernels;
 
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 pub use absent::{
-    adam_steps, add_dropped, alignment_network, attention, cell_step, cross_entropy, dropout, layer_norm, linear,
-    product, rectify, recurrent_layer, rms_norm, rotate, softmax, sums_of_squares, takes,
+    adam_steps, add_dropped, alignment_network, attention, cell_step, convolution, cross_entropy, dropout, layer_norm,
+    linear, linear_recurrence, matrix_memory, one_query, product, rectify, recurrent_layer, rms_norm, rotate, softmax,
+    sums_of_squares, takes,
 };
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub use kernels::{
-    adam_steps, add_dropped, alignment_network, attention, cell_step, cross_entropy, dropout, layer_norm, linear,
-    product, rectify, recurrent_layer, rms_norm, rotate, softmax, sums_of_squares, takes,
+    adam_steps, add_dropped, alignment_network, attention, cell_step, convolution, cross_entropy, dropout, layer_norm,
+    linear, linear_recurrence, matrix_memory, one_query, product, rectify, recurrent_layer, rms_norm, rotate, softmax,
+    sums_of_squares, takes,
 };
 
 use crate::kernels::dropout::Dropout;
@@ -39,6 +41,26 @@ pub struct Heads {
     pub n_heads: usize,
     /// The width of a head.
     pub d_head: usize,
+}
+
+/// The tensors of a memory.
+///
+/// # Shapes
+/// - packed: `[rows, len, n_packed d]`: queries, keys, values and, of gated rules, gates
+/// - rates: `[rows, len, n_rates n_heads]`, of gated linear attention `[rows, len, d]`
+/// - decay: `[n_heads]`; norm: `[d_head]`; state: `[rows, n_heads, d_head, d_value]`
+#[derive(Debug)]
+pub struct Remembered<'a> {
+    /// Of every position.
+    pub packed: &'a Tensor<3>,
+    /// What becomes of the memory there.
+    pub rates: Option<&'a Tensor<3>>,
+    /// The logarithm of how fast each head fades.
+    pub decay: Option<&'a Tensor<1>>,
+    /// The scale of the norm.
+    pub norm: Option<&'a Tensor<1>>,
+    /// The memory before the first position; zeros if there is none.
+    pub state: Option<&'a Tensor<4>>,
 }
 
 /// The tensors of a recurrent layer.

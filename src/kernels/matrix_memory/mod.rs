@@ -14,7 +14,7 @@ use position::{OfParameters, OfPosition, Parts, Position};
 use strip::{LANES, Lanes, OfShared, Shared, Step};
 
 /// What becomes of the memory at each position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// `S_t = S_(t-1) + k_t v_t^T`
     Linear,

@@ -34,6 +34,12 @@ impl Reading {
         (0..len).map(move |i| if is_backward { len - 1 - i } else { i })
     }
 
+    /// The real steps of every sentence as numbers for a device; none where all of them have `len` steps.
+    pub fn cut(&self, len: usize) -> Option<Vec<f32>> {
+        let lengths = self.lengths.as_deref().filter(|lengths| lengths.iter().any(|length| *length < len))?;
+        Some(lengths.iter().map(|length| *length as f32).collect())
+    }
+
     /// The real steps of a sentence in the order of reading.
     pub fn steps_of(&self, sentence: usize, len: usize) -> impl DoubleEndedIterator<Item = usize> + use<> {
         self.steps(self.lengths.as_ref().map_or(len, |lengths| lengths[sentence].min(len)))

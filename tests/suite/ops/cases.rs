@@ -398,7 +398,7 @@ fn attentive_layer(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor
 }
 
 fn linear_recurrence(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
-    let gating = sizes.one_of(&[Gating::MinGru, Gating::RgLru, Gating::MinLstm, Gating::Ssru]);
+    let gating = sizes.one_of(&[Gating::RgLru, Gating::MinGru, Gating::MinLstm, Gating::Ssru]);
     let (batch, len, d) = (sizes.batch, sizes.len.min(70), sizes.width);
     let gates = leaves.leaf("gates", [batch, len, gating.n_gates() * d], 3.0);
     let start = leaves.leaf("start", [batch, d], 1.0);

@@ -5,6 +5,11 @@ use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
 /// Units that share a row: few, since most rows have some hundred elements and there are many rows.
 pub(super) const UNITS_OF_ROW: u32 = 64;
 
+/// Columns whose sums over all rows one cube makes.
+pub(super) const COLUMNS: u32 = 32;
+/// Units that share such a column: a power of two.
+pub(super) const UNITS_OF_COLUMN: u32 = 8;
+
 /// One cube for each row; more rows than an axis of the grid takes are spread over two.
 pub(super) fn cube_for_each(n_rows: usize) -> CubeCount {
     const LONGEST: usize = 32_768;

@@ -3,10 +3,14 @@
 mod adam;
 mod alignment;
 mod attention;
+mod convolution;
 mod cube;
 mod dropout;
+mod functions;
 mod heads;
+mod linear_recurrence;
 mod loss;
+mod matrix_memory;
 mod node;
 mod norm;
 mod one_query;
@@ -20,9 +24,13 @@ mod squares;
 pub use adam::adam_steps;
 pub use alignment::alignment_network;
 pub use attention::attention;
+pub use convolution::convolution;
 pub use dropout::{add_dropped, dropout};
+pub use linear_recurrence::linear_recurrence;
 pub use loss::cross_entropy;
+pub use matrix_memory::matrix_memory;
 pub use norm::{layer_norm, rms_norm};
+pub use one_query::one_query;
 pub use product::{linear, product};
 pub use rectifier::rectify;
 pub use recurrence::{cell_step, recurrent_layer};
@@ -61,7 +69,7 @@ fn computed<const D: usize>(tensor: &Tensor<D>) -> Option<DispatchTensor> {
 }
 
 /// The same of a tensor without a graph, for kernels that have no gradients.
-fn computed_plain(tensor: &Tensor<1>) -> Option<DispatchTensor> {
+fn computed_plain<const D: usize>(tensor: &Tensor<D>) -> Option<DispatchTensor> {
     computed(tensor).filter(|tensor| matches!(tensor.kind, DispatchTensorKind::Cube(_)))
 }
 

@@ -1,7 +1,7 @@
 //! Layer normalization and that by the root mean square on a GPU: one launch, and two for its gradients, where burn's operations take about
 //! forty.
 
-use super::cube::{UNITS_OF_ROW, cube_for_each, sum_of_column, sum_of_cube};
+use super::cube::{COLUMNS, UNITS_OF_COLUMN, UNITS_OF_ROW, cube_for_each, sum_of_column, sum_of_cube};
 use super::node::{Kept, node};
 use super::{computed, new_like, new_of_shape, unused};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
@@ -11,11 +11,6 @@ use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
-
-/// Columns whose sums over all rows one cube makes.
-const COLUMNS: u32 = 32;
-/// Units that share a column: a power of two.
-const UNITS_OF_COLUMN: u32 = 8;
 
 /// Backends with kernels for both passes.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]

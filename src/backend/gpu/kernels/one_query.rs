@@ -2,14 +2,73 @@
 //! weighed, averaged and joined take seven. It has no gradient.
 
 use super::cube::{UNITS_OF_ROW, cube_for_each, max_of_cube, sum_of_cube};
-use super::new_like;
+use super::{computed_plain, new_like};
 use crate::backend::gpu::{Heads, Softening};
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{Backend, Dispatch, backend_extension};
+use burn::tensor::Tensor;
+use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
 /// Positions whose weights a cube holds: 8 KiB of the 16 that WebGPU promises.
 const MOST_KEYS: usize = 2048;
+
+/// Backends that attend with one query and a number for each key of each head.
+#[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
+pub trait OneQueryKernels: Backend {
+    /// The contexts of all heads side by side.
+    #[fusion(meta = |query, _key_value, _bias, _heads, _how| query.clone())]
+    fn attended_once(
+        query: FloatTensor<Self>,
+        key_value: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        heads: Heads,
+        how: Softening,
+    ) -> FloatTensor<Self>;
+}
+
+/// `softmax(scale * Q K^T + bias) V` in every head. None where there are more queries or very many keys, where a weight is dropped or a tensor
+/// has a graph, and where the tensors are not ones of 32-bit floats on a device that has this kernel.
+///
+/// # Shapes
+/// - query, output: `[rows, 1, n_heads d_head]`
+/// - key_value: `[rows, len, 2 n_key_value_heads d_head]`
+/// - bias: `[rows or 1, n_heads, 1, len]`
+pub fn one_query(
+    query: &Tensor<3>,
+    key_value: &Tensor<3>,
+    bias: &Tensor<4>,
+    heads: Heads,
+    how: Softening,
+) -> Option<Tensor<3>> {
+    let (rows, len) = (query.dims()[0], key_value.dims()[1]);
+    let [of_rows, of_heads, ..] = bias.dims();
+    assert!(
+        (of_rows == 1 || of_rows == rows) && bias.dims() == [of_rows, of_heads, 1, len] && of_heads == heads.n_heads,
+        "a bias {:?} of {rows} rows with {} heads and {len} keys",
+        bias.dims(),
+        heads.n_heads
+    );
+    if query.dims()[1] != 1 || len > MOST_KEYS || how.dropout.is_some() {
+        return None;
+    }
+    let (query, key_value, bias) = (computed_plain(query)?, computed_plain(key_value)?, computed_plain(bias)?);
+    Some(Tensor::from_dispatch(Dispatch::attended_once(query, key_value, bias, heads, how)))
+}
+
+impl OneQueryKernels for CubeBackend {
+    fn attended_once(
+        query: FloatTensor<Self>,
+        key_value: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+        heads: Heads,
+        how: Softening,
+    ) -> FloatTensor<Self> {
+        attend(query, key_value, bias, true, heads, how)
+    }
+}
 
 /// Whether [`attend`] takes these queries and keys.
 pub(super) fn is_taken(query: &CubeTensor, key_value: &CubeTensor, how: Softening) -> bool {
@@ -21,7 +80,7 @@ pub(super) fn is_taken(query: &CubeTensor, key_value: &CubeTensor, how: Softenin
 /// # Shapes
 /// - query, output: `[rows, 1, n_heads d_head]`
 /// - key_value: `[rows, len, 2 n_key_value_heads d_head]`
-/// - hiding: `[rows or 1, 1, 1, len]`
+/// - hiding: `[rows or 1, n_heads or 1, 1, len]`
 pub(super) fn attend(
     query: CubeTensor,
     key_value: CubeTensor,
@@ -39,7 +98,9 @@ pub(super) fn attend(
     let [rows, len, width] = [0, 1, 2].map(|axis| shape[axis]);
     let Heads { n_heads, d_head } = heads;
     let context = new_like(&query, [rows, 1, n_heads * d_head].into());
-    let of_row = if hides && hiding.meta.shape()[0] > 1 { len } else { 0 };
+    let [of_rows, of_heads] = [0, 1].map(|axis| hiding.meta.shape()[axis]);
+    let of_row = if hides && of_rows > 1 { of_heads * len } else { 0 };
+    let of_head = if hides && of_heads > 1 { len } else { 0 };
     let query_step = query.meta.strides()[0];
     attend_one::launch(
         &query.client.clone(),
@@ -59,6 +120,7 @@ pub(super) fn attend(
         strides[0],
         strides[1],
         of_row,
+        of_head,
         how.scale,
         hides,
     );
@@ -83,6 +145,7 @@ fn attend_one(
     row_step: usize,
     position_step: usize,
     of_row: usize,
+    of_head: usize,
     scale: f32,
     #[comptime] hides: bool,
 ) {
@@ -107,7 +170,7 @@ fn attend_one(
             }
             score *= scale;
             if hides {
-                score += hiding[row * of_row + key];
+                score += hiding[row * of_row + head * of_head + key];
             }
             weights[key] = score;
             own = max(own, score);

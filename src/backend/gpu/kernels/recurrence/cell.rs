@@ -1,6 +1,7 @@
 //! The kernels of recurrent cells: a step, and the step back.
 
 use crate::backend::gpu::kernels::cube::unit_for_each;
+use crate::backend::gpu::kernels::functions::logistic;
 use crate::backend::gpu::kernels::product::{ProductKernels, flat};
 use crate::backend::gpu::kernels::{new_like, new_of_shape, unused};
 use crate::kernels::cell::{CellKind, n_saved};
@@ -144,11 +145,6 @@ impl Back {
         );
         [of_product, new_past, new_memory]
     }
-}
-
-#[cube]
-fn logistic(x: f32) -> f32 {
-    1.0f32 / (1.0f32 + (-x).exp())
 }
 
 /// Each unit an element of a state. The equations are those of [`Cell`](crate::layers::recurrent::Cell).

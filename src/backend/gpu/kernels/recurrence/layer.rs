@@ -104,13 +104,9 @@ pub fn recurrent_layer(layer: Recurrent, kind: CellKind, reading: &Reading) -> O
     if len == 0 || !is_roomy(&gates) {
         return None;
     }
-    let lengths: Option<Vec<f32>> =
-        reading.lengths.as_ref().map(|lengths| lengths.iter().map(|length| *length as f32).collect());
+    let lengths = reading.cut(len).map(|lengths| Tensor::<1>::from_data(lengths.as_slice(), &device));
     let how = Unrolling { kind, is_backward: reading.is_backward, has_lengths: lengths.is_some() };
-    let lengths = match lengths {
-        Some(lengths) => Tensor::<1>::from_data(lengths.as_slice(), &device),
-        None => Tensor::empty([1], &device),
-    };
+    let lengths = lengths.unwrap_or_else(|| Tensor::empty([1], &device));
     let memory = layer.start_memory.cloned().unwrap_or_else(|| Tensor::empty([1, 1], &device));
     let bias = layer.candidate_bias.cloned().unwrap_or_else(|| Tensor::empty([1], &device));
     let packed = Dispatch::recurrent_states(
