@@ -5,6 +5,7 @@
 //! beside them. Words themselves carry no mark and are therefore the same token wherever they stand. Runs of spaces,
 //! and space characters other than the plain one, come back as one plain space; a `￭` in the text itself is dropped.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -21,16 +22,27 @@ pub(super) fn train(texts: &[&str], config: &WordConfig) -> Side {
     let words = by_count(texts.iter().flat_map(|text| split(text, config.split_punctuation)));
     let room = config.max_size.map_or(usize::MAX, |size| size - SPECIALS.len());
     let frequent = words.into_iter().take_while(|&(_, n)| n >= config.min_count).take(room);
-    Side::Word { split_punctuation: config.split_punctuation, vocabulary: frequent.map(|(word, _)| word).collect() }
+    let vocabulary = frequent.map(|(word, _)| word.into_owned()).collect();
+    Side::Word { split_punctuation: config.split_punctuation, vocabulary }
 }
 
 /// The tokens of a text.
-fn split(text: &str, split_punctuation: bool) -> Vec<String> {
-    let chunks = text.split_whitespace();
-    match split_punctuation {
-        true => chunks.flat_map(split_chunk).collect(),
-        false => chunks.flat_map(around_hidden).map(str::to_owned).collect(),
+fn split(text: &str, split_punctuation: bool) -> Vec<Cow<'_, str>> {
+    let mut tokens = Vec::new();
+    for chunk in text.split_whitespace() {
+        match split_punctuation {
+            // Most chunks are a word and nothing else, for which no pattern has to be asked.
+            true if chunk.bytes().all(is_of_word) => tokens.push(Cow::Borrowed(chunk)),
+            true => tokens.extend(split_chunk(chunk).into_iter().map(Cow::Owned)),
+            false => tokens.extend(around_hidden(chunk).into_iter().map(Cow::Borrowed)),
+        }
     }
+    tokens
+}
+
+/// Whether a byte is a character of the pattern `\w`; characters of several bytes have none that is.
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 /// A chunk cut before and after hidden words, which are tokens of their own whatever they touch; where words are split at
@@ -84,12 +96,12 @@ impl Words {
 
 impl Model for Words {
     fn encode(&self, text: &str) -> Vec<Option<u32>> {
-        split(text, self.split_punctuation).iter().map(|word| self.ids.get(word).copied()).collect()
+        split(text, self.split_punctuation).iter().map(|word| self.ids.get(word.as_ref()).copied()).collect()
     }
 
     fn unknown(&self, text: &str) -> Vec<String> {
         let words = split(text, self.split_punctuation).into_iter();
-        words.filter(|word| !self.ids.contains_key(word)).map(|word| self.label(&word)).collect()
+        words.filter(|word| !self.ids.contains_key(word.as_ref())).map(|word| self.label(&word)).collect()
     }
 
     fn join(&self, tokens: &[&str]) -> String {
