@@ -55,7 +55,7 @@ pub(super) fn run(args: ResultsArgs) -> Result<()> {
             Results::Comparison(own) => Results::Comparison(Box::new(shrunk(&own))),
             other => other,
         };
-        added.insert(name.clone(), results);
+        added.insert(name.clone(), results.placed(name));
     }
     let published = published(&data, &added)?;
     let mut written = Vec::new();

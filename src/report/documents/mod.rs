@@ -14,6 +14,7 @@
 //! their reports.
 
 mod comparison;
+mod place;
 mod scores;
 mod suite;
 

@@ -103,6 +103,32 @@ fn a_comparison_is_taken_in_without_what_no_document_needs() {
 }
 
 #[test]
+fn no_folder_of_one_machine_is_taken_in() {
+    let dir = copied();
+    fs::create_dir(dir.path().join("made")).unwrap();
+    let take = |name: &str, [from, to]: [&str; 2]| {
+        let data = dir.path().join(format!("docs/results/data/{name}.json"));
+        let before = read(&data);
+        assert!(before.contains(from), "{name}");
+        fs::write(dir.path().join("made/results.json"), before.replace(from, to)).unwrap();
+        succeed(dir.path(), &["results", "--add", &format!("{name}=made")]);
+        (before, read(&data))
+    };
+    let (before, after) = take("small", ["--out runs/small", "--out /home/me/small"]);
+    assert!(after == before, "the command of a suite is one for everybody");
+    let (before, after) = take("tour", ["runs/tour-three", "/home/me/three"]);
+    assert!(
+        after == before.replace("runs/tour-three", "runs/tour"),
+        "neither the command nor the runs name the folder"
+    );
+    let (before, after) = take("tour", ["--out runs/tour", "--out=/home/me/three"]);
+    assert!(after == before.replace("--out runs/tour", "--out=runs/tour"), "runs elsewhere stay where they are");
+    // One that is named from where the command was given is anybody's.
+    let (before, after) = take("small", ["--out runs/small", "--out here"]);
+    assert!(after == before.replace("--out runs/small", "--out here"));
+}
+
+#[test]
 fn a_mark_that_asks_for_what_is_not_there_is_refused_with_its_line() {
     let dir = copied();
     let readme = dir.path().join("README.md");

@@ -7,7 +7,7 @@ use crate::report::comparison::data::Comparison;
 use crate::report::comparison::marker::key;
 use crate::report::comparison::measures::costs::rows::CostKind;
 use crate::report::comparison::measures::costs::words::{cost_at, cost_length};
-use crate::report::comparison::measures::quality::lengths::longest_tested;
+use crate::report::comparison::measures::quality::lengths::{lengths_to, longest_tested};
 use crate::report::comparison::measures::quality::words::ranked;
 use crate::report::comparison::scale::short;
 use crate::report::comparison::score::{metric_label, shown};
@@ -82,7 +82,7 @@ fn row(comparison: &Comparison, name: &str, length: Option<usize>) -> Markup {
                 }
             }
             @if !comparison.thresholds.is_empty() {
-                (reach(comparison.thresholds.iter().find(|row| row.contestant == name), longest_tested(comparison)))
+                (reach(comparison, comparison.thresholds.iter().find(|row| row.contestant == name)))
             }
             @for value in length.map(|length| costs(comparison, name, length)).into_iter().flatten() {
                 (cell(&value.map_or("–".into(), short), value))
@@ -100,10 +100,12 @@ fn costs(comparison: &Comparison, name: &str, length: usize) -> [Option<f64>; 3]
 }
 
 /// The longest length at which a model is claimed to be good.
-fn reach(row: Option<&Threshold>, longest: usize) -> Markup {
+fn reach(comparison: &Comparison, row: Option<&Threshold>) -> Markup {
     match row.map(|row| row.longest_above) {
-        Some(Some(above)) if above == longest => cell(&format!("{above}, the longest tested"), Some(above as f64)),
-        Some(Some(above)) => cell(&above.to_string(), Some(above as f64)),
+        Some(Some(above)) => {
+            let end = if above == longest_tested(comparison) { ", the longest tested" } else { "" };
+            cell(&format!("{}{end}", lengths_to(comparison, above)), Some(above as f64))
+        }
         Some(None) => cell("none", Some(0.0)),
         None => cell("–", None),
     }

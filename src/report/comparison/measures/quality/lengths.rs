@@ -12,8 +12,10 @@ pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
     let unit = comparison.task.length_unit.name();
     let longest = longest_tested(comparison);
     let of_row = |row: &Threshold| match row.longest_above {
-        Some(above) if above == longest => format!("{} {above} {unit}, the longest tested", row.contestant),
-        Some(above) => format!("{} {above} {unit}", row.contestant),
+        Some(above) => {
+            let end = if above == longest { ", the longest tested" } else { "" };
+            format!("{} {} {unit}{end}", row.contestant, lengths_to(comparison, above))
+        }
         None => format!("{} none", row.contestant),
     };
     let row_of =
@@ -24,6 +26,16 @@ pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
         "The longest length at which the {what} is significantly above {level}, with none before it significantly below: {}.",
         rows.join("; ")
     ))
+}
+
+/// The lengths of the group whose longest source is this long: what is claimed is claimed of all of them together.
+pub(in crate::report::comparison) fn lengths_to(comparison: &Comparison, longest: usize) -> String {
+    let group = comparison.by_length().into_iter().find(|group| group.to == longest);
+    range([group.map_or(longest, |group| group.from), longest])
+}
+
+fn range([from, to]: [usize; 2]) -> String {
+    if from == to { from.to_string() } else { format!("{from}-{to}") }
 }
 
 /// The longest source of any length tested.
@@ -57,18 +69,19 @@ fn lengths_on(comparison: &Comparison, name: &str, side: Option<bool>) -> Option
         own.find(|claim| claim.group == group.id)
     };
     let side_of = |claim: &Claim| (claim.verdict == Verdict::Different).then_some(claim.estimate > 0.0);
-    // Neighbours become one range.
+    // Neighbours become one range, if no length between them went untested.
     let mut ranges: Vec<[usize; 2]> = Vec::new();
     let mut is_open = false;
     for group in comparison.by_length() {
         let is_on = claim_of(group).is_some_and(|claim| side_of(claim) == side);
-        match ranges.last_mut().filter(|_| is_open) {
+        match ranges.last_mut().filter(|range| is_open && group.from <= range[1] + 1) {
             Some(range) if is_on => range[1] = group.to,
             _ if is_on => ranges.push([group.from, group.to]),
             _ => {}
         }
         is_open = is_on;
     }
-    let shown = |[from, to]: &[usize; 2]| if from == to { from.to_string() } else { format!("{from}-{to}") };
-    (!ranges.is_empty()).then(|| ranges.iter().map(shown).collect::<Vec<_>>().join(" and "))
+    let mut shown: Vec<String> = ranges.into_iter().map(range).collect();
+    let last = shown.pop()?;
+    Some(if shown.is_empty() { last } else { format!("{} and {last}", shown.join(", ")) })
 }
