@@ -1,6 +1,7 @@
 //! Normalization of vectors, so that layer upon layer keeps its scale.
 
 use super::{Init, Pass};
+use crate::kernels::dropout::Dropout;
 use crate::ops;
 use burn::module::{Module, Param};
 use burn::nn::RmsNorm;
@@ -66,5 +67,14 @@ impl Norm {
             Self::Layer(norm) => ops::layer_norm(input, norm.gamma.val(), norm.beta.val(), norm.epsilon, pass.body()),
             Self::Rms(norm) => ops::rms_norm(input, norm.gamma.val(), norm.epsilon, pass.body()),
         }
+    }
+
+    /// Normalizes `x + dropout(y)` of `x` that goes around a layer and `y` that has gone through it.
+    pub fn of_sum(&self, both: [Tensor<3>; 2], dropout: Option<Dropout>, pass: &Pass) -> Tensor<3> {
+        let (gamma, beta, epsilon) = match self {
+            Self::Layer(norm) => (norm.gamma.val(), Some(norm.beta.val()), norm.epsilon),
+            Self::Rms(norm) => (norm.gamma.val(), None, norm.epsilon),
+        };
+        ops::norm_of_sum(both, dropout, gamma, beta, epsilon, pass.body())
     }
 }

@@ -104,18 +104,14 @@ impl Residual {
         match self.position {
             NormPosition::Pre => {
                 let output = sublayer(self.norm.forward(input.clone(), pass), pass);
-                self.add(input, output, pass)
+                ops::add_dropped(input, output, pass.next_dropout(self.dropout_rate), pass.body())
             }
             NormPosition::Post => {
                 let output = sublayer(input.clone(), pass);
-                self.norm.forward(self.add(input, output, pass), pass)
+                let dropout = pass.next_dropout(self.dropout_rate);
+                self.norm.of_sum([input, output], dropout, pass)
             }
         }
-    }
-
-    fn add(&self, input: Tensor<3>, output: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let dropout = pass.next_dropout(self.dropout_rate);
-        ops::add_dropped(input, output, dropout, pass.body())
     }
 }
 

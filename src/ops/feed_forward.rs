@@ -133,13 +133,24 @@ impl Operation for FeedForward {
         let active = written_dropout(written_activation(self.activation, sums), self.dropout.as_ref());
         Output { output: written_linear(active, inputs.outer, false, Some(inputs.outer_bias)) }
     }
+
     fn on_gpu(&self, inputs: &FeedForwardInputs<Tensors>) -> Option<Output<3, Tensors>> {
-        if self.activation != Activation::Relu {
-            return None;
-        }
         let FeedForwardInputs { input, inner, inner_bias, outer, outer_bias } = inputs;
-        let sums = linear_on_gpu(input.clone(), inner.clone(), false, None, Body::Fused);
-        let active = gpu::rectify(&sums, inner_bias, self.dropout)?;
+        let is_rectified = self.activation == Activation::Relu;
+        // Without a graph, the product is rectified before it is written.
+        let at_once = (is_rectified && self.dropout.is_none()).then(|| gpu::rectified_linear(input, inner, inner_bias));
+        let active = match at_once.flatten() {
+            Some(active) => active,
+            None if is_rectified => {
+                let sums = linear_on_gpu(input.clone(), inner.clone(), false, None, Body::Fused);
+                gpu::rectify(&sums, inner_bias, self.dropout)?
+            }
+            None => {
+                let inner_bias = Some(inner_bias.clone());
+                let sums = linear_on_gpu(input.clone(), inner.clone(), false, inner_bias, Body::Fused);
+                written_dropout(written_activation(self.activation, sums), self.dropout.as_ref())
+            }
+        };
         let outer_bias = Some(outer_bias.clone());
         Some(Output { output: linear_on_gpu(active, outer.clone(), false, outer_bias, Body::Fused) })
     }

@@ -26,7 +26,7 @@
 //! | [`convolution()`] | a copy, a product and a sum for each distance |
 //! | [`cell_step()`], [`contexts()`] | some twenty operations in a step of decoding |
 //! | [`matrix_memory()`] | cutting and turning heads, chunks, and all that the backward pass would keep of them |
-//! | [`layer_norm`], [`rms_norm`], [`rotate`] | all passes but one |
+//! | [`layer_norm`], [`rms_norm`], [`norm_of_sum`], [`rotate`] | all passes but one |
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
 
 mod activation;
@@ -73,7 +73,7 @@ pub use linear::{Weight, linear};
 pub use linear_recurrence::linear_recurrence;
 pub use mask::HIDDEN;
 pub use matrix_memory::matrix_memory;
-pub use norm::{layer_norm, rms_norm};
+pub use norm::{layer_norm, norm_of_sum, rms_norm};
 pub use operation::Body;
 pub use recurrence::{CellParameters, Placement, StepAttention, attentive_layer, recurrent_layer};
 pub use residual::{add_dropped, dropout};

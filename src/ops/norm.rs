@@ -2,7 +2,9 @@
 
 use super::named::{Arrays, Flags, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
+use super::residual::add_dropped;
 use crate::backend::gpu;
+use crate::kernels::dropout::Dropout;
 use crate::kernels::norm;
 use crate::kernels::rows::sum_of_rows;
 use burn::tensor::{Tensor, module};
@@ -41,6 +43,32 @@ pub fn layer_norm<const D: usize>(
     body: Body,
 ) -> Tensor<D> {
     run(LayerNorm { epsilon }, LayerNormInputs { input, gamma, beta }, body).output
+}
+
+/// The norm of `x + dropout(y)`, what a residual connection with its norm behind makes of `x` that goes around a layer and `y` that has gone
+/// through it: layer normalization with `beta`, that by the root mean square without. On a GPU, where no gradient is asked for and nothing is
+/// dropped, both are one launch; elsewhere they are two operations.
+///
+/// # Shapes
+/// - around, through, output: `[.., width]`
+/// - gamma, beta: `[width]`
+pub fn norm_of_sum<const D: usize>(
+    [around, through]: [Tensor<D>; 2],
+    dropout: Option<Dropout>,
+    gamma: Tensor<1>,
+    beta: Option<Tensor<1>>,
+    epsilon: f64,
+    body: Body,
+) -> Tensor<D> {
+    let is_one = body == Body::Fused && dropout.is_none();
+    let one = is_one.then(|| gpu::norm_of_sum([&around, &through], &gamma, beta.as_ref(), epsilon)).flatten();
+    one.unwrap_or_else(|| {
+        let sum = add_dropped(around, through, dropout, body);
+        match beta {
+            Some(beta) => layer_norm(sum, gamma, beta, epsilon, body),
+            None => rms_norm(sum, gamma, epsilon, body),
+        }
+    })
 }
 
 impl<const D: usize> Operation for LayerNorm<D> {

@@ -3,14 +3,15 @@
 mod cases;
 
 use crate::support::{SIMD_OF_TESTS, assert_close, closed_form_tensor, flex, host_backends, random_cases, wgpu};
-use burn::tensor::{Device, Gradients, Tensor};
+use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use cases::{CASES, Sizes};
+use lookback::kernels::activation::Activation;
 use lookback::kernels::machine::InstructionSet;
 use lookback::kernels::matrix_memory::Rule;
 use lookback::kernels::recurrence::Reading;
 use lookback::models::weights::to_vec;
 use lookback::ops::mask::Mask;
-use lookback::ops::{Body, HeadSizes, MemoryConfig, MemoryParameters, Projected};
+use lookback::ops::{Body, HeadSizes, MemoryConfig, MemoryParameters, Projected, Weight};
 use proptest::prelude::*;
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -156,6 +157,60 @@ fn one_query_on_a_gpu_is_attended_as_on_the_host() {
         });
         let what = format!("{rows} rows of {len} keys, with a bias: {is_biased}");
         assert_close(&what, &found, &expected, GPU_TOLERANCE);
+    }
+}
+
+/// Without a graph, a sum is normalized as it is made, and a product is rectified before it is written, in one part and in several.
+#[test]
+fn what_has_no_graph_is_done_at_once_on_a_gpu_as_apart_on_the_host() {
+    let Some(adapter) = wgpu() else { return };
+    for [rows, width, inner] in [[3, 6, 5], [2, 200, 90], [1, 1100, 70]] {
+        let [found, expected] = [&adapter.device, &flex()].map(|device| {
+            let tensor = |name: &str| closed_form_tensor::<3>(name, [rows, 2, width], 2.0, device);
+            let matrix = |name: &str, shape| Weight::plain(closed_form_tensor::<2>(name, shape, 1.0, device));
+            let vector = |name: &str, width| closed_form_tensor::<1>(name, [width], 1.0, device);
+            let norm = |beta: Option<Tensor<1>>| {
+                let both = [tensor("around"), tensor("through")];
+                lookback::ops::norm_of_sum(both, None, vector("gamma", width), beta, 1e-5, Body::Fused)
+            };
+            let layers = [
+                (matrix("inner", [width, inner]), vector("inner bias", inner)),
+                (matrix("outer", [inner, width]), vector("outer bias", width)),
+            ];
+            let units = lookback::ops::feed_forward(tensor("input"), layers, Activation::Relu, None, Body::Fused);
+            [norm(Some(vector("beta", width))), norm(None), units].map(to_vec)
+        });
+        for (what, (found, expected)) in ["layer", "rms", "units"].iter().zip(found.iter().zip(&expected)) {
+            assert_close(&format!("{what} of {rows} x {width}"), found, expected, GPU_TOLERANCE);
+        }
+    }
+}
+
+/// The likeliest words, best first, and of equals those with the lowest numbers, in rows that are shorter and longer than a cube has units.
+#[test]
+fn the_likeliest_words_are_found_on_a_gpu_in_the_order_of_the_host() {
+    let Some(adapter) = wgpu() else { return };
+    for ([rows, n_words], first, n) in [([1, 9], 3, 6), ([3, 700], 2, 5), ([2, 3000], 4, 1)] {
+        // Steps of a quarter, so that many words are equally likely.
+        let row = |row: usize| (0..n_words).map(move |word| ((word * 7919 + row * 13) % 23) as f32 / 4.0);
+        let logits: Vec<f32> = (0..rows).flat_map(row).collect();
+        let tensor = Tensor::from_data(TensorData::new(logits.clone(), [rows, n_words]), &adapter.device);
+        let found = to_vec(lookback::backend::gpu::likeliest(&tensor, first, n).expect("there is a kernel"));
+        for (logits, found) in logits.chunks(n_words).zip(found.chunks(2 * n)) {
+            let log_sum = logits.iter().map(|logit| f64::from(*logit).exp()).sum::<f64>().ln();
+            let mut words: Vec<usize> = (first..n_words).collect();
+            words.sort_by(|a, b| logits[*b].total_cmp(&logits[*a]));
+            let of_found: Vec<usize> = found.chunks(2).map(|pair| pair[1] as usize).collect();
+            assert_eq!(of_found, words[..n], "{n} of {n_words}");
+            for pair in found.chunks(2) {
+                let expected = f64::from(logits[pair[1] as usize]) - log_sum;
+                assert!((f64::from(pair[0]) - expected).abs() < 1e-4, "{} and {expected}", pair[0]);
+            }
+        }
+        // What is not a number is one of the words all the same, and has no probability.
+        let lost = Tensor::<2>::full([rows, n_words], f32::NAN, &adapter.device);
+        let found = to_vec(lookback::backend::gpu::likeliest(&lost, first, n).expect("there is a kernel"));
+        assert!(found.chunks(2).all(|pair| pair[0].is_nan() && (pair[1] as usize) < n_words), "{found:?}");
     }
 }
 

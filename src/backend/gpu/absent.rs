@@ -73,6 +73,11 @@ pub fn rms_norm<const D: usize>(_: &Tensor<D>, _: &Tensor<1>, _: f64) -> Option<
 }
 
 /// None.
+pub fn likeliest(_: &Tensor<2>, _: usize, _: usize) -> Option<Tensor<2>> {
+    None
+}
+
+/// None.
 pub fn linear<const D: usize>(_: &Tensor<D>, _: &Tensor<2>, _: bool, _: Option<&Tensor<1>>) -> Option<Tensor<D>> {
     None
 }
@@ -94,12 +99,27 @@ pub fn matrix_memory(_: MemoryConfig, _: Remembered, _: &Reading) -> Option<(Ten
 }
 
 /// None.
+pub fn norm_of_sum<const D: usize>(
+    _: [&Tensor<D>; 2],
+    _: &Tensor<1>,
+    _: Option<&Tensor<1>>,
+    _: f64,
+) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
 pub fn one_query(_: &Tensor<3>, _: &Tensor<3>, _: &Tensor<4>, _: Heads, _: Softening) -> Option<Tensor<3>> {
     None
 }
 
 /// None.
 pub fn product<const D: usize>(_: &Tensor<D>, _: &Tensor<D>) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
+pub fn rectified_linear<const D: usize>(_: &Tensor<D>, _: &Tensor<2>, _: &Tensor<1>) -> Option<Tensor<D>> {
     None
 }
 

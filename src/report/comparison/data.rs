@@ -264,11 +264,15 @@ impl Group {
     /// What a reader calls it in a table, where buckets and single lengths stand side by side.
     pub fn name(&self) -> String {
         match self.kind {
-            GroupKind::Length if self.from == self.to => format!("exactly {}", self.label()),
-            // A task may count its lengths in something else than words: `length-5` is a list of five numbers.
-            GroupKind::Length => format!("{} ({})", self.id.replace('-', " "), self.label()),
+            _ if self.has_own_length() => format!("{} ({})", self.id.replace('-', " "), self.label()),
+            GroupKind::Length => format!("exactly {}", self.label()),
             _ => self.label(),
         }
+    }
+
+    /// Whether it is of one length that the task counts in something else than words: `length-5` is a list of five numbers.
+    pub fn has_own_length(&self) -> bool {
+        self.kind == GroupKind::Length && self.from != self.to
     }
 
     /// What a reader calls it.

@@ -53,6 +53,11 @@ impl Cell {
         Self::number(short(value), value)
     }
 
+    /// A p-value. None is zero: what is below a thousandth is said to be.
+    pub(in crate::report) fn p(value: f64) -> Self {
+        Self::number(if value < 0.001 { "<0.001".into() } else { format!("{value:.3}") }, value)
+    }
+
     pub(in crate::report) fn percent(part: f64) -> Self {
         Self::number(format!("{:.1}", 100.0 * part), part)
     }

@@ -126,7 +126,7 @@ pub fn table(suite: &Suite) -> Table {
                 chance((task, group)).map_or_else(Cell::default, number),
                 Cell::text(standing),
                 claim.map_or_else(Cell::default, |claim| number(gap(claim, &family.name))),
-                p.map_or_else(Cell::default, |p| Cell::number(format!("{p:.3}"), p)),
+                p.map_or_else(Cell::default, Cell::p),
                 cell.longest_good.map_or_else(Cell::default, Cell::count),
                 Cell::count(cell.parameters as u64),
                 Cell::number(cell.learning_rate.to_string(), cell.learning_rate),

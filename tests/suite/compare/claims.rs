@@ -456,6 +456,16 @@ fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_s
         "{:?}",
         headlines(&buckets)
     );
+    // A list of so many numbers may have as many words as one that is well known: it goes by its own length.
+    let mut lists = by_length([100, 99, 60, 10]);
+    for (group, [id, from, to]) in lists.groups.iter_mut().rev().zip([[6, 11, 21], [5, 9, 17]]) {
+        let claim = lists.claims.iter_mut().find(|claim| claim.group == group.id).unwrap();
+        group.id = format!("length-{id}");
+        claim.group.clone_from(&group.id);
+        (group.kind, group.from, group.to, group.mean_length) = (GroupKind::Length, from, to, (from + to) as f64 / 2.0);
+    }
+    let expected = says("above it at 5 and 10 words, below it at length 5 (9-17) and length 6 (11-21)");
+    assert!(findings(&lists).contains(&expected), "{:?}", findings(&lists));
     let comparison = by_length([100, 99, 60, 10]);
     assert_eq!(comparison.claims.len(), 4);
     // Lists that a task counts in items may be as long as others in words: they have no place in the order of lengths.

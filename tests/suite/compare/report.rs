@@ -132,6 +132,21 @@ fn the_numbers_of_the_page_and_the_tables_are_those_of_the_data() {
 }
 
 #[test]
+fn no_probability_is_said_to_be_none() {
+    let mut comparison = example();
+    (comparison.claims[0].p_value, comparison.claims[0].p_corrected) = (Some(0.00002), Some(0.00114));
+    let tables = tables(&comparison);
+    let claims = tables.iter().find(|table| table.id == "claims").unwrap();
+    let shown = |name: &str| {
+        let column = claims.columns.iter().position(|column| column == name).unwrap();
+        claims.rows[0][column].text.as_str()
+    };
+    assert_eq!([shown("p"), shown("p corrected")], ["<0.001", "0.001"]);
+    assert!(claims.csv().contains(",0.00002,0.00114,"), "the file has them in full: {}", claims.csv());
+    assert!(html::page(&comparison).render().contains("&lt;0.001"));
+}
+
+#[test]
 fn the_page_says_with_how_many_seeds_each_model_was_trained() {
     let says = |seeds: [usize; 2], part: &str| {
         let mut comparison = example();

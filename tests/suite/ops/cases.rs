@@ -92,8 +92,8 @@ impl Sizes {
         }
     }
 
-    /// On both sides of the units that share a row on a GPU, with what its kernels can do without, with other masks, cells and scores. No
-    /// row is empty, and units are rectified: what has kernels.
+    /// On both sides of the units that share a row on a GPU, with what its kernels can do without, with other masks, cells, scores and
+    /// activations. No row is empty: what has kernels.
     pub fn of_kernels() -> [Self; 6] {
         let small = Self { lengths: None, has_bias: false, is_transposed: false, choice: 0, ..Self::small() };
         let large = Self { batch: 3, len: 70, key_len: 130, width: 200, inner: 90, d_head: 8, ..small.clone() };
@@ -103,7 +103,7 @@ impl Sizes {
             Self { lengths: parts([1000, 700, 400]), has_bias: true, is_transposed: true, choice: 10, ..small },
             Self { is_causal: true, choice: 20, ..large.clone() },
             Self { lengths: parts([1000, 700, 20]), dropout_rate: 0.0, has_bias: true, choice: 15, ..large.clone() },
-            Self { lengths: parts([1000, 300, 20]), is_transposed: true, choice: 30, ..large.clone() },
+            Self { lengths: parts([1000, 300, 20]), is_transposed: true, choice: 34, ..large.clone() },
             Self { lengths: parts([1000, 300, 20]), n_key_value_heads: 2, len: 1, choice: 20, ..large },
         ]
     }

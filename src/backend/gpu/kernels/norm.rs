@@ -3,7 +3,7 @@
 
 use super::cube::{COLUMNS, UNITS_OF_COLUMN, UNITS_OF_ROW, cube_for_each, sum_of_column, sum_of_cube};
 use super::node::{Kept, node};
-use super::{computed, new_like, new_of_shape, unused};
+use super::{computed, computed_plain, new_like, new_of_shape, unused};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
@@ -11,6 +11,7 @@ use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
 
 /// Backends with kernels for both passes.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
@@ -28,6 +29,17 @@ pub trait NormKernels: Backend {
         epsilon: f32,
         is_centered: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
+
+    /// The normalized rows of a sum of two tensors.
+    #[fusion(meta = |around, _through, _gamma, _beta, _epsilon, _is_centered| around.clone())]
+    fn normalized_sums(
+        around: FloatTensor<Self>,
+        through: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+        is_centered: bool,
+    ) -> FloatTensor<Self>;
 
     /// The gradient of the input.
     #[fusion(meta = |input, _gamma, _moments, _gradient, _is_centered| input.clone())]
@@ -82,6 +94,20 @@ pub fn layer_norm<const D: usize>(
 pub fn rms_norm<const D: usize>(input: &Tensor<D>, gamma: &Tensor<1>, epsilon: f64) -> Option<Tensor<D>> {
     let (input, gamma) = (computed(input)?, computed(gamma)?);
     Some(Tensor::from_dispatch(Dispatch::rms_norm_of_rows(input, gamma, epsilon as f32)))
+}
+
+/// `norm(x + y)`, layer normalization with `beta` and that by the root mean square without. None where a tensor has a graph, and where they
+/// are not ones of 32-bit floats on a device that has these kernels.
+pub fn norm_of_sum<const D: usize>(
+    [around, through]: [&Tensor<D>; 2],
+    gamma: &Tensor<1>,
+    beta: Option<&Tensor<1>>,
+    epsilon: f64,
+) -> Option<Tensor<D>> {
+    assert_eq!(around.dims(), through.dims(), "what goes by a layer and what has gone through it");
+    let (around, through) = (computed_plain(around)?, computed_plain(through)?);
+    let (gamma, beta, is_centered) = (computed_plain(gamma)?, computed_plain(beta.unwrap_or(gamma))?, beta.is_some());
+    Some(Tensor::from_dispatch(Dispatch::normalized_sums(around, through, gamma, beta, epsilon as f32, is_centered)))
 }
 
 /// What is kept of either norm.
@@ -156,27 +182,18 @@ impl NormKernels for CubeBackend {
         epsilon: f32,
         is_centered: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let [input, gamma] = [input, gamma].map(into_contiguous);
-        let beta = if is_centered { into_contiguous(beta) } else { unused(&input) };
-        let width = gamma.meta.shape().num_elements();
-        let n_rows = input.meta.shape().num_elements() / width;
-        let output = new_of_shape(&input);
-        let moments = new_like(&input, [n_rows, 2].into());
-        normalize::launch(
-            &input.client.clone(),
-            cube_for_each(n_rows),
-            CubeDim::new_1d(UNITS_OF_ROW),
-            input.into_buffer_arg(),
-            gamma.into_buffer_arg(),
-            beta.into_buffer_arg(),
-            output.clone().into_buffer_arg(),
-            moments.clone().into_buffer_arg(),
-            n_rows,
-            width,
-            epsilon,
-            is_centered,
-        );
-        (output, moments)
+        normalize_rows(input, None, [gamma, beta], epsilon, is_centered)
+    }
+
+    fn normalized_sums(
+        around: FloatTensor<Self>,
+        through: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f32,
+        is_centered: bool,
+    ) -> FloatTensor<Self> {
+        normalize_rows(around, Some(through), [gamma, beta], epsilon, is_centered).0
     }
 
     fn gradient_of_rows(
@@ -233,11 +250,59 @@ impl NormKernels for CubeBackend {
     }
 }
 
+/// The normalized rows of `input`, or of its sum with `through`, and their moments.
+fn normalize_rows(
+    input: CubeTensor,
+    through: Option<CubeTensor>,
+    [gamma, beta]: [CubeTensor; 2],
+    epsilon: f32,
+    is_centered: bool,
+) -> (CubeTensor, CubeTensor) {
+    let [input, gamma] = [input, gamma].map(into_contiguous);
+    let beta = if is_centered { into_contiguous(beta) } else { unused(&input) };
+    let is_sum = through.is_some();
+    let through = through.map_or_else(|| unused(&input), into_contiguous);
+    let width = gamma.meta.shape().num_elements();
+    let n_rows = input.meta.shape().num_elements() / width;
+    let output = new_of_shape(&input);
+    let moments = new_like(&input, [n_rows, 2].into());
+    normalize::launch(
+        &input.client.clone(),
+        cube_for_each(n_rows),
+        CubeDim::new_1d(UNITS_OF_ROW),
+        input.into_buffer_arg(),
+        through.into_buffer_arg(),
+        gamma.into_buffer_arg(),
+        beta.into_buffer_arg(),
+        output.clone().into_buffer_arg(),
+        moments.clone().into_buffer_arg(),
+        n_rows,
+        width,
+        epsilon,
+        is_centered,
+        is_sum,
+    );
+    (output, moments)
+}
+
+/// An element of the input, or of its sum with `through`.
+// A kernel has no variable without a value: what every branch sets is set before.
+#[allow(unused_assignments)]
+#[cube]
+fn summed(input: &[f32], through: &[f32], at: usize, #[comptime] is_sum: bool) -> f32 {
+    let mut value = input[at];
+    if comptime!(is_sum) {
+        value = input[at] + through[at];
+    }
+    value
+}
+
 /// Each cube a row; each unit every so-many-th element of it.
 #[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 fn normalize(
     input: &[f32],
+    through: &[f32],
     gamma: &[f32],
     beta: &[f32],
     output: &mut [f32],
@@ -246,6 +311,7 @@ fn normalize(
     width: usize,
     epsilon: f32,
     #[comptime] is_centered: bool,
+    #[comptime] is_sum: bool,
 ) {
     let row = CUBE_POS;
     if row < n_rows {
@@ -258,7 +324,7 @@ fn normalize(
         let mut mean = 0.0f32;
         if is_centered {
             while at < width {
-                own += input[start + at];
+                own += summed(input, through, start + at, is_sum);
                 at += step;
             }
             mean = sum_of_cube(own, UNITS_OF_ROW) / n;
@@ -266,14 +332,14 @@ fn normalize(
             at = first;
         }
         while at < width {
-            let centered = input[start + at] - mean;
+            let centered = summed(input, through, start + at, is_sum) - mean;
             own += centered * centered;
             at += step;
         }
         let scale = 1.0f32 / (sum_of_cube(own, UNITS_OF_ROW) / n + epsilon).sqrt();
         at = first;
         while at < width {
-            let mut value = (input[start + at] - mean) * scale * gamma[at];
+            let mut value = (summed(input, through, start + at, is_sum) - mean) * scale * gamma[at];
             if is_centered {
                 value += beta[at];
             }

@@ -29,7 +29,6 @@ pub(in crate::report::comparison) fn table(comparison: &Comparison) -> Table {
     let mut table = Table::new("claims", "What is different, what is equal, and what cannot be said", about, &columns);
     for claim in &comparison.claims {
         let shown = |value: f64| Cell::number(format!("{:+.1}", percent(&claim.metric, value)), value);
-        let p = |p: f64| Cell::number(format!("{p:.3}"), p);
         let [first, second] = &claim.operands;
         let first = match claim.kind {
             ClaimKind::Level => {
@@ -54,8 +53,8 @@ pub(in crate::report::comparison) fn table(comparison: &Comparison) -> Table {
             shown(claim.high),
             Cell::count(claim.n_sentences),
             Cell::text(if one == other { one.to_string() } else { format!("{one} and {other}") }),
-            Cell::maybe(claim.p_value, p),
-            Cell::maybe(claim.p_corrected, p),
+            Cell::maybe(claim.p_value, Cell::p),
+            Cell::maybe(claim.p_corrected, Cell::p),
             Cell::text(verdict),
             Cell::text(&claim.family),
         ]);

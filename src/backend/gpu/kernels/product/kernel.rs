@@ -134,7 +134,7 @@ pub(super) fn multiply(
     #[comptime] rows: Side,
     #[comptime] columns: Side,
     #[comptime] is_whole: bool,
-    #[comptime] has_bias: bool,
+    #[comptime] ending: Ending,
 ) {
     let n_units = comptime!(rows.size * columns.size / 16);
     let n_left = comptime!(rows.size * FOURS / n_units);
@@ -253,15 +253,37 @@ pub(super) fn multiply(
                     column = first_column + unit_column + j * across;
                 }
                 if column < n {
-                    let mut sum = sums[i].extract(j);
-                    if comptime!(has_bias) {
-                        sum += bias[column];
-                    }
-                    out[start + column] = sum;
+                    out[start + column] = ended(sums[i].extract(j), bias, column, ending);
                 }
             }
         }
     }
+}
+
+/// What is done to the sums of products before they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Ending {
+    /// Nothing.
+    Plain,
+    /// A bias is added.
+    Moved,
+    /// A bias is added, and what is below zero becomes zero.
+    Rectified,
+}
+
+// A kernel has no variable without a value: what every branch sets is set before.
+#[allow(unused_assignments)]
+#[cube]
+fn ended(sum: f32, bias: &[f32], column: usize, #[comptime] ending: Ending) -> f32 {
+    let mut value = sum;
+    if comptime!(ending != Ending::Plain) {
+        value = sum + bias[column];
+    }
+    if comptime!(ending == Ending::Rectified) {
+        // What is not a number stays so.
+        value = select(value <= 0.0f32, 0.0f32, value);
+    }
+    value
 }
 
 /// The sum of the parts of an inner axis.
@@ -273,19 +295,16 @@ pub(super) fn add_parts(
     size: usize,
     n: usize,
     n_parts: usize,
-    #[comptime] has_bias: bool,
+    #[comptime] ending: Ending,
 ) {
     if ABSOLUTE_POS < out.len() {
         let mut at = (ABSOLUTE_POS / size) * n_parts * size + ABSOLUTE_POS % size;
         let mut sum = 0.0f32;
-        if comptime!(has_bias) {
-            sum += bias[ABSOLUTE_POS % n];
-        }
         for _ in 0..n_parts {
             sum += parts[at];
             at += size;
         }
-        out[ABSOLUTE_POS] = sum;
+        out[ABSOLUTE_POS] = ended(sum, bias, ABSOLUTE_POS % n, ending);
     }
 }
 

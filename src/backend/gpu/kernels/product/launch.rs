@@ -1,6 +1,6 @@
 //! How a product is cut into tiles, and its launch.
 
-use super::kernel::{DEPTH, Side, add_parts, multiply, sum_rows};
+use super::kernel::{DEPTH, Ending, Side, add_parts, multiply, sum_rows};
 use super::operand::Operand;
 use crate::backend::gpu::kernels::cube::unit_for_each;
 use crate::backend::gpu::kernels::{new_like, unused};
@@ -57,8 +57,8 @@ impl Cut {
     }
 }
 
-/// `left right`, with `bias` added to every row.
-pub(super) fn launch(left: Operand, right: Operand, bias: Option<CubeTensor>) -> CubeTensor {
+/// `left right`, with what comes at its end.
+pub(super) fn launch(left: Operand, right: Operand, bias: Option<CubeTensor>, ending: Ending) -> CubeTensor {
     let mut shape = left.tensor.meta.shape().clone();
     let last = shape.len() - 1;
     shape[last] = right.n_columns;
@@ -76,9 +76,7 @@ pub(super) fn launch(left: Operand, right: Operand, bias: Option<CubeTensor>) ->
         return out;
     }
     let client = left.tensor.client.clone();
-    let bias = bias.map(into_contiguous);
-    let has_bias = bias.is_some();
-    let bias = bias.unwrap_or_else(|| unused(&out));
+    let bias = bias.map_or_else(|| unused(&out), into_contiguous);
     let parts = if n_parts == 1 { out.clone() } else { new_like(&out, [n_matrices * n_parts, m, n].into()) };
     let cubes = [n.div_ceil(columns), m.div_ceil(rows), n_matrices * n_parts].map(|n| n as u32);
     multiply::launch(
@@ -101,7 +99,7 @@ pub(super) fn launch(left: Operand, right: Operand, bias: Option<CubeTensor>) ->
         Side { size: rows, is_along_inner: left.has_rows },
         Side { size: columns, is_along_inner: !right.has_rows },
         m.is_multiple_of(rows) && n.is_multiple_of(columns) && k.is_multiple_of(DEPTH) && k > 0,
-        has_bias && n_parts == 1,
+        if n_parts == 1 { ending } else { Ending::Plain },
     );
     if n_parts > 1 {
         let (cube_count, cube_dim) = unit_for_each(n_matrices * m * n, &client);
@@ -115,7 +113,7 @@ pub(super) fn launch(left: Operand, right: Operand, bias: Option<CubeTensor>) ->
             m * n,
             n,
             n_parts,
-            has_bias,
+            ending,
         );
     }
     out

@@ -9,12 +9,15 @@ mod launch;
 mod linear;
 mod operand;
 
-pub use linear::{linear, product};
+pub use linear::{linear, product, rectified_linear};
+
+use super::rectifier::RectifierKernels;
 
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata, backend_extension};
 use burn_cubecl::CubeBackend;
+use kernel::Ending;
 use launch::{is_taken, launch};
 use operand::Operand;
 
@@ -33,6 +36,14 @@ pub trait ProductKernels: Backend {
     /// [`Self::multiplied`], and `bias` added to every row.
     #[fusion(meta = |left, right, _bias| spec::product(left, right))]
     fn multiplied_and_moved(
+        left: FloatTensor<Self>,
+        right: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self>;
+
+    /// `max(0, left right + bias)`.
+    #[fusion(meta = |left, right, _bias| spec::product(left, right))]
+    fn multiplied_and_rectified(
         left: FloatTensor<Self>,
         right: FloatTensor<Self>,
         bias: FloatTensor<Self>,
@@ -59,7 +70,7 @@ mod spec {
 impl ProductKernels for CubeBackend {
     fn multiplied(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
         if is_taken(&left, &right) {
-            return launch(Operand::new(left), Operand::new(right), None);
+            return launch(Operand::new(left), Operand::new(right), None, Ending::Plain);
         }
         let right = with_axes_of::<Self>(&left, right);
         Self::float_matmul(left, right)
@@ -71,10 +82,22 @@ impl ProductKernels for CubeBackend {
         bias: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         if is_taken(&left, &right) {
-            return launch(Operand::new(left), Operand::new(right), Some(bias));
+            return launch(Operand::new(left), Operand::new(right), Some(bias), Ending::Moved);
         }
         let [right, bias] = [right, bias].map(|tensor| with_axes_of::<Self>(&left, tensor));
         Self::float_add(Self::float_matmul(left, right), bias)
+    }
+
+    fn multiplied_and_rectified(
+        left: FloatTensor<Self>,
+        right: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        if is_taken(&left, &right) {
+            return launch(Operand::new(left), Operand::new(right), Some(bias), Ending::Rectified);
+        }
+        let right = with_axes_of::<Self>(&left, right);
+        Self::rectified(Self::float_matmul(left, right), bias, None)
     }
 
     fn summed_rows(matrix: FloatTensor<Self>) -> FloatTensor<Self> {

@@ -45,12 +45,11 @@ pub(in crate::report::comparison) fn longest_tested(comparison: &Comparison) -> 
 
 /// What is claimed of each model's lengths beside a level.
 pub(in crate::report::comparison) fn levels(comparison: &Comparison) -> Vec<String> {
-    let unit = comparison.task.length_unit.name();
     let of_row = |row: &Threshold| {
         let level = format!("a {} of {}", noun(&row.metric), shown(&row.metric, row.level));
         let sides = [("above it", Some(true)), ("below it", Some(false)), ("undecided", None)];
         let part = |(what, side): (&str, Option<bool>)| {
-            Some(format!("{what} at {} {unit}", lengths_on(comparison, &row.contestant, side)?))
+            Some(format!("{what} at {}", lengths_on(comparison, &row.contestant, side)?))
         };
         format!(
             "{} beside {level}: {}.",
@@ -71,17 +70,26 @@ fn lengths_on(comparison: &Comparison, name: &str, side: Option<bool>) -> Option
     let side_of = |claim: &Claim| (claim.verdict == Verdict::Different).then_some(claim.estimate > 0.0);
     // Neighbours become one range, if no length between them went untested.
     let mut ranges: Vec<[usize; 2]> = Vec::new();
+    // Lengths that the task counts in something else go by their own names: in words, some are as long as others that are.
+    let mut names: Vec<String> = Vec::new();
     let mut is_open = false;
     for group in comparison.by_length() {
         let is_on = claim_of(group).is_some_and(|claim| side_of(claim) == side);
-        match ranges.last_mut().filter(|range| is_open && group.from <= range[1] + 1) {
+        match ranges.last_mut().filter(|range| is_open && group.from == range[1] + 1) {
+            _ if is_on && group.has_own_length() => names.push(group.name()),
             Some(range) if is_on => range[1] = group.to,
             _ if is_on => ranges.push([group.from, group.to]),
             _ => {}
         }
         is_open = is_on;
     }
-    let mut shown: Vec<String> = ranges.into_iter().map(range).collect();
-    let last = shown.pop()?;
-    Some(if shown.is_empty() { last } else { format!("{} and {last}", shown.join(", ")) })
+    let unit = comparison.task.length_unit.name();
+    let ranges = listed(ranges.into_iter().map(range).collect()).map(|ranges| format!("{ranges} {unit}"));
+    listed(ranges.into_iter().chain(names).collect())
+}
+
+/// `a, b and c`; nothing of nothing.
+fn listed(mut parts: Vec<String>) -> Option<String> {
+    let last = parts.pop()?;
+    Some(if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) })
 }
