@@ -129,8 +129,8 @@ impl MatrixMemoryKernels for CubeBackend {
 
 /// Each cube a head of a row, through all of its positions; each unit a column of the memory, and the element of queries, keys and values
 /// that has the same number. The equations are those of [`MatrixMemory`](crate::layers::mixer::MatrixMemory).
-// A kernel has no variable without a value: what every branch sets is set before.
-#[allow(clippy::too_many_arguments, unused_assignments)]
+// A kernel has no variable without a value: what every branch sets is set before. Outer conditions are decided when it is compiled.
+#[allow(clippy::too_many_arguments, clippy::collapsible_if, unused_assignments)]
 #[cube(launch)]
 fn remember(
     packed: &[f32],
@@ -204,7 +204,7 @@ fn remember(
                 key = select(key < 0.0f32, min(key, 0.0f32).exp(), key + 1.0f32);
                 value = select(is_element, value, 1.0f32);
             } else if comptime!(rule == Rule::GatedLinear) {
-                query = query / f32::cast_from(width).sqrt();
+                query /= f32::cast_from(width).sqrt();
                 if is_element {
                     let log = -softplus(-rates[token * d + head * width + unit])
                         / comptime!(GLA_TEMPERATURE as f32).runtime();
@@ -214,8 +214,8 @@ fn remember(
                 query = silu(query);
                 key = silu(key);
                 value = silu(value);
-                query = query / (sum_of_cube(query * query, n_units) + tiny).sqrt();
-                key = key / (sum_of_cube(key * key, n_units) + tiny).sqrt();
+                query /= (sum_of_cube(query * query, n_units) + tiny).sqrt();
+                key /= (sum_of_cube(key * key, n_units) + tiny).sqrt();
                 let of_rate = token * comptime!(rule.n_rates()).runtime() * n_heads + head;
                 rate = most_replaced * logistic(rates[of_rate]);
                 if comptime!(rule == Rule::GatedDelta) {
