@@ -3,7 +3,8 @@
 use super::absent::absent;
 use super::output::json_for_people;
 use super::print;
-use crate::data::{DataConfig, Split};
+use super::unknown::Unknown;
+use crate::data::{DataConfig, Pair, Split, Tokenizer, Tokenizers};
 use crate::error::Result;
 use crate::experiment::series::series_of;
 use crate::experiment::{Config, check_data, dataset};
@@ -33,7 +34,7 @@ pub(super) struct ConfigArgs {
 pub(super) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Read the data as `train` would, and count what there is.
+    /// Read the data as `train` would, and count what there is, and what the vocabulary does not hold.
     #[arg(long)]
     data: bool,
 }
@@ -91,11 +92,33 @@ fn amounts(config: &Config) -> Result<String> {
         Err(error) if config.data.test.is_some() => return Err(error),
         Err(error) => format!("none; {error}"),
     };
-    Ok(format!(
+    let mut said = format!(
         "training    {} pairs{dropped}\nvalidation  {} {unit}\ntest        {test}\n",
         corpus.train.len(),
         corpus.valid_sentences.len()
-    ))
+    );
+    if !config.model.answers_with_numbers() {
+        for split in [Split::Valid, Split::Test] {
+            if let Ok(pairs) = dataset::pairs_of(&config.data, split, config.seed) {
+                said += &unknown_of(split, &pairs, &tokenizers);
+            }
+        }
+    }
+    Ok(said)
+}
+
+/// What the vocabulary does not hold of pairs, in a line for each side.
+fn unknown_of(split: Split, pairs: &[Pair], tokenizers: &Tokenizers) -> String {
+    let name = if split == Split::Valid { "validation" } else { "test" };
+    let of_side = |side: &str, tokenizer: &Tokenizer, text: fn(&Pair) -> &str| {
+        let mut unknown = Unknown::default();
+        for (i, pair) in pairs.iter().enumerate() {
+            unknown.note(i + 1, tokenizer, text(pair), &tokenizer.encode(text(pair)));
+        }
+        unknown.warning_of(side).map_or_else(String::new, |warning| format!("{name:<11} {warning}\n"))
+    };
+    of_side("source", tokenizers.source(), |pair| &pair.source)
+        + &of_side("target", tokenizers.target(), |pair| &pair.target)
 }
 
 /// How much plain text there is.

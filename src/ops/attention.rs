@@ -182,7 +182,7 @@ impl Operation for Attention {
         let heads = gpu::Heads { n_heads, d_head };
         let how = Softening { scale: scale(d_head) as f32, dropout: self.dropout };
         let of_one = |bias: &Tensor<4>| {
-            let key_value = key_value.as_ref().filter(|_| query_len == 1)?;
+            let key_value = key_value.as_ref().filter(|_| query_len == 1 && !self.is_trained(inputs))?;
             let bias = self.mask.bias().map_or_else(|| bias.clone(), |hiding| bias.clone() + hiding.clone());
             gpu::one_query(query, key_value, &bias, heads, how)
         };

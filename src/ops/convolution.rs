@@ -99,7 +99,7 @@ impl Operation for Convolution {
         let ConvolutionInputs { input, weight, past } = inputs;
         let output = gpu::convolution(input, weight, past)?;
         let (len, n_past) = (input.dims()[1], past.dims()[1]);
-        // The last positions of both, which are seldom more than the input.
+        // The last positions of both: in a step of a decoder more than the input, in a sentence less.
         let next = match n_past.checked_sub(len) {
             None | Some(0) => input.clone().narrow(1, len - n_past, n_past),
             Some(rest) => Tensor::cat(vec![past.clone().narrow(1, len, rest), input.clone()], 1),

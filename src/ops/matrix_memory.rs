@@ -139,7 +139,7 @@ impl Operation for MatrixMemory {
             norm: norm.as_ref(),
             state: state.as_ref(),
         };
-        if let Some((read, state)) = gpu::matrix_memory(self.config, memory, &self.reading) {
+        if let Some((read, state)) = gpu::matrix_memory(self.config, &memory, &self.reading) {
             return Some(MemoryOutputs { read, state });
         }
         let (rates, decay, norm) = (rates.clone(), decay.clone(), norm.clone());

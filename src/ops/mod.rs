@@ -26,7 +26,7 @@
 //! | [`convolution()`] | a copy, a product and a sum for each distance |
 //! | [`cell_step()`], [`contexts()`] | some twenty operations in a step of decoding |
 //! | [`matrix_memory()`] | cutting and turning heads, chunks, and all that the backward pass would keep of them |
-//! | [`layer_norm`], [`rms_norm`], [`norm_of_sum`], [`rotate`] | all passes but one |
+//! | [`layer_norm`], [`rms_norm`], [`rotate`] | all passes but one |
 //! | [`step_attention`] | copies of all keys and values at every step of decoding |
 
 mod activation;

@@ -6,6 +6,7 @@ use crate::support::{SIMD_OF_TESTS, assert_close, closed_form_tensor, flex, host
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use cases::{CASES, Sizes};
 use lookback::kernels::activation::Activation;
+use lookback::kernels::linear_recurrence::Gating;
 use lookback::kernels::machine::InstructionSet;
 use lookback::kernels::matrix_memory::Rule;
 use lookback::kernels::recurrence::Reading;
@@ -212,6 +213,29 @@ fn the_likeliest_words_are_found_on_a_gpu_in_the_order_of_the_host() {
         let found = to_vec(lookback::backend::gpu::likeliest(&lost, first, n).expect("there is a kernel"));
         assert!(found.chunks(2).all(|pair| pair[0].is_nan() && (pair[1] as usize) < n_words), "{found:?}");
     }
+}
+
+/// Gates that are closed as far as numbers go share what is left, and a rate that is no number stays none.
+#[test]
+fn the_ends_of_the_line_are_the_same_on_a_gpu() {
+    let Some(adapter) = wgpu() else { return };
+    let [found, expected] = [&adapter.device, &flex()].map(|device| {
+        let gates = Tensor::<3>::full([1, 3, 4], -200.0, device);
+        let gates = Tensor::cat(vec![gates, Tensor::ones([1, 3, 2], device)], 2);
+        let start = Tensor::zeros([1, 2], device);
+        let states =
+            lookback::ops::linear_recurrence(Gating::MinLstm, gates, start, None, Reading::default(), Body::Fused);
+        let rates = Tensor::<3>::full([1, 3, 2], f32::NAN, device);
+        let parameters = MemoryParameters { rates: Some(rates), decay: None, norm: Some(Tensor::ones([2], device)) };
+        let config = MemoryConfig { rule: Rule::GatedLinear, n_heads: 1, most_replaced: 1.0, epsilon: 1e-5 };
+        let packed = Tensor::ones([1, 3, 8], device);
+        let (read, _) = lookback::ops::matrix_memory(config, packed, parameters, None, Reading::default(), Body::Fused);
+        (to_vec(states), to_vec(read).into_iter().map(f32::is_nan).collect::<Vec<_>>())
+    });
+    assert_close("minLSTM", &found.0, &expected.0, GPU_TOLERANCE);
+    assert!(found.0[0] > 0.5, "{:?}", found.0);
+    assert_eq!(found.1, expected.1);
+    assert!(found.1[5], "{:?}", found.1);
 }
 
 /// Without a graph, memories that are matrices have a kernel of their own; heads that are too wide for it do not.

@@ -94,7 +94,7 @@ pub fn linear_recurrence(
 }
 
 /// None.
-pub fn matrix_memory(_: MemoryConfig, _: Remembered, _: &Reading) -> Option<(Tensor<3>, Tensor<4>)> {
+pub fn matrix_memory(_: MemoryConfig, _: &Remembered, _: &Reading) -> Option<(Tensor<3>, Tensor<4>)> {
     None
 }
 

@@ -40,7 +40,7 @@ fn split(text: &str, split_punctuation: bool) -> Vec<Cow<'_, str>> {
     tokens
 }
 
-/// Whether a byte is a character of the pattern `\w`; characters of several bytes have none that is.
+/// Whether a byte is a character of the pattern `\w` by itself. Those of several bytes are left to the pattern.
 fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }

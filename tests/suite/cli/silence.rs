@@ -141,6 +141,21 @@ fn a_check_with_data_finds_what_training_would() {
     assert_eq!(fail(dir.path(), &["config", "check", "--data", "tags.toml"]), train);
     fs::write(dir.path().join("train.tsv"), "a b\tX Y\n").unwrap();
     assert_says(&succeed(dir.path(), &["config", "check", "--data", "tags.toml"]), &["training    1 pairs"]);
+    // What a vocabulary made of the training data does not hold of the others.
+    fs::write(dir.path().join("valid.tsv"), "a b\tX X\na zz\tX Y\n").unwrap();
+    fs::write(dir.path().join("test.tsv"), "a b\tX W\n").unwrap();
+    let others = ["--set", "data.valid.tsv=valid.tsv", "--set", "data.test.tsv=test.tsv"];
+    let checked = succeed(dir.path(), &[&["config", "check", "--data", "tags.toml"], &others[..]].concat());
+    let said: Vec<&str> = checked.lines().skip(3).collect();
+    let read = "in 1 line, are not in the vocabulary and were read as <unk>";
+    assert_eq!(
+        said,
+        [
+            "test        1 pairs",
+            &format!("validation  1 of 4 source tokens, {read}: \"zz\" in line 2"),
+            &format!("test        1 of 2 target tokens, {read}: \"W\" in line 1"),
+        ]
+    );
     // A model without test data is evaluated on what there is.
     let quick = ["train", "tags.toml", "--run", "run", "--set", "training.max_updates=1", "--set", "backend=flex"];
     assert_says(&succeed(dir.path(), &quick), &["lookback evaluate --run run --split valid"]);

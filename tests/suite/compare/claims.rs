@@ -466,6 +466,12 @@ fn a_model_is_good_up_to_the_last_length_that_is_claimed_to_be_and_no_sentence_s
     }
     let expected = says("above it at 5 and 10 words, below it at length 5 (9-17) and length 6 (11-21)");
     assert!(findings(&lists).contains(&expected), "{:?}", findings(&lists));
+    lists.thresholds[0].longest_above = Some(17);
+    assert!(
+        headlines(&lists).join(" ").contains("significantly below: one length 5 (9-17)."),
+        "{:?}",
+        headlines(&lists)
+    );
     let comparison = by_length([100, 99, 60, 10]);
     assert_eq!(comparison.claims.len(), 4);
     // Lists that a task counts in items may be as long as others in words: they have no place in the order of lengths.

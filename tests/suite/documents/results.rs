@@ -123,6 +123,9 @@ fn no_folder_of_one_machine_is_taken_in() {
     );
     let (before, after) = take("tour", ["--out runs/tour", "--out=/home/me/three"]);
     assert!(after == before.replace("--out runs/tour", "--out=runs/tour"), "runs elsewhere stay where they are");
+    // With a slash at its end, as a shell completes it; the runs have none.
+    let (before, after) = take("tour", ["--out=runs/tour", "--out /home/me/three/"]);
+    assert!(after == before.replace("--out=runs/tour", "--out runs/tour"));
     // One that is named from where the command was given is anybody's.
     let (before, after) = take("small", ["--out runs/small", "--out here"]);
     assert!(after == before.replace("--out runs/small", "--out here"));

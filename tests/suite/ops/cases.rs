@@ -402,7 +402,8 @@ fn linear_recurrence(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tens
     let (batch, len, d) = (sizes.batch, sizes.len.min(70), sizes.width);
     let gates = leaves.leaf("gates", [batch, len, gating.n_gates() * d], 3.0);
     let start = leaves.leaf("start", [batch, d], 1.0);
-    let decay = (gating == Gating::RgLru).then(|| leaves.leaf("decay", [d], 2.0));
+    // Models begin with decays of 4 to 9.
+    let decay = (gating == Gating::RgLru).then(|| leaves.leaf("decay", [d], 2.0).add_scalar(sizes.inner as f64 % 7.0));
     let reading = Reading { is_backward: sizes.is_transposed, lengths: sizes.lengths(len) };
     vec![flat(ops::linear_recurrence(gating, gates, start, decay, reading, body))]
 }

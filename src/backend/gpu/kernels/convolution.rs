@@ -55,6 +55,14 @@ pub trait ConvolutionBackend: Backend {
 /// The output of [`convolution`](crate::ops::convolution()) by these kernels. None where the tensors are not ones of 32-bit floats on a device
 /// that has them.
 pub fn convolution(input: &Tensor<3>, weight: &Tensor<2>, past: &Tensor<3>) -> Option<Tensor<3>> {
+    let ([rows, _, d], [width, _]) = (input.dims(), weight.dims());
+    assert!(
+        weight.dims() == [width, d] && past.dims() == [rows, width - 1, d],
+        "inputs {:?} behind {:?} with a weight {:?}",
+        input.dims(),
+        past.dims(),
+        weight.dims()
+    );
     let (input, weight, past) = (computed(input)?, computed(weight)?, computed(past)?);
     Some(Tensor::from_dispatch(Dispatch::convolved_channels(input, weight, past)))
 }

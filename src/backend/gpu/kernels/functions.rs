@@ -25,3 +25,13 @@ pub(super) fn softplus(x: f32) -> f32 {
         + y * (1.0f32 / 5.0f32 + y * (1.0f32 / 7.0f32 + y * (1.0f32 / 9.0f32 + y * (1.0f32 / 11.0f32 + y / 13.0f32))));
     max(x, 0.0f32) + 2.0f32 * z * (1.0f32 + y * series)
 }
+
+/// The hyperbolic tangent. That of devices may have few digits left near zero, where this is a series, as on the host.
+#[cube]
+pub(super) fn tanh(x: f32) -> f32 {
+    let y = x * x;
+    let near = x
+        * (1.0f32
+            + y * (-1.0f32 / 3.0f32 + y * (2.0f32 / 15.0f32 + y * (-17.0f32 / 315.0f32 + y * (62.0f32 / 2835.0f32)))));
+    select(x.abs() < 0.25f32, near, x.tanh())
+}

@@ -60,7 +60,8 @@ impl LikeliestKernels for CubeBackend {
     }
 }
 
-/// Each cube a row, which it goes through once for the sum of the exponentials and once for each word; each unit every so-many-th word.
+/// Each cube a row, which it goes through for the largest logit, for the sum of the exponentials, and once for each word that is chosen; each
+/// unit every so-many-th word.
 #[cube(launch)]
 fn choose(logits: &[f32], found: &mut [f32], n_rows: usize, n_words: usize, first: usize, n: usize) {
     let row = CUBE_POS;

@@ -2,7 +2,7 @@
 //! whose passes grow with the logarithm of the length.
 
 use super::cube::unit_for_each;
-use super::functions::{logistic, softplus};
+use super::functions::{logistic, softplus, tanh};
 use super::node::{Kept, node};
 use super::product::ProductKernels;
 use super::{computed, is_roomy, new_like, new_of_shape, unused};
@@ -88,7 +88,16 @@ pub fn linear_recurrence(
     reading: &Reading,
 ) -> Option<Tensor<3>> {
     let device = gates.device();
-    let len = gates.dims()[1];
+    let ([batch, len, width], [_, d]) = (gates.dims(), start.dims());
+    assert!(
+        start.dims() == [batch, d]
+            && width == gating.n_gates() * d
+            && decay.map(Tensor::dims) == (gating == Gating::RgLru).then_some([d]),
+        "gates {:?} from {:?} with a decay {:?}",
+        gates.dims(),
+        start.dims(),
+        decay.map(Tensor::dims)
+    );
     let packed = computed(gates)?;
     if len == 0 || !is_roomy(&packed) {
         return None;
@@ -226,6 +235,12 @@ fn positive(x: f32) -> f32 {
     select(x >= 0.0f32, x + 0.5f32, logistic(x))
 }
 
+/// `sigmoid(x)`, and what it is at -80 below that: a share of two that are nothing would be no number.
+#[cube]
+fn above_nothing(x: f32) -> f32 {
+    logistic(select(x < -80.0f32, -80.0f32, x))
+}
+
 /// `8 log(sigmoid(x))`.
 #[cube]
 fn slowest(x: f32) -> f32 {
@@ -235,7 +250,7 @@ fn slowest(x: f32) -> f32 {
 /// `1 - a^2` for `a = e^log`, without losing the digits of what is near 1.
 #[cube]
 fn room(log: f32, a: f32) -> f32 {
-    (1.0f32 + a * a) * (-log).tanh()
+    (1.0f32 + a * a) * tanh(-log)
 }
 
 /// Each unit a channel of a sentence, through all of its positions. The equations are those of
@@ -277,9 +292,9 @@ fn scan(
             if comptime!(gating == Gating::MinGru) {
                 next = h + logistic(gates[gate]) * (positive(gates[gate + d]) - h);
             } else if comptime!(gating == Gating::MinLstm) {
-                let f = logistic(gates[gate]);
+                let f = above_nothing(gates[gate]);
                 let new = positive(gates[gate + 2 * d]);
-                next = new + f / (f + logistic(gates[gate + d])) * (h - new);
+                next = new + f / (f + above_nothing(gates[gate + d])) * (h - new);
             } else if comptime!(gating == Gating::Ssru) {
                 let x = gates[gate + d];
                 next = x + logistic(gates[gate]) * (h - x);
@@ -362,8 +377,8 @@ fn scan_back(
                     of_gates[gate + d] = g * z * select(x >= 0.0f32, 1.0f32, new * (1.0f32 - new));
                     of_h = g * (1.0f32 - z);
                 } else if comptime!(gating == Gating::MinLstm) {
-                    let f = logistic(gates[gate]);
-                    let enter = logistic(gates[gate + d]);
+                    let f = above_nothing(gates[gate]);
+                    let enter = above_nothing(gates[gate + d]);
                     let x = gates[gate + 2 * d];
                     let new = positive(x);
                     let a = f / (f + enter);

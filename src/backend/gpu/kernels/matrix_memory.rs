@@ -50,12 +50,25 @@ pub trait MatrixMemoryKernels: Backend {
 
 /// [`matrix_memory`](crate::ops::matrix_memory()) by this kernel. None where a tensor has a graph, where heads are wide, or where the tensors
 /// are not ones of 32-bit floats on a device that has it.
-pub fn matrix_memory(config: MemoryConfig, memory: Remembered, reading: &Reading) -> Option<(Tensor<3>, Tensor<4>)> {
-    let Remembered { packed, rates, decay, norm, state } = memory;
+pub fn matrix_memory(config: MemoryConfig, memory: &Remembered, reading: &Reading) -> Option<(Tensor<3>, Tensor<4>)> {
+    let Remembered { packed, rates, decay, norm, state } = *memory;
     let device = packed.device();
     let [rows, len, width] = packed.dims();
+    let MemoryConfig { rule, n_heads, .. } = config;
+    let d = width / rule.n_packed();
+    let of_rates = if rule == Rule::GatedLinear { d } else { rule.n_rates() * n_heads };
+    let of_state = [rows, n_heads, d / n_heads, rule.d_value(d / n_heads)];
+    assert!(
+        width == rule.n_packed() * d
+            && d.is_multiple_of(n_heads)
+            && rates.map(Tensor::dims) == (rule != Rule::Linear).then_some([rows, len, of_rates])
+            && decay.map(Tensor::dims) == (rule == Rule::GatedDelta).then_some([n_heads])
+            && norm.map(Tensor::dims) == (rule != Rule::Linear).then_some([d / n_heads])
+            && state.is_none_or(|state| state.dims() == of_state),
+        "{rule:?} of {n_heads} heads: {memory:?}"
+    );
     let packed = computed_plain(packed)?;
-    if rows * len == 0 || width / config.rule.n_packed() / config.n_heads > WIDEST_HEAD || !is_roomy(&packed) {
+    if rows * len == 0 || d / n_heads > WIDEST_HEAD || !is_roomy(&packed) {
         return None;
     }
     let lengths = reading.cut(len).map(|lengths| Tensor::<1>::from_data(lengths.as_slice(), &device));
@@ -208,7 +221,9 @@ fn remember(
                 if is_element {
                     let log = -softplus(-rates[token * d + head * width + unit])
                         / comptime!(GLA_TEMPERATURE as f32).runtime();
-                    keeps = max(log, comptime!(MOST_DECAY as f32).runtime()).exp();
+                    let least = comptime!(MOST_DECAY as f32).runtime();
+                    // What is not a number stays so.
+                    keeps = select(log < least, least, log).exp();
                 }
             } else {
                 query = silu(query);

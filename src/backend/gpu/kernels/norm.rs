@@ -105,6 +105,8 @@ pub fn norm_of_sum<const D: usize>(
     epsilon: f64,
 ) -> Option<Tensor<D>> {
     assert_eq!(around.dims(), through.dims(), "what goes by a layer and what has gone through it");
+    let width = around.dims()[D - 1];
+    assert!(gamma.dims() == [width] && beta.is_none_or(|beta| beta.dims() == [width]), "a norm of {width} elements");
     let (around, through) = (computed_plain(around)?, computed_plain(through)?);
     let (gamma, beta, is_centered) = (computed_plain(gamma)?, computed_plain(beta.unwrap_or(gamma))?, beta.is_some());
     Some(Tensor::from_dispatch(Dispatch::normalized_sums(around, through, gamma, beta, epsilon as f32, is_centered)))

@@ -104,7 +104,7 @@ fn reach(comparison: &Comparison, row: Option<&Threshold>) -> Markup {
     match row.map(|row| row.longest_above) {
         Some(Some(above)) => {
             let end = if above == longest_tested(comparison) { ", the longest tested" } else { "" };
-            cell(&format!("{}{end}", lengths_to(comparison, above)), Some(above as f64))
+            cell(&format!("{}{end}", lengths_to(comparison, above, "")), Some(above as f64))
         }
         Some(None) => cell("none", Some(0.0)),
         None => cell("–", None),

@@ -57,7 +57,7 @@ impl Cut {
     }
 }
 
-/// `left right`, with what comes at its end.
+/// `left right`, and what `ending` says with `bias`, which is there unless that is [`Ending::Plain`].
 pub(super) fn launch(left: Operand, right: Operand, bias: Option<CubeTensor>, ending: Ending) -> CubeTensor {
     let mut shape = left.tensor.meta.shape().clone();
     let last = shape.len() - 1;

@@ -14,7 +14,7 @@ pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
     let of_row = |row: &Threshold| match row.longest_above {
         Some(above) => {
             let end = if above == longest { ", the longest tested" } else { "" };
-            format!("{} {} {unit}{end}", row.contestant, lengths_to(comparison, above))
+            format!("{} {}{end}", row.contestant, lengths_to(comparison, above, unit))
         }
         None => format!("{} none", row.contestant),
     };
@@ -28,10 +28,14 @@ pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// The lengths of the group whose longest source is this long: what is claimed is claimed of all of them together.
-pub(in crate::report::comparison) fn lengths_to(comparison: &Comparison, longest: usize) -> String {
+/// The lengths of the group whose longest source is this long, in this unit if it is given: what is claimed is claimed of all of them
+/// together. A length that the task counts in something else goes by its own name.
+pub(in crate::report::comparison) fn lengths_to(comparison: &Comparison, longest: usize, unit: &str) -> String {
     let group = comparison.by_length().into_iter().find(|group| group.to == longest);
-    range([group.map_or(longest, |group| group.from), longest])
+    match group.filter(|group| group.has_own_length()) {
+        Some(group) => group.name(),
+        None => format!("{} {unit}", range([group.map_or(longest, |group| group.from), longest])).trim_end().into(),
+    }
 }
 
 fn range([from, to]: [usize; 2]) -> String {
