@@ -2,9 +2,9 @@
 
 use super::named::{Array, Arrays, Gradient, Gradients, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
-use super::written_memory::{MemoryConfig, MemoryParameters, written_memory};
+use super::written_memory::{MemoryParameters, written_memory};
 use crate::backend::gpu;
-use crate::kernels::matrix_memory::{Answers, Kept, Layer, Rule};
+use crate::kernels::matrix_memory::{Answers, Kept, Layer, MemoryConfig, Rule};
 use crate::kernels::recurrence::Reading;
 use burn::tensor::Tensor;
 

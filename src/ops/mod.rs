@@ -79,4 +79,4 @@ pub use recurrence::{CellParameters, Placement, StepAttention, attentive_layer, 
 pub use residual::{add_dropped, dropout};
 pub use rotation::rotate;
 pub use weights::{PreparedWeight, PreparedWeights};
-pub use written_memory::{MemoryConfig, MemoryParameters};
+pub use written_memory::MemoryParameters;

@@ -3,22 +3,9 @@
 use super::chunks::{Sequence, read};
 use super::operation::Body;
 use super::scan::{log_sigmoid, real};
-use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, Rule, TINY};
+use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, MemoryConfig, Rule, TINY};
 use crate::kernels::recurrence::Reading;
 use burn::tensor::{Tensor, activation};
-
-/// What a matrix memory is beside its tensors.
-#[derive(Clone, Copy, Debug)]
-pub struct MemoryConfig {
-    /// What becomes of the memory at each position.
-    pub rule: Rule,
-    /// Matrices side by side.
-    pub n_heads: usize,
-    /// What a rate of the delta rule is at most.
-    pub most_replaced: f64,
-    /// What the norm adds to the mean of squares.
-    pub epsilon: f64,
-}
 
 /// What a matrix memory takes beside queries, keys and values.
 pub struct MemoryParameters {

@@ -6,8 +6,8 @@ use crate::kernels::cell::CellKind;
 use crate::kernels::cross_entropy::Weighting;
 use crate::kernels::dropout::Dropout;
 use crate::kernels::linear_recurrence::Gating;
+use crate::kernels::matrix_memory::MemoryConfig;
 use crate::kernels::recurrence::Reading;
-use crate::ops::MemoryConfig;
 use burn::backend::DispatchTensor;
 use burn::tensor::Tensor;
 

@@ -64,6 +64,19 @@ pub const MOST_DECAY: f64 = -5.0;
 /// What is added to the sum of weights of linear attention, and to the squares of a key, before dividing.
 pub const TINY: f64 = 1e-6;
 
+/// What a matrix memory is beside its tensors.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryConfig {
+    /// What becomes of the memory at each position.
+    pub rule: Rule,
+    /// Matrices side by side.
+    pub n_heads: usize,
+    /// What a rate of the delta rule is at most.
+    pub most_replaced: f64,
+    /// What the norm adds to the mean of squares.
+    pub epsilon: f64,
+}
+
 /// What does not change from position to position.
 #[derive(Clone, Copy)]
 struct Memory<'a> {

@@ -1,12 +1,13 @@
 //! Linear attention, the delta rule, and both with a memory that fades: a matrix instead of a cache.
 
 use super::MixerKind;
+use crate::kernels::matrix_memory::MemoryConfig;
 pub use crate::kernels::matrix_memory::{GLA_TEMPERATURE, Rule};
 use crate::kernels::recurrence::Reading;
 use crate::layers::linear::linear_layer;
 use crate::layers::norm::EPSILON;
 use crate::layers::{Init, Pass};
-use crate::ops::{MemoryConfig, MemoryParameters, matrix_memory};
+use crate::ops::{MemoryParameters, matrix_memory};
 use burn::module::{Module, Param};
 use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{Tensor, TensorData};

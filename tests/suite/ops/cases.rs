@@ -8,14 +8,13 @@ use lookback::kernels::cell::CellKind;
 use lookback::kernels::cross_entropy::Weighting;
 use lookback::kernels::dropout::Dropout;
 use lookback::kernels::linear_recurrence::Gating;
-use lookback::kernels::matrix_memory::Rule;
+use lookback::kernels::matrix_memory::{MemoryConfig, Rule};
 use lookback::kernels::recurrence::Reading;
 use lookback::layers::Mask;
 use lookback::models::weights::to_vec;
 use lookback::ops::steps::CellState;
 use lookback::ops::{
-    self, Body, CellParameters, HeadSizes, MemoryConfig, MemoryParameters, Placement, Projected, Rows, StepAttention,
-    Targets, Weight,
+    self, Body, CellParameters, HeadSizes, MemoryParameters, Placement, Projected, Rows, StepAttention, Targets, Weight,
 };
 use lookback::random::{Purpose, Stream};
 use proptest::prelude::*;
