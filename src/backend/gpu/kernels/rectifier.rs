@@ -3,10 +3,11 @@
 use super::cube::unit_for_each;
 use super::dropout::{factor_at, numbers};
 use super::node::{Kept, node};
-use super::product::{ProductKernels, flat};
-use super::{computed, new_like};
+use super::product::{ProductKernels, flat, rectified, with_axes_of};
+use super::{computed, computed_plain, new_like};
 use crate::kernels::dropout::Dropout;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
@@ -20,6 +21,19 @@ pub trait RectifierKernels: Backend {
     /// `dropout(max(0, sums + bias))`.
     #[fusion(meta = |sums, _bias, _dropout| sums.clone())]
     fn rectified(sums: FloatTensor<Self>, bias: FloatTensor<Self>, dropout: Option<Dropout>) -> FloatTensor<Self>;
+
+    /// `max(0, left right + bias)`, with one matrix on the right.
+    #[fusion(meta = |left, right, _bias| {
+        let mut shape = left.shape.clone();
+        let last = shape.num_dims() - 1;
+        shape[last] = right.shape[1];
+        burn::backend::fusion::custom::TensorSpec::new(shape, left.dtype)
+    })]
+    fn rectified_product(
+        left: FloatTensor<Self>,
+        right: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self>;
 
     /// The gradient of the sums, from what is left of them and its gradient.
     #[fusion(meta = |active, _gradient, _kept| active.clone())]
@@ -41,6 +55,25 @@ pub trait RectifierBackend: Backend {
 /// - bias: `[width]`
 pub fn rectify(sums: &Tensor<3>, bias: &Tensor<1>, dropout: Option<Dropout>) -> Option<Tensor<3>> {
     Some(Tensor::from_dispatch(Dispatch::rectified_sums(computed(sums)?, computed(bias)?, dropout)))
+}
+
+/// `max(0, input weight + bias)`. None where a tensor has a graph, and where they are not ones of 32-bit floats on a device that has these
+/// kernels.
+///
+/// # Shapes
+/// - input: `[.., d_input]`
+/// - weight: `[d_input, d_output]`
+/// - bias: `[d_output]`
+pub fn rectified_linear<const D: usize>(input: &Tensor<D>, weight: &Tensor<2>, bias: &Tensor<1>) -> Option<Tensor<D>> {
+    let [d_input, d_output] = weight.dims();
+    assert!(
+        input.dims()[D - 1] == d_input && bias.dims() == [d_output],
+        "inputs {:?}, a weight [{d_input}, {d_output}] and a bias {:?}",
+        input.dims(),
+        bias.dims()
+    );
+    let (input, weight, bias) = (computed_plain(input)?, computed_plain(weight)?, computed_plain(bias)?);
+    Some(Tensor::from_dispatch(Dispatch::rectified_product(input, weight, bias)))
 }
 
 #[derive(Clone, Debug)]
@@ -96,6 +129,17 @@ impl RectifierKernels for CubeBackend {
             dropout.is_some(),
         );
         active
+    }
+
+    fn rectified_product(
+        left: FloatTensor<Self>,
+        right: FloatTensor<Self>,
+        bias: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        rectified(&left, &right, &bias).unwrap_or_else(|| {
+            let right = with_axes_of::<Self>(&left, right);
+            Self::rectified(Self::float_matmul(left, right), bias, None)
+        })
     }
 
     fn unrectified(active: FloatTensor<Self>, gradient: FloatTensor<Self>, kept: f32) -> FloatTensor<Self> {

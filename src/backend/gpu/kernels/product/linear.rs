@@ -1,8 +1,8 @@
 //! Products as nodes of burn's graph.
 
 use super::{ProductKernels, flat, transposed};
+use crate::backend::gpu::kernels::computed;
 use crate::backend::gpu::kernels::node::{Kept, node};
-use crate::backend::gpu::kernels::{computed, computed_plain};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
@@ -75,25 +75,6 @@ pub fn linear<const D: usize>(
         Some(bias) => Dispatch::mapped_and_moved(input, weight, computed(bias)?, is_transposed),
         None => Dispatch::mapped(input, weight, is_transposed),
     }))
-}
-
-/// `max(0, input weight + bias)`. None where a tensor has a graph, and where they are not ones of 32-bit floats on a device that has these
-/// kernels.
-///
-/// # Shapes
-/// - input: `[.., d_input]`
-/// - weight: `[d_input, d_output]`
-/// - bias: `[d_output]`
-pub fn rectified_linear<const D: usize>(input: &Tensor<D>, weight: &Tensor<2>, bias: &Tensor<1>) -> Option<Tensor<D>> {
-    let [d_input, d_output] = weight.dims();
-    assert!(
-        input.dims()[D - 1] == d_input && bias.dims() == [d_output],
-        "inputs {:?}, a weight [{d_input}, {d_output}] and a bias {:?}",
-        input.dims(),
-        bias.dims()
-    );
-    let (input, weight, bias) = (computed_plain(input)?, computed_plain(weight)?, computed_plain(bias)?);
-    Some(Tensor::from_dispatch(Dispatch::multiplied_and_rectified(input, weight, bias)))
 }
 
 #[derive(Clone, Debug)]

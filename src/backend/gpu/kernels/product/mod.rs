@@ -9,14 +9,13 @@ mod launch;
 mod linear;
 mod operand;
 
-pub use linear::{linear, product, rectified_linear};
-
-use super::rectifier::RectifierKernels;
+pub use linear::{linear, product};
 
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, TensorMetadata, backend_extension};
 use burn_cubecl::CubeBackend;
+use burn_cubecl::tensor::CubeTensor;
 use kernel::Ending;
 use launch::{is_taken, launch};
 use operand::Operand;
@@ -36,14 +35,6 @@ pub trait ProductKernels: Backend {
     /// [`Self::multiplied`], and `bias` added to every row.
     #[fusion(meta = |left, right, _bias| spec::product(left, right))]
     fn multiplied_and_moved(
-        left: FloatTensor<Self>,
-        right: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-
-    /// `max(0, left right + bias)`.
-    #[fusion(meta = |left, right, _bias| spec::product(left, right))]
-    fn multiplied_and_rectified(
         left: FloatTensor<Self>,
         right: FloatTensor<Self>,
         bias: FloatTensor<Self>,
@@ -88,21 +79,16 @@ impl ProductKernels for CubeBackend {
         Self::float_add(Self::float_matmul(left, right), bias)
     }
 
-    fn multiplied_and_rectified(
-        left: FloatTensor<Self>,
-        right: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-    ) -> FloatTensor<Self> {
-        if is_taken(&left, &right) {
-            return launch(Operand::new(left), Operand::new(right), Some(bias), Ending::Rectified);
-        }
-        let right = with_axes_of::<Self>(&left, right);
-        Self::rectified(Self::float_matmul(left, right), bias, None)
-    }
-
     fn summed_rows(matrix: FloatTensor<Self>) -> FloatTensor<Self> {
         launch::summed_rows(matrix)
     }
+}
+
+/// `max(0, left right + bias)`, if this is a product for our kernels.
+pub(super) fn rectified(left: &CubeTensor, right: &CubeTensor, bias: &CubeTensor) -> Option<CubeTensor> {
+    let launched =
+        || launch(Operand::new(left.clone()), Operand::new(right.clone()), Some(bias.clone()), Ending::Rectified);
+    is_taken(left, right).then(launched)
 }
 
 /// The two last axes in each other's place.
@@ -119,7 +105,7 @@ pub(super) fn flat<B: Backend>(rows: FloatTensor<B>) -> FloatTensor<B> {
 }
 
 /// With as many axes as `other`.
-fn with_axes_of<B: Backend>(other: &FloatTensor<B>, tensor: FloatTensor<B>) -> FloatTensor<B> {
+pub(super) fn with_axes_of<B: Backend>(other: &FloatTensor<B>, tensor: FloatTensor<B>) -> FloatTensor<B> {
     let (rank, own) = (other.shape().len(), tensor.shape());
     let shape: Vec<usize> = std::iter::repeat_n(1, rank - own.len()).chain(own.iter().copied()).collect();
     B::float_reshape(tensor, shape.into())
