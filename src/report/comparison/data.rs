@@ -279,8 +279,12 @@ impl Group {
     pub fn label(&self) -> String {
         match self.kind {
             GroupKind::All => "all".into(),
-            _ if self.from == self.to => self.from.to_string(),
-            _ => format!("{}-{}", self.from, self.to),
+            _ => range([self.from, self.to]),
         }
     }
+}
+
+/// Lengths from one to another as a reader sees them.
+pub(in crate::report::comparison) fn range([from, to]: [usize; 2]) -> String {
+    if from == to { from.to_string() } else { format!("{from}-{to}") }
 }

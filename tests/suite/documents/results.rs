@@ -115,7 +115,7 @@ fn no_folder_of_one_machine_is_taken_in() {
         (before, read(&data))
     };
     let (before, after) = take("small", ["--out runs/small", "--out /home/me/small"]);
-    assert!(after == before, "the command of a suite is one for everybody");
+    assert!(after == before, "the command of a suite names no folder of one machine");
     let (before, after) = take("tour", ["runs/tour-three", "/home/me/three"]);
     assert!(
         after == before.replace("runs/tour-three", "runs/tour"),

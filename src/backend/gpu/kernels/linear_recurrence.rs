@@ -223,7 +223,7 @@ impl LinearRecurrenceKernels for CubeBackend {
             how.has_lengths,
             how.gating,
         );
-        // Nobody asks for that of a decay that is not there; its shape is as promised all the same.
+        // Without a decay nobody reads its gradient, but it has to have the promised shape.
         let of_decays = if how.gating == Gating::RgLru { of_decays } else { of_start.clone() };
         (of_gates, of_start, of_decays)
     }

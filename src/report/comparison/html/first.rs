@@ -7,7 +7,7 @@ use crate::report::comparison::data::Comparison;
 use crate::report::comparison::marker::key;
 use crate::report::comparison::measures::costs::rows::CostKind;
 use crate::report::comparison::measures::costs::words::{cost_at, cost_length};
-use crate::report::comparison::measures::quality::lengths::{lengths_to, longest_tested};
+use crate::report::comparison::measures::quality::lengths::reached;
 use crate::report::comparison::measures::quality::words::ranked;
 use crate::report::comparison::scale::short;
 use crate::report::comparison::score::{metric_label, shown};
@@ -102,10 +102,7 @@ fn costs(comparison: &Comparison, name: &str, length: usize) -> [Option<f64>; 3]
 /// The longest length at which a model is claimed to be good.
 fn reach(comparison: &Comparison, row: Option<&Threshold>) -> Markup {
     match row.map(|row| row.longest_above) {
-        Some(Some(above)) => {
-            let end = if above == longest_tested(comparison) { ", the longest tested" } else { "" };
-            cell(&format!("{}{end}", lengths_to(comparison, above, "")), Some(above as f64))
-        }
+        Some(Some(above)) => cell(&reached(comparison, above, ""), Some(above as f64)),
         Some(None) => cell("none", Some(0.0)),
         None => cell("–", None),
     }

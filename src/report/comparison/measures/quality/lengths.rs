@@ -2,20 +2,16 @@
 
 use super::words::ranked;
 use crate::report::comparison::claims::rows::{Claim, ClaimKind, Threshold};
-use crate::report::comparison::data::{Comparison, Group};
+use crate::report::comparison::data::{Comparison, Group, range};
 use crate::report::comparison::score::{noun, shown};
 use crate::scoring::Verdict;
 
 /// Up to which length each model is good.
 pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
     let first = comparison.thresholds.first()?;
-    let unit = comparison.task.length_unit.name();
-    let longest = longest_tested(comparison);
+    let unit = format!(" {}", comparison.task.length_unit.name());
     let of_row = |row: &Threshold| match row.longest_above {
-        Some(above) => {
-            let end = if above == longest { ", the longest tested" } else { "" };
-            format!("{} {}{end}", row.contestant, lengths_to(comparison, above, unit))
-        }
+        Some(above) => format!("{} {}", row.contestant, reached(comparison, above, &unit)),
         None => format!("{} none", row.contestant),
     };
     let row_of =
@@ -28,22 +24,19 @@ pub(in crate::report) fn reach(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// The lengths of the group whose longest source is this long, in this unit if it is given: what is claimed is claimed of all of them
-/// together. A length that the task counts in something else goes by its own name.
-pub(in crate::report::comparison) fn lengths_to(comparison: &Comparison, longest: usize, unit: &str) -> String {
+/// The lengths of the last group that a model reaches, whose longest source is this long: what is claimed is claimed of all of them together.
+/// They are in `unit`, which may be empty; a length that the task counts in something else goes by its own name.
+pub(in crate::report::comparison) fn reached(comparison: &Comparison, longest: usize, unit: &str) -> String {
     let group = comparison.by_length().into_iter().find(|group| group.to == longest);
-    match group.filter(|group| group.has_own_length()) {
-        Some(group) => group.name(),
-        None => format!("{} {unit}", range([group.map_or(longest, |group| group.from), longest])).trim_end().into(),
-    }
-}
-
-fn range([from, to]: [usize; 2]) -> String {
-    if from == to { from.to_string() } else { format!("{from}-{to}") }
+    let lengths = match group {
+        Some(group) if group.has_own_length() => group.name(),
+        _ => range([group.map_or(longest, |group| group.from), longest]) + unit,
+    };
+    lengths + if longest == longest_tested(comparison) { ", the longest tested" } else { "" }
 }
 
 /// The longest source of any length tested.
-pub(in crate::report::comparison) fn longest_tested(comparison: &Comparison) -> usize {
+fn longest_tested(comparison: &Comparison) -> usize {
     comparison.by_length().last().map_or(0, |group| group.to)
 }
 
