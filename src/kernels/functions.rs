@@ -1,17 +1,17 @@
 //! Functions of one number, in instructions that work on many at once.
 
-/// `e^x` for `x <= 88` to about one unit in the last place, zero below -87, in instructions that work on many elements at once.
+/// `e^x` for `x <= 88` to about two units in the last place, zero below -87.7, in instructions that work on many elements at once.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    // e^x = 2^n e^r with |r| <= ln(2) / 2; adding 1.5 * 2^23 leaves the integer n in the lowest bits.
-    let clamped = if x < -87.0 { -87.0 } else { x };
+    // e^x = 2^n e^r with |r| <= ln(2) / 2; adding 1.5 * 2^23 leaves the integer n in the lowest bits. At -88, 2^n is zero.
+    let clamped = if x < -88.0 { -88.0 } else { x };
     let shifted = clamped * std::f32::consts::LOG2_E + 12_582_912.0;
     let n = shifted - 12_582_912.0;
     let r = (clamped - n * 0.693_359_4) + n * 2.121_944_4e-4;
-    let p =
-        1.0 + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_54 + r * (0.008_333_95 + r * 0.001_394_4)))));
-    let value = p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
-    if x < -87.0 { 0.0 } else { value }
+    // Of the polynomials of this degree that are 1 + r near zero, the one whose largest relative error is least: 1.05e-7. No
+    // product is fused with the sum behind it: this becomes part of loops for every set of instructions, and is a call where one has none.
+    let p = 1.0 + r * (1.0 + r * (0.499_992_3 + r * (0.166_671_15 + r * (0.041_890_334 + r * 0.008_312_503))));
+    p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
 }
 
 /// Zero for what is below 1e-30. A gradient that goes back over hundreds of steps fades through numbers that are too small to be

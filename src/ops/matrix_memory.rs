@@ -38,7 +38,7 @@ named! {
 ///
 /// In burn's operations, heads are cut out and turned, positions are read in chunks by products of matrices that grow with the chunk, and
 /// the backward pass keeps every step of that; here each head is carried from position to position, and every sixteenth memory is
-/// kept. A GPU carries them likewise where no gradient is asked for, and reads in chunks where it trains.
+/// kept. A GPU carries them likewise, and keeps none; where heads are wide, it reads in chunks.
 ///
 /// # Shapes
 /// - packed: `[rows, len, n_packed d]`: queries, keys, values and, of gated rules, gates

@@ -122,16 +122,18 @@ fn each_step(model: &str) -> [usize; 3] {
 /// Operations of mixers: each is run once, with its backward pass if it has inputs with a graph.
 fn mixing(name: &str, body: Body) {
     let device = Backend::Wgpu.open().unwrap().device;
-    let device = if name == "memory" { device } else { device.autodiff() };
+    let device = if name == "memory read" { device } else { device.autodiff() };
     let [rows, len, d] = [3, 20, 16];
     let tensor = |shape| closed_form_tensor::<3>("input", shape, 1.0, &device);
     let output = match name {
-        "memory" => {
+        "memory" | "memory read" => {
             let vector = |width| closed_form_tensor::<1>("vector", [width], 1.0, &device);
             let rates = Some(tensor([rows, len, 4]));
             let parameters = MemoryParameters { rates, decay: Some(vector(2)), norm: Some(vector(8)) };
             let config = MemoryConfig { rule: Rule::GatedDelta, n_heads: 2, most_replaced: 2.0, epsilon: 1e-5 };
-            matrix_memory(config, tensor([rows, len, 4 * d]), parameters, None, Reading::default(), body).0
+            let packed = tensor([rows, len, 4 * d]);
+            let packed = if name == "memory" { packed.require_grad() } else { packed };
+            matrix_memory(config, packed, parameters, None, Reading::default(), body).0
         }
         "recurrence" => {
             let (gates, start) = (tensor([rows, len, 2 * d]).require_grad(), Tensor::zeros([rows, d], &device));
@@ -144,7 +146,7 @@ fn mixing(name: &str, body: Body) {
         }
     };
     match name {
-        "memory" => drop(to_vec(output)),
+        "memory read" => drop(to_vec(output)),
         _ => drop(output.sum().backward()),
     }
 }
@@ -179,8 +181,9 @@ fn counted_alone() {
     let [min_gru, gated_delta] = ["min-gru", "gated-delta"].map(decoder_of);
     print("update of a minGRU", each([4, 8], |n| update(&min_gru, true, n, 1)));
     print("step of a minGRU", each_step(&min_gru));
+    print("update of a gated DeltaNet", each([4, 8], |n| update(&gated_delta, true, n, 1)));
     print("step of a gated DeltaNet", each_step(&gated_delta));
-    for name in ["memory", "recurrence", "convolution"] {
+    for name in ["memory read", "memory", "recurrence", "convolution"] {
         for body in [Body::Written, Body::Fused] {
             print(&format!("{name}, {body:?}"), each([1, 2], |n| (0..n).for_each(|_| mixing(name, body))));
         }

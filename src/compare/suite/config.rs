@@ -46,7 +46,7 @@ pub struct SuiteConfig {
 }
 
 /// A task of a suite.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteTaskConfig {
     /// Its name, and that of its folder.
@@ -66,7 +66,7 @@ pub struct SuiteTaskConfig {
 }
 
 /// A family of models.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FamilyConfig {
     /// Its name.
@@ -96,6 +96,14 @@ impl SuiteConfig {
             let known = BUILT_IN.map(|(name, _)| name).join(", ");
             return Err(Error::message(format!("--suite {name}: there is no such suite ({known}), and no such file")));
         }
+        Self::read(path)
+    }
+
+    /// The suite of a file.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub(super) fn read(path: &Path) -> Result<Self> {
         Self::parse(path, &std::fs::read_to_string(path).map_err(Error::io(path))?)
     }
 
@@ -145,6 +153,22 @@ impl SuiteConfig {
             return Err("seeds must be at least 1, got 0".into());
         }
         Ok(())
+    }
+
+    /// What differs from an earlier suite whose tasks called `made` have results: comments, order and other tasks change nothing of them.
+    pub(super) fn differs_from(&self, earlier: &Self, made: &[String]) -> Option<String> {
+        let whole = [
+            ("seeds", self.seeds == earlier.seeds),
+            ("tune", self.tune == earlier.tune),
+            ("match_parameters", self.match_parameters == earlier.match_parameters),
+            ("[config]", self.config == earlier.config),
+            ("[[family]]", self.family == earlier.family),
+        ];
+        if let Some((name, _)) = whole.into_iter().find(|(_, is_same)| !is_same) {
+            return Some(name.into());
+        }
+        let of = |suite: &Self, name: &str| suite.task.iter().find(|task| task.name == name).cloned();
+        made.iter().find(|name| of(self, name) != of(earlier, name)).map(|name| format!("the task {name}"))
     }
 
     /// The tasks that are called so, in the order of the suite; all of them if none is named.

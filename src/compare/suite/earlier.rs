@@ -7,6 +7,15 @@ use crate::report::documents::Results;
 use crate::report::suite::{FORMAT, Suite};
 use std::path::Path;
 
+/// The tasks that the results in the folder `out` have.
+///
+/// # Errors
+/// As [`Earlier::read`].
+pub(super) fn tasks(out: &Path) -> Result<Vec<String>> {
+    let earlier = Earlier::read(out)?;
+    Ok(earlier.map_or_else(Vec::new, |Earlier(suite)| suite.tasks.into_iter().map(|task| task.name).collect()))
+}
+
 /// The results of a suite that were there before.
 pub(super) struct Earlier(Suite);
 

@@ -79,8 +79,8 @@ pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show
     }
 }
 
-/// Makes the folder, unless it is something else's, or has results of another version of the suite's file: cells beside each other would
-/// answer other questions, or be lost.
+/// Makes the folder, unless it is something else's, or has results that the suite's file would not make now: cells beside each other
+/// would answer other questions, or be lost.
 fn prepare(suite: &SuiteConfig, out: &Path) -> Result<()> {
     plan::check_folder(out)?;
     let file = out.join(FILE);
@@ -89,8 +89,11 @@ fn prepare(suite: &SuiteConfig, out: &Path) -> Result<()> {
             let message = "is the folder of a comparison; give a folder of its own to the suite with --out";
             return Err(Error::file(out, message));
         }
-        if std::fs::read_to_string(&file).map_err(Error::io(&file))? != suite.text {
-            let message = format!("is not the suite {} as it is now; give another folder with --out", suite.name);
+        if let Some(what) = suite.differs_from(&SuiteConfig::read(&file)?, &earlier::tasks(out)?) {
+            let message = format!(
+                "is not the suite {} as it is now: {what} is another; give another folder with --out",
+                suite.name
+            );
             return Err(Error::file(&file, message));
         }
     }

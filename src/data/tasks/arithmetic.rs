@@ -1,4 +1,5 @@
-//! Modular arithmetic: a sum with products and differences, modulo a small number.
+//! Modular arithmetic: a sum with products and differences, modulo a small number. Asked at the end, or after every number, which is
+//! far easier to learn.
 //!
 //! # Reference
 //!
@@ -25,11 +26,13 @@ pub struct ArithmeticConfig {
     pub min_len: usize,
     /// Most numbers in an expression. One of n numbers has 2n - 1 symbols.
     pub max_len: usize,
+    /// Ask after every number instead of at the end: the answers are as many as the numbers, each that of the expression up to there.
+    pub asks_all: bool,
 }
 
 impl Default for ArithmeticConfig {
     fn default() -> Self {
-        Self { modulus: 5, min_len: 3, max_len: 20 }
+        Self { modulus: 5, min_len: 3, max_len: 20, asks_all: false }
     }
 }
 
@@ -46,8 +49,9 @@ pub(super) fn draw(config: &ArithmeticConfig, rng: &mut Rng) -> Pair {
     let len = rng.between(config.min_len, config.max_len);
     let first = rng.below(modulus);
     let mut source = vec![first.to_string()];
-    // The sum of all terms before the one that is being multiplied, and that term.
+    // The sum of all terms before the one that is being multiplied, that term, and what the expression is up to each number.
     let (mut sum, mut term) = (0, first);
+    let mut answers = vec![first.to_string()];
     for _ in 1..len {
         let (sign, number) = (*rng.pick(&["+", "-", "*"]), rng.below(modulus));
         source.extend([sign.to_owned(), number.to_string()]);
@@ -58,6 +62,8 @@ pub(super) fn draw(config: &ArithmeticConfig, rng: &mut Rng) -> Pair {
                 term = if sign == "+" { number } else { (modulus - number) % modulus };
             }
         }
+        answers.push(((sum + term) % modulus).to_string());
     }
-    Pair::new(source.join(" "), ((sum + term) % modulus).to_string())
+    let last = answers.len() - 1;
+    Pair::new(source.join(" "), if config.asks_all { answers.join(" ") } else { answers.swap_remove(last) })
 }

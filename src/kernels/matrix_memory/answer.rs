@@ -30,7 +30,12 @@ impl Memory<'_> {
             }
         }
         if self.rule.is_gated() {
-            update([gate], [out], |[gate], [out]| [out * silu(gate)[0]]);
+            update(
+                [gate],
+                [out],
+                #[inline(always)]
+                |[gate], [out]| [out * silu(gate)[0]],
+            );
         }
     }
 
@@ -49,7 +54,12 @@ impl Memory<'_> {
         // Lent: the backward pass of the memory writes the gradient of the value there later.
         let of_ungated = &mut of.value;
         match self.rule.is_gated() {
-            true => update([of_out, gate], [of_ungated], |[of_out, gate], _| [of_out * silu(gate)[0]]),
+            true => update(
+                [of_out, gate],
+                [of_ungated],
+                #[inline(always)]
+                |[of_out, gate], _| [of_out * silu(gate)[0]],
+            ),
             false => of_ungated.copy_from_slice(of_out),
         }
         for head in 0..self.n_heads {
@@ -87,7 +97,12 @@ impl Memory<'_> {
             }
         }
         if self.rule.is_gated() {
-            update([gate], [of_gate], |[gate], [of_gate]| [of_gate * silu(gate)[1]]);
+            update(
+                [gate],
+                [of_gate],
+                #[inline(always)]
+                |[gate], [of_gate]| [of_gate * silu(gate)[1]],
+            );
         }
     }
 }

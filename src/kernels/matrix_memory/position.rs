@@ -141,17 +141,25 @@ impl Memory<'_> {
     pub fn prepare(&self, parts: &Parts<&[f32]>, position: &mut Position) {
         match self.rule {
             Rule::Linear => {
-                update([parts.query, parts.key], [&mut position.query, &mut position.key], |[q, k], _| {
-                    [above_zero(q)[0], above_zero(k)[0]]
-                });
+                update(
+                    [parts.query, parts.key],
+                    [&mut position.query, &mut position.key],
+                    #[inline(always)]
+                    |[q, k], _| [above_zero(q)[0], above_zero(k)[0]],
+                );
                 position.value.copy_from_slice(parts.value);
             }
             Rule::GatedLinear => {
                 let scale = self.query_scale();
-                update([parts.query, parts.rates[0]], [&mut position.query, &mut position.kept], |[q, rate], _| {
-                    let log = -softplus(-rate) / GLA_TEMPERATURE as f32;
-                    [scale * q, exp(if log < MOST_DECAY as f32 { MOST_DECAY as f32 } else { log })]
-                });
+                update(
+                    [parts.query, parts.rates[0]],
+                    [&mut position.query, &mut position.kept],
+                    #[inline(always)]
+                    |[q, rate], _| {
+                        let log = -softplus(-rate) / GLA_TEMPERATURE as f32;
+                        [scale * q, exp(if log < MOST_DECAY as f32 { MOST_DECAY as f32 } else { log })]
+                    },
+                );
                 position.key.copy_from_slice(parts.key);
                 position.value.copy_from_slice(parts.value);
             }
@@ -159,6 +167,7 @@ impl Memory<'_> {
                 update(
                     [parts.query, parts.key, parts.value],
                     [&mut position.query, &mut position.key, &mut position.value],
+                    #[inline(always)]
                     |[q, k, v], _| [silu(q)[0], silu(k)[0], silu(v)[0]],
                 );
                 let d = self.d_head;
@@ -190,6 +199,7 @@ impl Memory<'_> {
                 update(
                     [parts.query, parts.key, &of.query, &of.key],
                     [&mut *of_parts.query, &mut *of_parts.key],
+                    #[inline(always)]
                     |[q, k, of_q, of_k], _| [of_q * above_zero(q)[1], of_k * above_zero(k)[1]],
                 );
                 of_parts.value.copy_from_slice(&of.value);
@@ -199,6 +209,7 @@ impl Memory<'_> {
                 update(
                     [parts.rates[0], &of.query, &of.log_kept],
                     [&mut *of_parts.query, &mut *of_parts.rates[0]],
+                    #[inline(always)]
                     |[rate, of_q, of_log], _| {
                         let is_free = -softplus(-rate) >= (MOST_DECAY * GLA_TEMPERATURE) as f32;
                         let slope = if is_free { sigmoid(-rate) / GLA_TEMPERATURE as f32 } else { 0.0 };
@@ -233,6 +244,7 @@ impl Memory<'_> {
                 update(
                     [parts.query, parts.key, parts.value, &of.query, &of.key, &of.value],
                     [&mut *of_parts.query, &mut *of_parts.key, &mut *of_parts.value],
+                    #[inline(always)]
                     |[q, k, v, of_q, of_k, of_v], _| [of_q * silu(q)[1], of_k * silu(k)[1], of_v * silu(v)[1]],
                 );
             }

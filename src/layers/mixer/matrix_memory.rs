@@ -39,8 +39,8 @@ impl MixerKind {
 ///   head; `o_t = norm(S_t^T q_t) * silu(W_g x_t)`
 ///
 /// `norm` is a root-mean-square normalization of each head. The fused operation reads a sequence position after position, with the matrix
-/// in the nearest cache, or in the registers of a GPU. In burn's operations, as where a GPU trains, it is read in chunks: inside a chunk by
-/// products of matrices, as attention, from chunk to chunk by the state. burn has no such layer.
+/// in the nearest cache, or in the registers of a GPU. In burn's operations, which heads wider than 128 are left to on a GPU, it is read in
+/// chunks: inside a chunk by products of matrices, as attention, from chunk to chunk by the state. burn has no such layer.
 ///
 /// # Reference
 /// Katharopoulos et al., Transformers are RNNs, 2020, equations 16 to 20; Yang et al., Gated Linear Attention Transformers with

@@ -8,7 +8,7 @@
 //! | [`SelfAttention`](super::attention::multi_head::SelfAttention) | keys and values of all words | yes | Vaswani 2017 |
 //! | [`Cell`](super::recurrent::Cell): vanilla, GRU, LSTM | a vector | no | Elman 1990, Cho 2014, Hochreiter 1997 |
 //! | [`LinearRecurrence`]: minGRU, minLSTM, SSRU, RG-LRU | a vector | yes | Feng 2024, Kim 2019, De 2024 |
-//! | [`MatrixMemory`]: linear, gated linear, delta, gated delta | a matrix for each head | in chunks, where a GPU trains | Katharopoulos 2020, Yang 2023 to 2025 |
+//! | [`MatrixMemory`]: linear, gated linear, delta, gated delta | a matrix for each head | in chunks, in burn's operations | Katharopoulos 2020, Yang 2023 to 2025 |
 //!
 //! [`ShortConvolution`] may stand before any of them. [`RecurrentEncoder`] is a stack of those with a vector, for recurrent
 //! decoders.

@@ -183,7 +183,14 @@ fn machines_can_each_make_a_part() {
     let refused = |task, parts: &[&str]| assert_says(&fail(other.path(), &of(task)), parts);
     refused("sort", &["--task sort", "has no such task (copy, reverse)"]);
     std::fs::write(other.path().join("own.toml"), SMALL.replace("max_updates = 3", "max_updates = 4")).unwrap();
-    refused("copy", &["suite.toml", "is not the suite own as it is now", "--out"]);
+    refused("copy", &["suite.toml", "is not the suite own as it is now: [config] is another", "--out"]);
+    // Where the one task has no results yet, it may become another, and comments may anyway.
+    let changed = format!("# Later.\n{}", SMALL.replace("{ learning_rate = 0.01 }", "{ learning_rate = 0.02 }"));
+    std::fs::write(one.path().join("own.toml"), &changed).unwrap();
+    succeed(one.path(), &of("reverse"));
+    assert_eq!(read(one.path().join("out/suite.toml")), changed);
+    std::fs::write(one.path().join("own.toml"), changed.replace("lengths = [4]", "lengths = [5]")).unwrap();
+    assert_says(&fail(one.path(), &of("reverse")), &["is not the suite own as it is now: the task reverse is another"]);
 }
 
 #[test]

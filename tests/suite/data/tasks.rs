@@ -240,16 +240,33 @@ fn parity_asked_after_every_bit_is_that_of_every_beginning() {
 #[test]
 fn modular_arithmetic_multiplies_before_it_adds() {
     for modulus in [2, 5, 11] {
-        let config = ArithmeticConfig { modulus, min_len: 1, max_len: 9 };
+        let config = ArithmeticConfig { modulus, min_len: 1, max_len: 9, asks_all: false };
         for Pair { source, target } in TaskConfig::Arithmetic(config).generate(Split::Train, 300, 4).unwrap() {
-            // Terms of whole numbers, as one would by hand.
-            let spaced = source.replace("- ", "+ -1 * ");
-            let terms =
-                spaced.split(" + ").map(|term| term.split(" * ").map(|n| n.parse::<i64>().unwrap()).product::<i64>());
-            let expected = terms.sum::<i64>().rem_euclid(modulus as i64);
-            assert_eq!(target, expected.to_string(), "{source} modulo {modulus}");
+            assert_eq!(target, by_hand(&source, modulus), "{source} modulo {modulus}");
         }
     }
+}
+
+#[test]
+fn modular_arithmetic_asked_after_every_number_is_that_of_every_beginning() {
+    let config = ArithmeticConfig { modulus: 7, min_len: 1, max_len: 9, asks_all: true };
+    let at_the_end = TaskConfig::Arithmetic(ArithmeticConfig { asks_all: false, ..config.clone() });
+    let pairs = TaskConfig::Arithmetic(config).generate(Split::Train, 100, 4).unwrap();
+    for (Pair { source, target }, alone) in pairs.iter().zip(at_the_end.generate(Split::Train, 100, 4).unwrap()) {
+        let (symbols, answers) = (words(source), words(target));
+        assert_eq!(symbols.len(), 2 * answers.len() - 1, "{source}");
+        for (i, answer) in answers.iter().enumerate() {
+            assert_eq!(*answer, by_hand(&symbols[..=2 * i].join(" "), 7), "{source}, number {i}");
+        }
+        assert_eq!((source, *answers.last().unwrap()), (&alone.source, alone.target.as_str()));
+    }
+}
+
+/// The value of an expression: terms of whole numbers, and what is left of their sum.
+fn by_hand(expression: &str, modulus: usize) -> String {
+    let spaced = expression.replace("- ", "+ -1 * ");
+    let terms = spaced.split(" + ").map(|term| term.split(" * ").map(|n| n.parse::<i64>().unwrap()).product::<i64>());
+    terms.sum::<i64>().rem_euclid(modulus as i64).to_string()
 }
 
 #[test]

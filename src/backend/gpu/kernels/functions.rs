@@ -14,6 +14,13 @@ pub(super) fn silu(x: f32) -> f32 {
     x * logistic(x)
 }
 
+/// The slope of that.
+#[cube]
+pub(super) fn silu_slope(x: f32) -> f32 {
+    let share = logistic(x);
+    share * (1.0f32 + x * (1.0f32 - share))
+}
+
 /// `ln(1 + e^x)`. The logarithm that devices have of what is near 1 has few digits left, so that this is a series, as on the host.
 #[cube]
 pub(super) fn softplus(x: f32) -> f32 {

@@ -1,0 +1,155 @@
+//! What a memory is written with and asked at a position.
+
+use super::super::cube::sum_of_cube;
+use super::super::functions::{logistic, silu, softplus};
+use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, Rule, TINY};
+use burn_cubecl::cubecl::{self, prelude::*};
+
+/// What a kernel is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Form {
+    pub(super) rule: Rule,
+    pub(super) d_head: usize,
+    pub(super) is_backward: bool,
+    pub(super) has_lengths: bool,
+    pub(super) has_state: bool,
+}
+
+impl Form {
+    /// The units of a cube: one for each column of a memory, and at least as many as there are rows.
+    pub(super) fn n_units(self) -> u32 {
+        self.rule.d_value(self.d_head).next_power_of_two() as u32
+    }
+}
+
+/// Where a unit is at a position: the cube's head of a row, and the element of its queries, keys and values that has the unit's number.
+#[derive(CubeType, Clone, Copy)]
+pub(super) struct Place {
+    /// The position, of those of all rows.
+    pub token: usize,
+    /// The head.
+    pub head: usize,
+    /// The number of heads.
+    pub n_heads: usize,
+    /// The element of the query; keys, values and gates follow, each after as many elements as all heads have.
+    pub at: usize,
+    /// Whether the position is not padding.
+    pub is_real: bool,
+}
+
+/// The `i`-th position in the order of reading.
+#[cube]
+pub(super) fn place(
+    own_head: usize,
+    i: usize,
+    len: usize,
+    n_heads: usize,
+    lengths: &[f32],
+    #[comptime] form: Form,
+) -> Place {
+    let width = comptime!(form.d_head).runtime();
+    let n_packed = comptime!(form.rule.n_packed()).runtime();
+    let row = own_head / n_heads;
+    let head = own_head % n_heads;
+    let mut position = i;
+    if comptime!(form.is_backward) {
+        position = len - 1 - i;
+    }
+    let token = row * len + position;
+    let mut is_real = true;
+    if comptime!(form.has_lengths) {
+        is_real = f32::cast_from(position) < lengths[row];
+    }
+    Place { token, head, n_heads, at: token * n_packed * n_heads * width + head * width + UNIT_POS as usize, is_real }
+}
+
+/// What a unit has of a position that is prepared.
+#[derive(CubeType, Clone, Copy)]
+pub(super) struct Prepared {
+    /// Of the query, divided by its length where the rule does so.
+    pub query: f32,
+    /// Of the key.
+    pub key: f32,
+    /// Of the value.
+    pub value: f32,
+    /// What the row of the unit's number keeps.
+    pub keeps: f32,
+    /// How much of a key's place is replaced; the same for all units.
+    pub rate: f32,
+    /// What the query was divided by.
+    pub query_size: f32,
+    /// What the key was divided by.
+    pub key_size: f32,
+}
+
+/// Prepares a position: see [`MatrixMemory`](crate::layers::mixer::MatrixMemory) for the equations. All units have to come here.
+// A kernel has no variable without a value: what every branch sets is set before.
+#[allow(unused_assignments)]
+#[cube]
+pub(super) fn prepared(
+    packed: &[f32],
+    rates: &[f32],
+    decay: &[f32],
+    place: &Place,
+    most_replaced: f32,
+    #[comptime] form: Form,
+) -> Prepared {
+    let unit = UNIT_POS as usize;
+    let width = comptime!(form.d_head).runtime();
+    let n_units = comptime!(form.n_units());
+    let tiny = comptime!(TINY as f32).runtime();
+    let d = place.n_heads * width;
+    let is_element = unit < width;
+    let mut query = 0.0f32;
+    let mut key = 0.0f32;
+    let mut value = 0.0f32;
+    let mut keeps = 1.0f32;
+    let mut rate = 1.0f32;
+    let mut query_size = 1.0f32;
+    let mut key_size = 1.0f32;
+    if is_element {
+        query = packed[place.at];
+        key = packed[place.at + d];
+        value = packed[place.at + 2 * d];
+    }
+    if comptime!(form.rule == Rule::Linear) {
+        // elu(x) + 1; the exponential of what is not below zero is not used, and must not overflow.
+        query = select(query < 0.0f32, min(query, 0.0f32).exp(), query + 1.0f32);
+        key = select(key < 0.0f32, min(key, 0.0f32).exp(), key + 1.0f32);
+        value = select(is_element, value, 1.0f32);
+    } else if comptime!(form.rule == Rule::GatedLinear) {
+        query /= f32::cast_from(width).sqrt();
+        if is_element {
+            let log = log_kept(rates[place.token * d + place.head * width + unit]);
+            let least = comptime!(MOST_DECAY as f32).runtime();
+            // What is not a number stays so.
+            keeps = select(log < least, least, log).exp();
+        }
+    } else {
+        query = silu(query);
+        key = silu(key);
+        value = silu(value);
+        query_size = (sum_of_cube(query * query, n_units) + tiny).sqrt();
+        key_size = (sum_of_cube(key * key, n_units) + tiny).sqrt();
+        query /= query_size;
+        key /= key_size;
+        let of_rate = first_rate(place, form);
+        rate = most_replaced * logistic(rates[of_rate]);
+        if comptime!(form.rule == Rule::GatedDelta) {
+            keeps = (-decay[place.head].exp() * softplus(rates[of_rate + place.n_heads])).exp();
+        }
+    }
+    Prepared { query, key, value, keeps, rate, query_size, key_size }
+}
+
+/// The logarithm of what gated linear attention keeps, before it is cut.
+#[cube]
+pub(super) fn log_kept(rate: f32) -> f32 {
+    -softplus(-rate) / comptime!(GLA_TEMPERATURE as f32).runtime()
+}
+
+/// Where the first rate of a head is, of the delta rules.
+#[cube]
+pub(super) fn first_rate(place: &Place, #[comptime] form: Form) -> usize {
+    place.token * comptime!(form.rule.n_rates()).runtime() * place.n_heads + place.head
+}
