@@ -113,6 +113,9 @@ pub(super) struct CompareArgs {
     /// How many of them there are, which one that they start is told.
     #[arg(long, hide = true, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     processes: u16,
+    /// The command that started them, which is written down.
+    #[arg(long, hide = true)]
+    started_by: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -171,13 +174,13 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
         cell_seconds: args.cell_seconds.unwrap_or(CELL_SECONDS),
         beam: args.beam.map(|beam| beam as usize),
         processes: args.processes.into(),
-        command: command_line(arguments()),
+        command: args.started_by.unwrap_or_else(|| command_line(arguments())),
         observer: Arc::new(Terminal),
     };
     let _listening = signal::listen();
     if args.jobs > 1 {
         let own = processes::own_arguments(std::env::args_os().skip(1));
-        processes::share(&own, args.jobs.into(), rayon::current_num_threads())?;
+        processes::share(&own, &options.command, args.jobs.into(), rayon::current_num_threads())?;
     }
     let bar = Bar::new();
     if let Some(suite) = suite {

@@ -1,6 +1,7 @@
 //! Functions of one number, in instructions that work on many at once.
 
-/// `e^x` for `x <= 88` to about two units in the last place, zero below -87.7, in instructions that work on many elements at once.
+/// `e^x` for `x <= 88` to about two units in the last place, in instructions that work on many elements at once. Zero below -87.7; between
+/// that and -87.3 less than the least normal number.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     // e^x = 2^n e^r with |r| <= ln(2) / 2; adding 1.5 * 2^23 leaves the integer n in the lowest bits. At -88, 2^n is zero.
@@ -8,8 +9,9 @@ pub fn exp(x: f32) -> f32 {
     let shifted = clamped * std::f32::consts::LOG2_E + 12_582_912.0;
     let n = shifted - 12_582_912.0;
     let r = (clamped - n * 0.693_359_4) + n * 2.121_944_4e-4;
-    // Of the polynomials of this degree that are 1 + r near zero, the one whose largest relative error is least: 1.05e-7. No
-    // product is fused with the sum behind it: this becomes part of loops for every set of instructions, and is a call where one has none.
+    // Of the polynomials of this degree that are 1 + r near zero, the one whose largest relative error is least: 1.06e-7. Products
+    // and sums are not fused by hand (`mul_add`): the function is compiled for sets of instructions that cannot, too, and would call a
+    // library there.
     let p = 1.0 + r * (1.0 + r * (0.499_992_3 + r * (0.166_671_15 + r * (0.041_890_334 + r * 0.008_312_503))));
     p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
 }
@@ -67,7 +69,7 @@ mod tests {
     #[test]
     fn functions_are_those_of_the_standard_library_to_a_few_units_in_the_last_place() {
         let (error, x) = worst(between(-86.9, 87.9), exp, f64::exp);
-        assert!(error < 2e-6, "exp({x}) is {error:.1e} off");
+        assert!(error < 4e-7, "exp({x}) is {error:.1e} off");
         let (error, x) = worst(between(-20.0, 20.0).chain(between(-1.0, 1.0)).filter(|x| *x != 0.0), tanh, f64::tanh);
         assert!(error < 5e-7, "tanh({x}) is {error:.1e} off");
         let (error, x) = worst(between(-20.0, 88.0), sigmoid, |x| 1.0 / (1.0 + (-x).exp()));

@@ -1,6 +1,7 @@
 //! Operations: on slices each is the same as in burn's operations, forward and backward, whatever the shapes, masks and dropout.
 
 mod cases;
+mod memories;
 
 use crate::support::{SIMD_OF_TESTS, assert_close, closed_form_tensor, flex, host_backends, random_cases, wgpu};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
@@ -238,82 +239,6 @@ fn the_ends_of_the_line_are_the_same_on_a_gpu() {
     assert_eq!(found.1, expected.1);
     assert!(found.1[5], "{:?}", found.1);
 }
-
-/// Memories that are matrices have kernels of their own, of one launch without a graph; heads that are too wide for them do not.
-#[test]
-fn memories_on_a_gpu_answer_and_learn_as_on_the_host() {
-    let Some(adapter) = wgpu() else { return };
-    let rules = [Rule::Linear, Rule::GatedLinear, Rule::Delta, Rule::GatedDelta];
-    let learns = |device: &Device| device.clone().autodiff();
-    for (rule, sizes) in rules.into_iter().flat_map(|rule| MEMORIES.map(|sizes| (rule, sizes))) {
-        for is_cut in [false, true] {
-            let what = format!("{rule:?}, rows, positions, heads and width {sizes:?}, cut: {is_cut}");
-            let [found, expected] = [&adapter.device, &flex()].map(|device| {
-                let leaves = memory_leaves(rule, sizes, is_cut, device);
-                remember(rule, sizes, is_cut, &leaves).map(to_vec)
-            });
-            for (name, (found, expected)) in ["read", "state"].iter().zip(found.iter().zip(&expected)) {
-                assert_close(&format!("{name} of {what}"), found, expected, GPU_TOLERANCE);
-            }
-            let [found, expected] = [learns(&adapter.device), learns(&flex())].map(|device| {
-                let leaves = memory_leaves(rule, sizes, is_cut, &device);
-                let leaves = leaves.map(|leaf| leaf.map(Tensor::require_grad));
-                let weighted = remember(rule, sizes, is_cut, &leaves).map(|output| {
-                    let coefficients = closed_form_tensor::<1>("coefficients", output.dims(), 1.0, &device);
-                    (output * coefficients).sum()
-                });
-                let [read, state] = weighted;
-                let gradients = (read + state).backward();
-                leaves.map(|leaf| leaf.map(|leaf| to_vec(leaf.grad(&gradients).unwrap())))
-            });
-            for (name, both) in
-                ["packed", "rates", "decay", "norm", "state"].iter().zip(found.into_iter().zip(expected))
-            {
-                let (Some(found), Some(expected)) = both else { continue };
-                // Where nothing was there to be kept, the host's gradient is zero, and a GPU's what is left of sums that cancel each other.
-                if expected.iter().all(|value| *value == 0.0) {
-                    assert!(found.iter().all(|value| value.abs() < 1e-7), "gradient of {name} of {what}: {found:?}");
-                } else {
-                    assert_close(&format!("gradient of {name} of {what}"), &found, &expected, GPU_TOLERANCE);
-                }
-            }
-        }
-    }
-}
-
-/// What a memory is made of, flat: what is packed, rates, a decay, a norm and, where it is cut, a state.
-fn memory_leaves(rule: Rule, sizes: [usize; 4], is_cut: bool, device: &Device) -> [Option<Tensor<1>>; 5] {
-    let [rows, len, n_heads, d_head] = sizes;
-    let d = n_heads * d_head;
-    let rates_width = if rule == Rule::GatedLinear { d } else { rule.n_rates() * n_heads };
-    let leaf = |name: &str, len: usize, scale| closed_form_tensor::<1>(name, [len], scale, device);
-    let state = || leaf("state", rows * n_heads * d_head * rule.d_value(d_head), 1.0).add_scalar(1.1);
-    [
-        Some(leaf("packed", rows * len * rule.n_packed() * d, 3.0)),
-        (rule != Rule::Linear).then(|| leaf("rates", rows * len * rates_width, 4.0)),
-        (rule == Rule::GatedDelta).then(|| leaf("decay", n_heads, 1.0)),
-        (rule != Rule::Linear).then(|| leaf("norm", d_head, 1.0)),
-        is_cut.then(state),
-    ]
-}
-
-/// What is read, and the memory after the last position, flat.
-fn remember(rule: Rule, sizes: [usize; 4], is_cut: bool, leaves: &[Option<Tensor<1>>; 5]) -> [Tensor<1>; 2] {
-    let [rows, len, n_heads, d_head] = sizes;
-    let [packed, rates, decay, norm, state] = leaves.clone();
-    let by_position = |leaf: Tensor<1>| leaf.reshape([rows as i32, len as i32, -1]);
-    let parameters = MemoryParameters { rates: rates.map(by_position), decay, norm };
-    let state = state.map(|state| state.reshape([rows, n_heads, d_head, rule.d_value(d_head)]));
-    let lengths = is_cut.then(|| (0..rows).map(|row| len - row * len / rows).collect());
-    let reading = Reading { is_backward: is_cut, lengths };
-    let config = MemoryConfig { rule, n_heads, most_replaced: 2.0, epsilon: 1e-5 };
-    let packed = by_position(packed.expect("something is packed"));
-    let (read, state) = lookback::ops::matrix_memory(config, packed, parameters, state, reading, Body::Fused);
-    [read.reshape([-1]), state.reshape([-1])]
-}
-
-/// Rows, positions, heads and their width: a step, a sentence, the widest head of the kernels, and a wider one.
-const MEMORIES: [[usize; 4]; 4] = [[3, 1, 2, 5], [4, 40, 3, 12], [2, 3, 1, 128], [1, 2, 1, 130]];
 
 /// Sums over more rows than an axis of the grid takes, and of rows of one element.
 #[test]

@@ -6,7 +6,7 @@
 use crate::reliability::{is_thorough, sampled};
 use crate::support::{closed_form_tensor, wgpu};
 use crate::training::{BAHDANAU, TRANSFORMER, tiny, train_in};
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 use burn_cubecl::cubecl::logging::{LaunchObservation, LaunchObserver};
 use lookback::backend::Backend;
 use lookback::decoding::{DecodingConfig, Request, decode};
@@ -119,35 +119,38 @@ fn each_step(model: &str) -> [usize; 3] {
     each([4, 8], |n| assert!(steps(model, seed, n)))
 }
 
-/// Operations of mixers: each is run once, with its backward pass if it has inputs with a graph.
+/// Operations of mixers: each is run once, with its backward pass unless it is only read.
 fn mixing(name: &str, body: Body) {
     let device = Backend::Wgpu.open().unwrap().device;
-    let device = if name == "memory read" { device } else { device.autodiff() };
+    let is_learnt = name != "memory read";
+    let device = if is_learnt { device.autodiff() } else { device };
     let [rows, len, d] = [3, 20, 16];
-    let tensor = |shape| closed_form_tensor::<3>("input", shape, 1.0, &device);
+    fn leaf<const D: usize>(shape: [usize; D], device: &Device, is_learnt: bool) -> Tensor<D> {
+        let leaf = closed_form_tensor("leaf", shape, 1.0, device);
+        if is_learnt { leaf.require_grad() } else { leaf }
+    }
     let output = match name {
         "memory" | "memory read" => {
-            let vector = |width| closed_form_tensor::<1>("vector", [width], 1.0, &device);
-            let rates = Some(tensor([rows, len, 4]));
+            let vector = |width| leaf([width], &device, is_learnt);
+            let rates = Some(leaf([rows, len, 4], &device, is_learnt));
             let parameters = MemoryParameters { rates, decay: Some(vector(2)), norm: Some(vector(8)) };
             let config = MemoryConfig { rule: Rule::GatedDelta, n_heads: 2, most_replaced: 2.0, epsilon: 1e-5 };
-            let packed = tensor([rows, len, 4 * d]);
-            let packed = if name == "memory" { packed.require_grad() } else { packed };
+            let packed = leaf([rows, len, 4 * d], &device, is_learnt);
             matrix_memory(config, packed, parameters, None, Reading::default(), body).0
         }
         "recurrence" => {
-            let (gates, start) = (tensor([rows, len, 2 * d]).require_grad(), Tensor::zeros([rows, d], &device));
+            let (gates, start) = (leaf([rows, len, 2 * d], &device, true), Tensor::zeros([rows, d], &device));
             linear_recurrence(Gating::MinGru, gates, start, None, Reading::default(), body)
         }
         _ => {
-            let weight = closed_form_tensor::<2>("weight", [4, d], 1.0, &device).require_grad();
-            let past = Tensor::zeros([rows, 3, d], &device);
-            convolution(tensor([rows, len, d]).require_grad(), weight, past, body).0
+            let (input, weight) = (leaf([rows, len, d], &device, true), leaf([4, d], &device, true));
+            convolution(input, weight, Tensor::zeros([rows, 3, d], &device), body).0
         }
     };
-    match name {
-        "memory read" => drop(to_vec(output)),
-        _ => drop(output.sum().backward()),
+    if is_learnt {
+        drop(output.sum().backward());
+    } else {
+        drop(to_vec(output));
     }
 }
 

@@ -13,25 +13,26 @@ use std::time::Duration;
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Does the work of `arguments`, those of this program, in `n` processes at once that share out `threads`. They measure no times and
-/// print no results; the first says how far the work is. Whatever becomes of them, this process finds what they have left to do.
+/// print no results, and write down `command` as what made them; the first says how far the work is. Whatever becomes of them, this process finds what they have left to do.
 ///
 /// # Errors
 /// If a process cannot be started.
-pub(super) fn share(arguments: &[OsString], n: usize, threads: usize) -> Result<()> {
+pub(super) fn share(arguments: &[OsString], command: &str, n: usize, threads: usize) -> Result<()> {
     let program = std::env::current_exe().map_err(|error| Error::message(format!("--jobs: {error}")))?;
     let threads = (threads / n).max(1).to_string();
     let start = |number: usize| {
-        let mut command = Command::new(&program);
-        command.args(arguments).args(["--processes", &n.to_string(), "--without-times", "--threads", &threads]);
-        command.stdin(Stdio::null());
-        command.stdout(Stdio::null());
+        let mut process = Command::new(&program);
+        process.args(arguments).args(["--processes", &n.to_string(), "--without-times", "--threads", &threads]);
+        process.args(["--started-by", command]);
+        process.stdin(Stdio::null());
+        process.stdout(Stdio::null());
         if number > 0 {
-            command.stderr(Stdio::null());
+            process.stderr(Stdio::null());
         }
         // A signal is passed on once. From a terminal they would have it twice, and the second ends them before they have saved.
         #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command.spawn().map_err(|error| Error::message(format!("--jobs: {}: {error}", program.display())))
+        std::os::unix::process::CommandExt::process_group(&mut process, 0);
+        process.spawn().map_err(|error| Error::message(format!("--jobs: {}: {error}", program.display())))
     };
     let mut running: Vec<Child> = Vec::new();
     for number in 0..n {

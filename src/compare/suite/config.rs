@@ -155,7 +155,13 @@ impl SuiteConfig {
         Ok(())
     }
 
-    /// What differs from an earlier suite whose tasks called `made` have results: comments, order and other tasks change nothing of them.
+    /// The names of its tasks.
+    pub(super) fn tasks(&self) -> Vec<String> {
+        self.task.iter().map(|task| task.name.clone()).collect()
+    }
+
+    /// What differs from an earlier suite whose tasks called `made` have results. Comments, what tasks are said to be about, their order, and
+    /// tasks without results change nothing of those.
     pub(super) fn differs_from(&self, earlier: &Self, made: &[String]) -> Option<String> {
         let whole = [
             ("seeds", self.seeds == earlier.seeds),
@@ -165,10 +171,15 @@ impl SuiteConfig {
             ("[[family]]", self.family == earlier.family),
         ];
         if let Some((name, _)) = whole.into_iter().find(|(_, is_same)| !is_same) {
-            return Some(name.into());
+            return Some(format!("{name} differs"));
         }
-        let of = |suite: &Self, name: &str| suite.task.iter().find(|task| task.name == name).cloned();
-        made.iter().find(|name| of(self, name) != of(earlier, name)).map(|name| format!("the task {name}"))
+        let of = |suite: &Self, name: &str| {
+            let task = suite.task.iter().find(|task| task.name == name)?;
+            Some(SuiteTaskConfig { about: String::new(), ..task.clone() })
+        };
+        let changed = made.iter().find(|name| of(self, name) != of(earlier, name))?;
+        let how = if of(self, changed).is_some() { "differs" } else { "is gone" };
+        Some(format!("the task {changed} {how}"))
     }
 
     /// The tasks that are called so, in the order of the suite; all of them if none is named.

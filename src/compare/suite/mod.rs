@@ -89,11 +89,14 @@ fn prepare(suite: &SuiteConfig, out: &Path) -> Result<()> {
             let message = "is the folder of a comparison; give a folder of its own to the suite with --out";
             return Err(Error::file(out, message));
         }
-        if let Some(what) = suite.differs_from(&SuiteConfig::read(&file)?, &earlier::tasks(out)?) {
-            let message = format!(
-                "is not the suite {} as it is now: {what} is another; give another folder with --out",
-                suite.name
-            );
+        let difference = match SuiteConfig::read(&file) {
+            // Results of an earlier format may have all tasks.
+            Ok(old) => suite.differs_from(&old, &earlier::tasks(out).unwrap_or_else(|_| old.tasks())),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(what) = difference {
+            let message =
+                format!("is not the suite {} as it is now: {what}; give another folder with --out", suite.name);
             return Err(Error::file(&file, message));
         }
     }

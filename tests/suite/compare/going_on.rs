@@ -198,9 +198,9 @@ fn jobs_share_the_work_and_the_report_is_that_of_one() {
     assert_eq!(placeless(&out), placeless(&dir.path().join("alone")));
     let costs = results(&out).costs;
     assert!(!costs.is_empty() && costs.iter().all(|cost| cost.seconds.is_some()), "{costs:?}");
-    // Each run was trained by a process that was started for it, with one of the two threads.
+    // Each run was trained by a process that was started for it, with one of the two threads; what is written down is the whole command.
     for run in std::fs::read_dir(out.join("runs")).unwrap() {
         let environment = read(run.unwrap().path().join("environment.json"));
-        assert_says(&environment, &["--without-times --threads 1\"", "CPU, 1 thread\""]);
+        assert_says(&environment, &["--threads 2 --jobs 2 --out shared\"", "CPU, 1 thread\""]);
     }
 }

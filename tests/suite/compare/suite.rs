@@ -183,14 +183,19 @@ fn machines_can_each_make_a_part() {
     let refused = |task, parts: &[&str]| assert_says(&fail(other.path(), &of(task)), parts);
     refused("sort", &["--task sort", "has no such task (copy, reverse)"]);
     std::fs::write(other.path().join("own.toml"), SMALL.replace("max_updates = 3", "max_updates = 4")).unwrap();
-    refused("copy", &["suite.toml", "is not the suite own as it is now: [config] is another", "--out"]);
+    refused("copy", &["suite.toml", "is not the suite own as it is now: [config] differs", "--out"]);
     // Where the one task has no results yet, it may become another, and comments may anyway.
-    let changed = format!("# Later.\n{}", SMALL.replace("{ learning_rate = 0.01 }", "{ learning_rate = 0.02 }"));
+    let other =
+        SMALL.replace("{ learning_rate = 0.01 }", "{ learning_rate = 0.02 }").replace("it backwards", "backwards");
+    let changed = format!("# Later.\n{other}");
     std::fs::write(one.path().join("own.toml"), &changed).unwrap();
     succeed(one.path(), &of("reverse"));
     assert_eq!(read(one.path().join("out/suite.toml")), changed);
     std::fs::write(one.path().join("own.toml"), changed.replace("lengths = [4]", "lengths = [5]")).unwrap();
-    assert_says(&fail(one.path(), &of("reverse")), &["is not the suite own as it is now: the task reverse is another"]);
+    assert_says(&fail(one.path(), &of("reverse")), &["is not the suite own as it is now: the task reverse differs"]);
+    let (first, second) = (changed.rfind("[[task]]").unwrap(), changed.find("[[family]]").unwrap());
+    std::fs::write(one.path().join("own.toml"), [&changed[..first], &changed[second..]].concat()).unwrap();
+    assert_says(&fail(one.path(), &of("copy")), &["the task reverse is gone; give another folder with --out"]);
 }
 
 #[test]

@@ -1,12 +1,16 @@
-//! Back through all positions, without a memory being kept: what the gradients need of it is summed along rows and along columns, each by units
-//! that hold such a one.
+//! Back through all positions. No memory is kept for that: two kernels carry its gradient back, and one carries it forwards once more.
 //!
-//! With `S` the memory after a position, `w` what is written, `G` the gradient of `S`, and `'` for what is before the position: the first kernel
-//! carries columns of `G` back and finds the gradients `u` of what is read and `v` of `w`. The second carries rows of `S` forwards and
-//! finds those of queries, `S u`, and a part of those of keys. The third carries rows of `G` back and finds the rest. What a row keeps gets
-//! `sum over columns of G' S'`, which no unit can compute, since `G'` is there on the way back and `S'` on the way forwards; but from one position
-//! to the one before it changes by `q (S u) - k (G w) + k (..)`, which are parts of the gradients of the query and the key (for
-//! gated linear attention: Yang et al., *Gated Linear Attention Transformers with Hardware-Efficient Training*, 2024, section 4.2).
+//! Let `S` be the memory after a position, `G` its gradient through all that is read later, `q` the query, `u` the gradient of what is
+//! found at the position, and `w` what is written there. The gradient of `w` is a sum over rows of `G + q u`; those of the query, of `S u`,
+//! and of the key, partly of `(G + q u) w`, are sums over columns. So the first kernel gives each unit a column of `G`, the second a row of
+//! `S`, the third a row of `G`.
+//!
+//! The gradient of the logarithm of what a row keeps is the sum over columns of `G S` of the position before. No unit has both, since `G`
+//! is known on the way back and `S` on the way forwards. But that sum can be carried back: from a position to the one before, it grows by
+//! the query times its gradient, less the key times the gradient through what is written, plus the key times that through what was taken
+//! from the value. (Yang et al., *Gated Linear Attention Transformers with Hardware-Efficient Training*, 2023, do so for gated linear
+//! attention.) What rounding adds to it would not fade as the memory does. So the sum is kept within what it can be at most, the largest
+//! element of the row of `G` times the sum of the absolute values of that of `S`, which fade.
 
 mod columns;
 mod rows;
@@ -34,9 +38,10 @@ pub(super) fn remembered_backward(
     let (of_packed, of_rates, of_state) = (new_of_shape(&packed), new_of_shape(&rates), new_of_shape(&state));
     let of_decays = new_like(&packed, [rows, n_heads].into());
     let of_norms = new_like(&packed, [n, form.d_head].into());
-    // The gradients of what is read and of what is written; those of queries and a part of those of keys; and the sums at the end.
+    // The gradients of what is found and written; those of queries, a part of those of keys, and how large rows were; and the sums that are
+    // carried back.
     let between = new_of_shape(&answers);
-    let parts = new_like(&packed, [2, rows, len, n_heads * form.d_head].into());
+    let parts = new_like(&packed, [3, rows, len, n_heads * form.d_head].into());
     let ends = new_like(&packed, [n, form.d_head].into());
     let client = packed.client.clone();
     let (cubes, units) = (cube_for_each(n), CubeDim::new_1d(form.n_units()));

@@ -1,5 +1,5 @@
 //! Memories that are matrices, on a GPU: one launch for all positions, as many as a step of a decoder reads or a whole sentence, and three for
-//! all gradients, where burn's operations take some hundred. Each head of a row is carried from position to position.
+//! the gradients of an output, where burn's operations take some hundred. Each head of a row is carried from position to position.
 
 mod backward;
 mod forward;
@@ -18,7 +18,7 @@ use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
 use position::Form;
 
-/// The widest head: a unit holds a number for each of its rows, and a cube has a unit for each of its columns.
+/// The widest head: a unit holds a column or a row of the memory, and a cube has a unit for each of them.
 const WIDEST_HEAD: usize = 128;
 
 /// What a memory is beside its tensors. Tensors that it does not have are of one element.
@@ -45,8 +45,8 @@ pub enum Output {
 /// - decay: `[n_heads]`; norm: `[d_head]`; state: `[rows, n_heads, d_head, d_value]`; lengths: `[rows]`
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub trait MatrixMemoryKernels: Backend {
-    /// What is read, `[rows, len, d]`, and the memory after the last position; and for gradients, if they are asked for, what was read before it
-    /// became that, and what of the values was not in the memory: `[2, rows, len, n_heads, d_value]`.
+    /// What is read, `[rows, len, d]`, and the memory after the last position; and if that `keeps` what gradients need, what was found in the memory
+    /// before it was normalized and gated, and what of the values was missing in it: `[2, rows, len, n_heads, d_value]`.
     #[fusion(meta = |packed, _rates, _decay, _norm, _state, _lengths, how, keeps| spec::remembered(packed, how, *keeps))]
     #[allow(clippy::too_many_arguments)]
     fn remembered(
@@ -177,8 +177,8 @@ pub fn matrix_memory(config: MemoryConfig, memory: &Remembered, reading: &Readin
     Some((Tensor::from_dispatch(read), Tensor::from_dispatch(after)))
 }
 
-/// Of one of the outputs. Each has a node of its own, since a node has one output; the gradients of both are added, and of a memory that nobody
-/// asks for later none is computed.
+/// What is kept for the gradients of one of the outputs. Each output has a node of its own, since a node has one; the gradients of both are added,
+/// and those of a memory that nobody uses are not computed.
 #[derive(Clone, Debug)]
 struct Carried<B: Backend> {
     packed: FloatTensor<B>,
@@ -201,8 +201,8 @@ impl<B: MatrixMemoryKernels + ProductKernels> Kept<B, 5> for Carried<B> {
             Some(of_packed),
             Some(of_rates),
             needed[2].then(|| B::summed_rows(of_decays)),
-            // The norm has no part in the memory after the last position.
-            (needed[3] && of == Output::Read).then(|| B::summed_rows(of_norms)),
+            // Zero for the memory after the last position, in which the norm has no part.
+            needed[3].then(|| B::summed_rows(of_norms)),
             Some(of_state),
         ]
     }

@@ -66,9 +66,9 @@ pub(super) fn place(
 /// What a unit has of a position that is prepared.
 #[derive(CubeType, Clone, Copy)]
 pub(super) struct Prepared {
-    /// Of the query, divided by its length where the rule does so.
+    /// Of the query; of unit length under the delta rules.
     pub query: f32,
-    /// Of the key.
+    /// Of the key; likewise.
     pub key: f32,
     /// Of the value.
     pub value: f32,
@@ -76,9 +76,9 @@ pub(super) struct Prepared {
     pub keeps: f32,
     /// How much of a key's place is replaced; the same for all units.
     pub rate: f32,
-    /// What the query was divided by.
+    /// The length that the query had, under the delta rules.
     pub query_size: f32,
-    /// What the key was divided by.
+    /// The length that the key had.
     pub key_size: f32,
 }
 

@@ -125,7 +125,7 @@ pub(super) fn back(
             let mut of_taken = 0.0f32;
             if comptime!(form.rule.is_delta()) {
                 of_value = own.rate * of_written;
-                of_taken = -of_value;
+                of_taken = select(place.is_real, -of_value, 0.0f32);
             }
             for i in 0..width {
                 column[i] = kept[i] * (column[i] + keys[i] * of_taken);

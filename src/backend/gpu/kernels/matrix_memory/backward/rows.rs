@@ -52,7 +52,8 @@ fn of_column(
 /// Each cube a head of a row, from the first position that is read to the last; each unit a row of the memory.
 ///
 /// # Shapes
-/// - parts: the gradients of queries as they are used, and a part of those of keys, `[2, rows, len, d]`
+/// - parts: the gradients of queries as they are used, a part of those of keys, and the sum of the absolute values of a row of the memory before
+///   the position, `[3, rows, len, d]`
 /// - ends: for each row of the memory after the last position, the sum of its products with its gradient, `[rows, n_heads, d_head]`
 #[allow(clippy::too_many_arguments, clippy::collapsible_if)]
 #[cube(launch)]
@@ -110,7 +111,9 @@ pub(super) fn forwards(
             let keeps = select(place.is_real, own.keeps, 1.0f32);
             let mut of_query = 0.0f32;
             let mut of_key = 0.0f32;
+            let mut size = 0.0f32;
             for c in 0..d_value {
+                size += row[c].abs();
                 let faded = keeps * row[c];
                 let new = faded + key * written[c];
                 of_key += faded * of_taken[c];
@@ -121,6 +124,7 @@ pub(super) fn forwards(
                 let at = place.token * d + place.head * width + unit;
                 parts[at] = of_query;
                 parts[n * len * width + at] = of_key;
+                parts[2 * n * len * width + at] = size;
             }
             // Every unit has read what the next position overwrites.
             sync_cube();
@@ -202,10 +206,13 @@ pub(super) fn back(
             let key = select(place.is_real, own.key, 0.0f32);
             let keeps = select(place.is_real, own.keeps, 1.0f32);
             let mut of_key = 0.0f32;
+            let mut largest = 0.0f32;
             for c in 0..d_value {
                 let of_new = row[c] + query * of_found[c];
                 of_key += of_new * written[c];
-                row[c] = keeps * (of_new + key * of_taken[c]);
+                let of_old = keeps * (of_new + key * of_taken[c]);
+                row[c] = of_old;
+                largest = max(largest, of_old.abs());
             }
             let mut of_query = 0.0f32;
             if is_element {
@@ -213,6 +220,9 @@ pub(super) fn back(
                 of_query = parts[at];
                 let of_taken_key = parts[n * len * width + at];
                 of_log += query * of_query - key * of_key + key * of_taken_key;
+                // What is not a number stays so.
+                let most = largest * parts[2 * n * len * width + at];
+                of_log = select(of_log > most, most, select(of_log < -most, -most, of_log));
                 of_key += of_taken_key;
             }
 
