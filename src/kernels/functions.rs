@@ -1,6 +1,6 @@
 //! Functions of one number, in instructions that work on many at once.
 
-/// `e^x` for `x <= 88` to about two units in the last place, in instructions that work on many elements at once. Zero below -87.7; between
+/// `e^x` for `x <= 88` to about one unit in the last place, in instructions that work on many elements at once. Zero below -87.7; between
 /// that and -87.3 less than the least normal number.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
@@ -9,10 +9,11 @@ pub fn exp(x: f32) -> f32 {
     let shifted = clamped * std::f32::consts::LOG2_E + 12_582_912.0;
     let n = shifted - 12_582_912.0;
     let r = (clamped - n * 0.693_359_4) + n * 2.121_944_4e-4;
-    // Of the polynomials of this degree that are 1 + r near zero, the one whose largest relative error is least: 1.06e-7. Products
-    // and sums are not fused by hand (`mul_add`): the function is compiled for sets of instructions that cannot, too, and would call a
-    // library there.
-    let p = 1.0 + r * (1.0 + r * (0.499_992_3 + r * (0.166_671_15 + r * (0.041_890_334 + r * 0.008_312_503))));
+    // Of the polynomials of this degree that begin with 1 + r + r^2 / 2, the one whose largest relative error is least: 3.6e-9. (One term less
+    // is a tenth faster and 1.06e-7 off, which gradients of memories that fade show.) Products and sums are not fused by hand (`mul_add`):
+    // the function is compiled for sets of instructions that cannot, too, and would call a library there.
+    let p = 1.0
+        + r * (1.0 + r * (0.5 + r * (0.166_665_34 + r * (0.041_667_24 + r * (0.008_367_509 + r * 0.001_386_375_8)))));
     p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
 }
 
