@@ -1,20 +1,17 @@
 //! Functions of one number, in instructions that work on many at once.
 
-/// `e^x` for `x <= 88` to about one unit in the last place, in instructions that work on many elements at once. Zero below -87.7; between
-/// that and -87.3 less than the least normal number.
+/// `e^x` for `x <= 88` to about one unit in the last place, zero below -87, in instructions that work on many elements at once.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    // e^x = 2^n e^r with |r| <= ln(2) / 2; adding 1.5 * 2^23 leaves the integer n in the lowest bits. At -88, 2^n is zero.
-    let clamped = if x < -88.0 { -88.0 } else { x };
+    // e^x = 2^n e^r with |r| <= ln(2) / 2; adding 1.5 * 2^23 leaves the integer n in the lowest bits.
+    let clamped = if x < -87.0 { -87.0 } else { x };
     let shifted = clamped * std::f32::consts::LOG2_E + 12_582_912.0;
     let n = shifted - 12_582_912.0;
     let r = (clamped - n * 0.693_359_4) + n * 2.121_944_4e-4;
-    // Of the polynomials of this degree that begin with 1 + r + r^2 / 2, the one whose largest relative error is least: 3.6e-9. (One term less
-    // is a tenth faster and 1.06e-7 off, which gradients of memories that fade show.) Products and sums are not fused by hand (`mul_add`):
-    // the function is compiled for sets of instructions that cannot, too, and would call a library there.
-    let p = 1.0
-        + r * (1.0 + r * (0.5 + r * (0.166_665_34 + r * (0.041_667_24 + r * (0.008_367_509 + r * 0.001_386_375_8)))));
-    p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23)
+    let p =
+        1.0 + r * (1.0 + r * (0.5 + r * (0.166_666_67 + r * (0.041_666_54 + r * (0.008_333_95 + r * 0.001_394_4)))));
+    let value = p * f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
+    if x < -87.0 { 0.0 } else { value }
 }
 
 /// Zero for what is below 1e-30. A gradient that goes back over hundreds of steps fades through numbers that are too small to be
@@ -70,7 +67,7 @@ mod tests {
     #[test]
     fn functions_are_those_of_the_standard_library_to_a_few_units_in_the_last_place() {
         let (error, x) = worst(between(-86.9, 87.9), exp, f64::exp);
-        assert!(error < 4e-7, "exp({x}) is {error:.1e} off");
+        assert!(error < 2e-6, "exp({x}) is {error:.1e} off");
         let (error, x) = worst(between(-20.0, 20.0).chain(between(-1.0, 1.0)).filter(|x| *x != 0.0), tanh, f64::tanh);
         assert!(error < 5e-7, "tanh({x}) is {error:.1e} off");
         let (error, x) = worst(between(-20.0, 88.0), sigmoid, |x| 1.0 / (1.0 + (-x).exp()));
