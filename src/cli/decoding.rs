@@ -5,7 +5,9 @@ use crate::decoding::{DecodingConfig, EarlyStopping, SamplingConfig};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, Run};
 use crate::models::{Autoregressive, Ensemble, PreparedModel};
+use crate::notice;
 use clap::Args;
+use std::fmt::Display;
 use std::path::Path;
 
 /// Decoding options; the defaults come from the run's config.
@@ -42,6 +44,20 @@ pub(super) struct DecodingArgs {
     int8: bool,
     #[command(flatten, next_help_heading = "Decoding")]
     pub(super) sampling: SamplingArgs,
+}
+
+/// The key that says where answers are cut.
+pub(super) const CAP: &str = "decoding.max_len_factor";
+
+/// Says how many answers were cut at the length cap, if any: `what` they are, and what is `too_low` if the model does end them.
+pub(super) fn warn_of_cut(cut: usize, n: impl Display, what: &str, too_low: &str, decoding: &DecodingConfig) {
+    if cut > 0 {
+        let (factor, extra) = decoding.length_cap();
+        notice::warn(format_args!(
+            "{cut} of {n} {what} were cut at the length cap of {factor} tokens for each source token and {extra} more: \
+             the model does not end them, or {too_low} is too low"
+        ));
+    }
 }
 
 /// Keys of the run's config that a command sets for itself.

@@ -1,20 +1,20 @@
 //! `lookback evaluate`.
 
+mod files;
 mod masked;
 pub(super) mod series;
 mod text;
 
-use super::decoding::{DecodingArgs, check_keys};
+use super::decoding::{CAP, DecodingArgs, check_keys, warn_of_cut};
 use super::output::{self, json_line, print_json};
 use super::place::PlaceArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, print, progress};
 use crate::compare::describe::{search_words, task_name};
-use crate::data::{Split, TokenizerConfig, read_lines};
+use crate::data::{Split, TokenizerConfig};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::{Error, Result};
 use crate::experiment::{Config, LoadedModel, Run, dataset, differences, validate};
-use crate::files;
 use crate::models::{Autoregressive, Seq2Seq};
 use crate::notice;
 use crate::ranks::Alone;
@@ -55,7 +55,8 @@ pub(super) struct EvaluateArgs {
     /// Their references; may be given more than once, for several references of each sentence.
     #[arg(long, requires = "hypotheses", conflicts_with = "run")]
     references: Vec<PathBuf>,
-    /// Their sources, for scores by length.
+    /// Their sources, for scores by length; the references of lines that share a source are one sentence's where there is one
+    /// hypothesis for each different source, as a run with several references writes them.
     #[arg(long, requires = "hypotheses", conflicts_with = "run")]
     sources: Option<PathBuf>,
     /// sacreBLEU's tokenizer for BLEU.
@@ -97,7 +98,7 @@ pub(super) fn run(args: EvaluateArgs) -> Result<()> {
     }
     let (found, own) = match args.run.first() {
         Some(first) => of_run(&args, first)?,
-        None => (OfPairs { scores: of_files(&args)?, tested: None }, Metric::Bleu),
+        None => (OfPairs { scores: files::evaluate(&args)?, tested: None }, Metric::Bleu),
     };
     if args.json {
         return print_json(&found);
@@ -131,31 +132,6 @@ fn scorer(args: &EvaluateArgs, lowercase: bool, unit: LengthUnit) -> Scorer {
         chrf: Chrf { lowercase, ..Chrf::default() },
         buckets: LengthBuckets::default().counted_in(unit),
     }
-}
-
-fn of_files(args: &EvaluateArgs) -> Result<Scores> {
-    let Some(hypotheses) = args.hypotheses.as_ref().filter(|_| !args.references.is_empty()) else {
-        return Err(Error::message("give --run, or --hypotheses and --references"));
-    };
-    if let Some(option) = args.decoding.first_given() {
-        return Err(Error::message(format!("{option} has no effect on --hypotheses, which are written already")));
-    }
-    let hypotheses = read_lines(hypotheses)?;
-    let mut references: Vec<Vec<String>> = vec![Vec::new(); hypotheses.len()];
-    for path in &args.references {
-        let lines = read_lines(path)?;
-        if lines.len() != hypotheses.len() {
-            let message = format!(
-                "there are {} hypothesis lines but {} reference lines; each line needs its counterpart",
-                hypotheses.len(),
-                lines.len()
-            );
-            return Err(Error::file(path, message));
-        }
-        references.iter_mut().zip(lines).for_each(|(list, line)| list.push(line));
-    }
-    let sources = args.sources.as_ref().map(read_lines).transpose()?;
-    scorer(args, args.lowercase, LengthUnit::Words).score_any(&hypotheses, &references, sources.as_deref())
 }
 
 /// The scores of a run, and the score that its config calls its own.
@@ -194,7 +170,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     let seed = args.decoding.sampling.seed.unwrap_or(loaded.config.seed);
     let found = translate_sources(&prepared, &loaded, &sources, &decoding, seed, "translating")?;
     if let Some(path) = &args.output {
-        files::replace(path, (found.texts.join("\n") + "\n").as_bytes())?;
+        crate::files::replace(path, (found.texts.join("\n") + "\n").as_bytes())?;
     }
     let references: Vec<Vec<String>> =
         sentences.iter().map(|sentence| loaded.tokenizers.references(sentence)).collect();
@@ -209,7 +185,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     if let Some(warning) = found.unknown.warning() {
         notice::warn(warning);
     }
-    warn_of_cut(found.cut, sources.len(), &decoding);
+    warn_of_cut(found.cut, sources.len(), "answers", CAP, &decoding);
     let sums = validate(&model, &examples, decoding.batch_tokens, &Alone);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
     Ok((OfPairs { scores, tested: Some(tested) }, config.training.score))
@@ -276,17 +252,6 @@ fn moved(error: Error, keys: &str) -> Error {
             Error::config(key, format!("{message}; or take the validation data, --split valid"))
         }
         other => other,
-    }
-}
-
-/// Says how many answers were cut at the length cap, if any.
-pub(super) fn warn_of_cut(cut: usize, n: usize, decoding: &DecodingConfig) {
-    if cut > 0 {
-        let (factor, extra) = decoding.length_cap();
-        notice::warn(format_args!(
-            "{cut} of {n} answers were cut at the length cap of {factor} tokens for each source token and {extra} more: \
-             the model does not end them, or decoding.max_len_factor is too low"
-        ));
     }
 }
 

@@ -3,6 +3,7 @@
 mod series;
 
 use super::absent::absent;
+use super::decoding::{CAP, warn_of_cut};
 use super::place::PlaceArgs;
 use super::terminal::Terminal;
 use super::{evaluate, print};
@@ -134,13 +135,6 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     if outcome.stop == Stop::Interrupted {
         return Err(Error::Interrupted(format!("interrupted and saved; to go on: {}", command_to_go_on())));
     }
-    if outcome.cut > 0 {
-        let n = config.training.sample_size;
-        notice::warn(format_args!(
-            "{} of at most {n} validation answers were cut at the length cap: the model does not end them yet, or decoding.max_len_factor is too low",
-            outcome.cut
-        ));
-    }
     let trained = Run::open(&run)?;
     let loaded = trained.load_model(&race::of_run(&trained, &adapters[0], &options.rivals), None, notice::warn)?;
     if config.data.text.is_some() {
@@ -151,6 +145,8 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     }
     // The run knows the length cap that was derived from the data.
     let decoding = &loaded.config.decoding;
+    let sampled = format_args!("at most {}", config.training.sample_size);
+    warn_of_cut(outcome.cut, sampled, "validation answers", CAP, decoding);
     let is_task = config.data.task.is_some();
     let split = if is_task { Split::Test } else { Split::Valid };
     let mut sentences = dataset::sentences_of(&config.data, split, config.seed)?;
@@ -164,7 +160,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         let right = sentences.iter().zip(&found.texts).filter(|(sentence, text)| is_right(sentence, text)).count();
         let accuracy = 100.0 * right as f64 / sentences.len().max(1) as f64;
         print(&format!("held-out test: {accuracy:.2} % of {} sequences right\n", sentences.len()))?;
-        evaluate::warn_of_cut(found.cut, sentences.len(), decoding);
+        warn_of_cut(found.cut, sentences.len(), "answers", CAP, decoding);
     }
     for (sentence, translation) in sentences.iter().zip(&found.texts).take(N_SHOWN) {
         let verdict = match (is_task, is_right(sentence, translation)) {

@@ -1,7 +1,7 @@
 //! `lookback translate`.
 
 use super::alignments::Alignments;
-use super::decoding::{DecodingArgs, SetArgs};
+use super::decoding::{DecodingArgs, SetArgs, warn_of_cut};
 use super::lines::LinesArgs;
 use super::output::json_line;
 use super::place::PlaceArgs;
@@ -253,14 +253,7 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         if let Some(warning) = self.unknown.warning() {
             notice::warn(warning);
         }
-        if self.n_cut > 0 {
-            let (factor, extra) = self.config.length_cap();
-            notice::warn(format_args!(
-                "{} of {} translations were cut at the length cap of {factor} tokens for each source token and {extra} \
-                 more; raise --max-len-factor",
-                self.n_cut, self.n_lines
-            ));
-        }
+        warn_of_cut(self.n_cut, self.n_lines, "translations", "--max-len-factor", &self.config);
     }
 }
 

@@ -19,6 +19,7 @@ mod metrics;
 mod observer;
 pub mod optimizer;
 mod pace;
+mod parts;
 mod pointer;
 mod record;
 mod renderer;

@@ -1,11 +1,10 @@
 //! How long an update takes, before training begins.
 
 use super::config::TrainingConfig;
-use super::gradient_set::GradientSet;
-use super::lessons::{Lessons, Trainable, UpdatePart, unread_gradients};
+use super::lessons::{Lessons, Trainable, UpdatePart};
 use super::loader::{PartLoader, Place};
-use super::loss::Unread;
 use super::optimizer::Adam;
+use super::parts;
 use crate::error::{Error, Result};
 use crate::pool::in_pool;
 use crate::ranks::Alone;
@@ -42,24 +41,15 @@ pub fn seconds_of_update<M: Trainable>(
             // An epoch may have a single update.
             parts = loader.iter();
         }
-        let parts: Vec<UpdatePart<M::Batch>> = parts
+        let of_update: Vec<UpdatePart<M::Batch>> = parts
             .by_ref()
             .take(training.accumulation)
             .collect::<Result<_, _>>()
             .map_err(|error| Error::message(format!("the data cannot be read: {error}")))?;
-        let own = model.take().expect("updates do not overlap");
+        let mut own = model.take().expect("updates do not overlap");
+        let (gradient, ..) = parts::of_all(&mut own, of_update, &device, is_host);
         let adam = &mut adam;
-        let updated = in_pool(&device, move || {
-            let mut total = GradientSet::default();
-            let mut unread = Vec::new();
-            for part in parts {
-                let (gradients, sums) = unread_gradients(&own, &part);
-                total.add(GradientSet::new(&own, gradients, is_host));
-                unread.push(sums);
-            }
-            Unread::read_all(unread, total.squares_on_device());
-            adam.step(own, total, 1.0, training.learning_rate)
-        });
+        let updated = in_pool(&device, move || adam.step(own, gradient, 1.0, training.learning_rate));
         model = Some(updated);
         Ok(())
     };

@@ -9,13 +9,14 @@
 use super::checkpoint::{self, TrainingState};
 use super::config::TrainingConfig;
 use super::folder::RunFolder;
-use super::gradient_set::{GradientSet, Layout};
-use super::lessons::{Lessons, Trainable, UpdatePart, unread_gradients};
+use super::gradient_set::Layout;
+use super::lessons::{Lessons, Trainable, UpdatePart};
 use super::loader::{PartLoader, Place};
 use super::loss::Unread;
 use super::metrics::Stats;
 use super::observer::Observer;
 use super::optimizer::Adam;
+use super::parts;
 use super::record::{self, Record};
 use super::renderer::Progress;
 use super::schedule::ScheduleParameters;
@@ -327,29 +328,15 @@ impl<M: Trainable> Trainer<M> {
         let replacement_rate = 1.0 - self.training.scheduled_sampling.truth(self.state.update + 1);
         let (ranks, device, is_host) = (&*self.ranks, &self.device, self.is_host);
         let model = self.model.as_mut().expect("updates do not overlap");
-        let mut of_part = |part| {
-            // A model can be handed to another thread, and not be shared with one.
-            let model = &mut *model;
-            in_pool(device, move || {
-                let (grads, sums) = unread_gradients(&*model, &UpdatePart { replacement_rate, n_total, ..part });
-                (GradientSet::new(&*model, grads, is_host), sums)
-            })
-        };
+        let parts = parts.into_iter().map(|part| UpdatePart { replacement_rate, n_total, ..part });
         if ranks.size() == 1 {
-            let mut total = Sum::default();
-            let mut unread = Vec::new();
-            for (gradients, sums) in parts.into_iter().map(&mut of_part) {
-                total.gradients.add(gradients);
-                unread.push(sums);
-            }
-            let (sums, squares) = Unread::read_all(unread, total.gradients.squares_on_device());
-            let norm = total.gradients.norm_with(&squares);
-            return (Sum { sums, ..total }, norm, n_total);
+            let (gradients, sums, norm) = parts::of_all(model, parts, device, is_host);
+            return (Sum { gradients, sums, seconds: 0.0 }, norm, n_total);
         }
         let mut parts = own_parts(ranks, n_parts).zip(parts);
         let compute = || {
             let (number, part) = parts.next()?;
-            let (gradients, sums) = of_part(part);
+            let (gradients, sums) = parts::of_part(model, part, device, is_host);
             Some(Part { number, gradients, sums: Unread::read_all(vec![sums], None).0 })
         };
         let sum = together::sum(ranks, &self.layout, n_parts, &device.clone().inner(), compute);

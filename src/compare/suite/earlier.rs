@@ -7,19 +7,15 @@ use crate::report::documents::Results;
 use crate::report::suite::{FORMAT, Suite};
 use std::path::Path;
 
-/// The tasks that the results in the folder `out` have.
-///
-/// # Errors
-/// As [`Earlier::read`].
-pub(super) fn tasks(out: &Path) -> Result<Vec<String>> {
-    let earlier = Earlier::read(out)?;
-    Ok(earlier.map_or_else(Vec::new, |Earlier(suite)| suite.tasks.into_iter().map(|task| task.name).collect()))
-}
-
 /// The results of a suite that were there before.
 pub(super) struct Earlier(Suite);
 
 impl Earlier {
+    /// The names of their tasks.
+    pub(super) fn tasks(&self) -> Vec<String> {
+        self.0.tasks.iter().map(|task| task.name.clone()).collect()
+    }
+
     /// Those in the folder `out`, which is that of the suite; none if it has none.
     ///
     /// # Errors

@@ -33,8 +33,10 @@ pub type Found = (Suite, Vec<Option<Comparison>>);
 /// fails, or the observer stops it.
 pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show<'_>) -> Result<Found> {
     let made = suite.chosen(tasks)?;
-    prepare(suite, &options.out)?;
-    let earlier = if tasks.is_empty() { None } else { Earlier::read(&options.out)? };
+    let earlier = Earlier::read(&options.out);
+    prepare(suite, earlier.as_ref().ok().and_then(Option::as_ref), &options.out)?;
+    // All tasks anew need nothing of results that cannot be read.
+    let earlier = if tasks.is_empty() { None } else { earlier? };
     let n = made.len() as f64;
     let mut comparisons = Vec::new();
     for (i, task) in made.iter().enumerate() {
@@ -81,7 +83,7 @@ pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show
 
 /// Makes the folder, unless it is something else's, or has results that the suite's file would not make now: cells beside each other
 /// would answer other questions, or be lost.
-fn prepare(suite: &SuiteConfig, out: &Path) -> Result<()> {
+fn prepare(suite: &SuiteConfig, earlier: Option<&Earlier>, out: &Path) -> Result<()> {
     plan::check_folder(out)?;
     let file = out.join(FILE);
     if out.join("results.json").exists() {
@@ -90,8 +92,8 @@ fn prepare(suite: &SuiteConfig, out: &Path) -> Result<()> {
             return Err(Error::file(out, message));
         }
         let difference = match SuiteConfig::read(&file) {
-            // Results of an earlier format may have all tasks.
-            Ok(old) => suite.differs_from(&old, &earlier::tasks(out).unwrap_or_else(|_| old.tasks())),
+            // Results that cannot be read may have all tasks.
+            Ok(old) => suite.differs_from(&old, &earlier.map_or_else(|| old.tasks(), Earlier::tasks)),
             Err(error) => Some(error.to_string()),
         };
         if let Some(what) = difference {

@@ -184,7 +184,18 @@ fn several_references_come_from_files_and_from_pairs_with_one_source() {
     let setting = format!("data.test.tsv={}", at("pairs.tsv"));
     let run = ["evaluate", "--run", "run", "--json", "--set", &setting];
     assert!((accuracy(&run) - 2.0 / 3.0).abs() < 1e-9);
-    assert_eq!(accuracy(&[&run[..], &["--set", "data.several_references=true"]].concat()), 1.0);
+    let merged = [&run[..], &["--set", "data.several_references=true"]].concat();
+    assert_eq!(accuracy(&merged), 1.0);
+    // What it wrote for them is scored again from files, with the lines of the pairs.
+    assert_eq!(accuracy(&[&merged[..], &["--output", &at("written")]].concat()), 1.0);
+    fs::write(at("sources"), "b\nc\nb\n").unwrap();
+    fs::write(at("targets"), "no way\nc\nb\n").unwrap();
+    let written = ["evaluate", "--hypotheses", &at("written"), "--references", &at("targets"), "--json"];
+    assert_eq!(accuracy(&[&written[..], &["--sources", &at("sources")]].concat()), 1.0);
+    fs::write(at("sources"), "b\nc\nd\n").unwrap();
+    let message = fail(trained(), &[&written[..], &["--sources", &at("sources")]].concat());
+    assert_says(&message, &["2 hypothesis lines but 3 source lines, 3 of them different"]);
+    assert_says(&fail(trained(), &written), &["targets: there are 2 hypothesis lines but 3 reference lines"]);
 }
 
 #[test]

@@ -208,7 +208,8 @@ fn what_is_cut_at_the_length_cap_is_counted() {
     fs::write(dir.path().join("in"), "a b c\n\nb\n").unwrap();
     let finished = finish(dir.path(), &with(&["--input", "in", "--max-len-factor", "1"]));
     assert_eq!((finished.code, finished.stdout.lines().count()), (Some(0), 3), "{}", finished.stderr);
-    let cut = "were cut at the length cap of 1 tokens for each source token and 0 more; raise --max-len-factor";
+    let cut = "were cut at the length cap of 1 tokens for each source token and 0 more: the model does not end them, or \
+               --max-len-factor is too low";
     assert_says(&finished.stderr, &["warning: 2 of 3 translations", cut]);
 }
 

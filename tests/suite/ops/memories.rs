@@ -1,6 +1,7 @@
 //! Memories that are matrices, on a GPU: every rule, however the positions are read, whatever the gradient is of.
 
 use super::GPU_TOLERANCE;
+use crate::reliability::sampled;
 use crate::support::{assert_close, closed_form_tensor, flex, wgpu};
 use burn::tensor::{Device, Tensor};
 use lookback::kernels::matrix_memory::{MemoryConfig, Rule};
@@ -41,7 +42,7 @@ fn memories_on_a_gpu_answer_and_learn_as_on_the_host() {
     let Some(adapter) = wgpu() else { return };
     for rule in [Rule::Linear, Rule::GatedLinear, Rule::Delta, Rule::GatedDelta] {
         for [rows, len, n_heads, d_head] in SIZES {
-            for (is_backward, is_going_on, rates, of) in USES {
+            for (is_backward, is_going_on, rates, of) in sampled(USES, 2) {
                 let case = Case { rule, rows, len, n_heads, d_head, is_backward, is_going_on, rates, of };
                 let [found, expected] =
                     [&adapter.device, &flex()].map(|device| case.remember(&case.leaves(device)).map(to_vec));

@@ -23,12 +23,7 @@ pub trait RectifierKernels: Backend {
     fn rectified(sums: FloatTensor<Self>, bias: FloatTensor<Self>, dropout: Option<Dropout>) -> FloatTensor<Self>;
 
     /// `max(0, left right + bias)`, with one matrix on the right.
-    #[fusion(meta = |left, right, _bias| {
-        let mut shape = left.shape.clone();
-        let last = shape.num_dims() - 1;
-        shape[last] = right.shape[1];
-        burn::backend::fusion::custom::TensorSpec::new(shape, left.dtype)
-    })]
+    #[fusion(meta = |left, right, _bias| super::product::spec::product(left, right))]
     fn rectified_product(
         left: FloatTensor<Self>,
         right: FloatTensor<Self>,

@@ -17,100 +17,86 @@ mod rows;
 
 use super::super::cube::cube_for_each;
 use super::super::{new_like, new_of_shape};
-use super::{Output, Remembering};
+use super::position::positions;
+use super::{MemoryGradients, MemoryInputs, Output, Remembering};
+use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::prelude::*;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
-/// The gradients, in the order and shapes of [`MatrixMemoryKernels`](super::MatrixMemoryKernels).
+/// The gradients, from that of one of the outputs.
 pub(super) fn remembered_backward(
-    inputs: [CubeTensor; 7],
+    inputs: MemoryInputs<CubeBackend>,
+    answers: CubeTensor,
     gradient: CubeTensor,
     how: Remembering,
     of: Output,
-) -> (CubeTensor, CubeTensor, CubeTensor, CubeTensor, CubeTensor) {
-    let [packed, rates, decay, norm, state, lengths, answers] = inputs.map(into_contiguous);
-    let gradient = into_contiguous(gradient);
+) -> MemoryGradients<CubeBackend> {
+    let inputs = inputs.contiguous();
+    let [answers, gradient] = [answers, gradient].map(into_contiguous);
+    let packed = &inputs.packed;
     let Remembering { config, form } = how;
     let n_heads = config.n_heads;
     let [rows, len] = [0, 1].map(|axis| packed.meta.shape()[axis]);
     let n = rows * n_heads;
-    let (of_packed, of_rates, of_state) = (new_of_shape(&packed), new_of_shape(&rates), new_of_shape(&state));
-    let of_decays = new_like(&packed, [rows, n_heads].into());
-    let of_norms = new_like(&packed, [n, form.d_head].into());
+    let found = MemoryGradients::<CubeBackend> {
+        packed: new_of_shape(packed),
+        rates: new_of_shape(&inputs.rates),
+        decays: new_like(packed, [rows, n_heads].into()),
+        norms: new_like(packed, [n, form.d_head].into()),
+        state: new_of_shape(&inputs.state),
+    };
     // The gradients of what is found and written; those of queries, a part of those of keys, and how large rows were; and the sums that are
     // carried back.
     let between = new_of_shape(&answers);
-    let parts = new_like(&packed, [3, rows, len, n_heads * form.d_head].into());
-    let ends = new_like(&packed, [n, form.d_head].into());
-    let client = packed.client.clone();
+    let parts = new_like(packed, [3, rows, len, n_heads * form.d_head].into());
+    let ends = new_like(packed, [n, form.d_head].into());
     let (cubes, units) = (cube_for_each(n), CubeDim::new_1d(form.n_units()));
     columns::back::launch(
-        &client,
+        &packed.client,
         cubes.clone(),
         units,
-        packed.clone().into_buffer_arg(),
-        rates.clone().into_buffer_arg(),
-        decay.clone().into_buffer_arg(),
-        norm.into_buffer_arg(),
-        lengths.clone().into_buffer_arg(),
+        positions(&inputs, config),
+        inputs.norm.clone().into_buffer_arg(),
         answers.clone().into_buffer_arg(),
         gradient.clone().into_buffer_arg(),
         between.clone().into_buffer_arg(),
-        of_packed.clone().into_buffer_arg(),
-        of_norms.clone().into_buffer_arg(),
-        of_state.clone().into_buffer_arg(),
-        n,
-        len,
-        n_heads,
-        config.most_replaced as f32,
+        found.packed.clone().into_buffer_arg(),
+        found.norms.clone().into_buffer_arg(),
+        found.state.clone().into_buffer_arg(),
         config.epsilon as f32,
         form,
         of,
     );
     rows::forwards::launch(
-        &client,
+        &packed.client,
         cubes.clone(),
         units,
-        packed.clone().into_buffer_arg(),
-        rates.clone().into_buffer_arg(),
-        decay.clone().into_buffer_arg(),
-        state.into_buffer_arg(),
-        lengths.clone().into_buffer_arg(),
+        positions(&inputs, config),
+        inputs.state.clone().into_buffer_arg(),
         answers.clone().into_buffer_arg(),
         between.clone().into_buffer_arg(),
         gradient.clone().into_buffer_arg(),
         parts.clone().into_buffer_arg(),
         ends.clone().into_buffer_arg(),
-        n,
-        len,
-        n_heads,
-        config.most_replaced as f32,
         form,
         of,
     );
     rows::back::launch(
-        &client,
+        &packed.client,
         cubes,
         units,
-        packed.into_buffer_arg(),
-        rates.into_buffer_arg(),
-        decay.into_buffer_arg(),
-        lengths.into_buffer_arg(),
+        positions(&inputs, config),
         answers.into_buffer_arg(),
         between.into_buffer_arg(),
         parts.into_buffer_arg(),
         ends.into_buffer_arg(),
         gradient.into_buffer_arg(),
-        of_packed.clone().into_buffer_arg(),
-        of_rates.clone().into_buffer_arg(),
-        of_decays.clone().into_buffer_arg(),
-        n,
-        len,
-        n_heads,
-        config.most_replaced as f32,
+        found.packed.clone().into_buffer_arg(),
+        found.rates.clone().into_buffer_arg(),
+        found.decays.clone().into_buffer_arg(),
         form,
         of,
     );
-    (of_packed, of_rates, of_decays, of_norms, of_state)
+    found
 }

@@ -3,49 +3,42 @@
 use super::super::cube::{cube_for_each, sum_of_cube};
 use super::super::functions::silu;
 use super::super::{new_like, unused};
-use super::Remembering;
-use super::position::{Form, place, prepared};
+use super::position::{Form, Positions, element, place, positions, prepared};
+use super::{MemoryInputs, MemoryOutputs, Remembering};
 use crate::kernels::matrix_memory::{Rule, TINY};
+use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
-use burn_cubecl::kernel::into_contiguous;
-use burn_cubecl::tensor::CubeTensor;
 
 /// What is read, the memory after the last position, and what the backward pass needs.
 pub(super) fn remembered(
-    inputs: [CubeTensor; 6],
+    inputs: MemoryInputs<CubeBackend>,
     how: Remembering,
     keeps: bool,
-) -> (CubeTensor, CubeTensor, CubeTensor) {
-    let [packed, rates, decay, norm, state, lengths] = inputs.map(into_contiguous);
+) -> MemoryOutputs<CubeBackend> {
+    let inputs = inputs.contiguous();
+    let packed = &inputs.packed;
     let Remembering { config, form } = how;
     let n_heads = config.n_heads;
     let [rows, len] = [0, 1].map(|axis| packed.meta.shape()[axis]);
     let d_value = form.rule.d_value(form.d_head);
-    let read = new_like(&packed, [rows, len, n_heads * form.d_head].into());
-    let after = new_like(&packed, [rows, n_heads, form.d_head, d_value].into());
-    let answers = if keeps { new_like(&packed, [2, rows, len, n_heads, d_value].into()) } else { unused(&packed) };
+    let read = new_like(packed, [rows, len, n_heads * form.d_head].into());
+    let after = new_like(packed, [rows, n_heads, form.d_head, d_value].into());
+    let answers = if keeps { new_like(packed, [2, rows, len, n_heads, d_value].into()) } else { unused(packed) };
     remember::launch(
-        &packed.client.clone(),
+        &packed.client,
         cube_for_each(rows * n_heads),
         CubeDim::new_1d(form.n_units()),
-        packed.into_buffer_arg(),
-        rates.into_buffer_arg(),
-        decay.into_buffer_arg(),
-        norm.into_buffer_arg(),
-        state.into_buffer_arg(),
-        lengths.into_buffer_arg(),
+        positions(&inputs, config),
+        inputs.norm.clone().into_buffer_arg(),
+        inputs.state.clone().into_buffer_arg(),
         read.clone().into_buffer_arg(),
         after.clone().into_buffer_arg(),
         answers.clone().into_buffer_arg(),
-        rows * n_heads,
-        len,
-        n_heads,
-        config.most_replaced as f32,
         config.epsilon as f32,
         form,
         keeps,
     );
-    (read, after, answers)
+    MemoryOutputs { read, after, answers }
 }
 
 /// Each cube a head of a row, through all of its positions; each unit a column of the memory, and the element of queries, keys and values
@@ -54,29 +47,22 @@ pub(super) fn remembered(
 #[allow(clippy::too_many_arguments, clippy::collapsible_if)]
 #[cube(launch)]
 fn remember(
-    packed: &[f32],
-    rates: &[f32],
-    decay: &[f32],
+    positions: Positions,
     norm: &[f32],
     state: &[f32],
-    lengths: &[f32],
     read: &mut [f32],
     after: &mut [f32],
     answers: &mut [f32],
-    n: usize,
-    len: usize,
-    n_heads: usize,
-    most_replaced: f32,
     epsilon: f32,
     #[comptime] form: Form,
     #[comptime] keeps: bool,
 ) {
     let own_head = CUBE_POS;
-    if own_head < n {
+    if own_head < positions.n {
         let unit = UNIT_POS as usize;
         let n_units = comptime!(form.n_units());
         let width = comptime!(form.d_head).runtime();
-        let d = n_heads * width;
+        let d = positions.n_heads * width;
         let d_value = comptime!(form.rule.d_value(form.d_head)).runtime();
         let tiny = comptime!(TINY as f32).runtime();
         let is_element = unit < width;
@@ -97,9 +83,9 @@ fn remember(
         let mut kept = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
         let mut sums = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
 
-        for i in 0..len {
-            let place = place(own_head, i, len, n_heads, lengths, form);
-            let own = prepared(packed, rates, decay, &place, most_replaced, form);
+        for i in 0..positions.len {
+            let place = place(&positions, own_head, i, form);
+            let own = prepared(&positions, &place, form);
             queries[unit] = own.query;
             keys[unit] = own.key;
             kept[unit] = own.keeps;
@@ -116,13 +102,13 @@ fn remember(
             for i in 0..width {
                 let new = kept[i] * column[i] + keys[i] * written;
                 found += queries[i] * new;
-                column[i] = select(place.is_real, new, column[i]);
+                column[i] = new;
             }
             if comptime!(keeps) {
                 if is_column {
-                    let at = (place.token * n_heads + place.head) * d_value + unit;
+                    let at = (place.token * place.n_heads + place.head) * d_value + unit;
                     answers[at] = found;
-                    answers[n * len * d_value + at] = missing;
+                    answers[positions.n * positions.len * d_value + at] = missing;
                 }
             }
 
@@ -137,12 +123,12 @@ fn remember(
                 if is_element {
                     answer = found / size * norm[unit];
                     if comptime!(form.rule.is_gated()) {
-                        answer *= silu(packed[place.at + 3 * d]);
+                        answer *= silu(element(&positions, &place, 3usize, form));
                     }
                 }
             }
             if is_element {
-                read[place.token * d + place.head * width + unit] = select(place.is_real, answer, 0.0f32);
+                read[place.token * d + place.head * width + unit] = answer;
             }
             // Every unit has read what the next position overwrites.
             sync_cube();

@@ -13,9 +13,10 @@ use crate::kernels::matrix_memory::{MemoryConfig, Rule};
 use crate::kernels::recurrence::Reading;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
+use burn::backend::{Autodiff, Backend, Dispatch, ExtensionType, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
+use burn_cubecl::kernel::into_contiguous;
 use position::Form;
 
 /// The widest head: a unit holds a column or a row of the memory, and a cube has a unit for each of them.
@@ -37,65 +38,90 @@ pub enum Output {
     State,
 }
 
+/// The tensors that a memory is read with; those that it does not have are of one element.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct MemoryInputs<B: Backend> {
+    /// `[rows, len, n_packed d]`.
+    pub packed: FloatTensor<B>,
+    /// `[rows, len, n_rates n_heads]`, of gated linear attention `[rows, len, d]`.
+    pub rates: FloatTensor<B>,
+    /// `[n_heads]`.
+    pub decay: FloatTensor<B>,
+    /// `[d_head]`.
+    pub norm: FloatTensor<B>,
+    /// `[rows, n_heads, d_head, d_value]`.
+    pub state: FloatTensor<B>,
+    /// `[rows]`.
+    pub lengths: FloatTensor<B>,
+}
+
+impl MemoryInputs<CubeBackend> {
+    fn contiguous(self) -> Self {
+        let Self { packed, rates, decay, norm, state, lengths } = self;
+        let [packed, rates, decay, norm, state, lengths] =
+            [packed, rates, decay, norm, state, lengths].map(into_contiguous);
+        Self { packed, rates, decay, norm, state, lengths }
+    }
+}
+
+/// What is found in it.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct MemoryOutputs<B: Backend> {
+    /// What is read, `[rows, len, d]`.
+    pub read: FloatTensor<B>,
+    /// The memory after the last position.
+    pub after: FloatTensor<B>,
+    /// What gradients need: what was found in the memory before it was normalized and gated, and what of the values was missing in it,
+    /// `[2, rows, len, n_heads, d_value]`.
+    pub answers: FloatTensor<B>,
+}
+
+/// The gradients of the inputs.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct MemoryGradients<B: Backend> {
+    /// Of what is packed.
+    pub packed: FloatTensor<B>,
+    /// Of the rates.
+    pub rates: FloatTensor<B>,
+    /// For each row of the decay, `[rows, n_heads]`.
+    pub decays: FloatTensor<B>,
+    /// For each head of a row of the norm, `[rows n_heads, d_head]`.
+    pub norms: FloatTensor<B>,
+    /// Of the state.
+    pub state: FloatTensor<B>,
+}
+
 /// Backends with both passes.
-///
-/// # Shapes
-/// - packed: `[rows, len, n_packed d]`
-/// - rates: `[rows, len, n_rates n_heads]`, of gated linear attention `[rows, len, d]`
-/// - decay: `[n_heads]`; norm: `[d_head]`; state: `[rows, n_heads, d_head, d_value]`; lengths: `[rows]`
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub trait MatrixMemoryKernels: Backend {
-    /// What is read, `[rows, len, d]`, and the memory after the last position; and if that `keeps` what gradients need, what was found in the memory
-    /// before it was normalized and gated, and what of the values was missing in it: `[2, rows, len, n_heads, d_value]`.
-    #[fusion(meta = |packed, _rates, _decay, _norm, _state, _lengths, how, keeps| spec::remembered(packed, how, *keeps))]
-    #[allow(clippy::too_many_arguments)]
-    fn remembered(
-        packed: FloatTensor<Self>,
-        rates: FloatTensor<Self>,
-        decay: FloatTensor<Self>,
-        norm: FloatTensor<Self>,
-        state: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Remembering,
-        keeps: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+    /// What is found; the answers of one element, where it does not `keep` them.
+    #[fusion(meta = |inputs, how, keeps| spec::outputs(inputs, how, *keeps))]
+    fn remembered(#[extension_type] inputs: MemoryInputs<Self>, how: Remembering, keeps: bool) -> MemoryOutputs<Self>;
 
-    /// The gradients of what is packed, of the rates, for each row of the decay, `[rows, n_heads]`, for each head of a row of the norm,
-    /// `[rows n_heads, d_head]`, and of the state.
-    #[fusion(meta = |packed, rates, _decay, _norm, state, _lengths, _answers, _gradient, how, _of| {
-        let [of_decays, of_norms] = spec::of_parameters(packed, how);
-        (packed.clone(), rates.clone(), of_decays, of_norms, state.clone())
-    })]
-    #[allow(clippy::too_many_arguments, clippy::type_complexity)]
+    /// The gradients, from that of one of the outputs.
+    #[fusion(meta = |inputs, _answers, _gradient, how, _of| spec::gradients(inputs, how))]
     fn remembered_backward(
-        packed: FloatTensor<Self>,
-        rates: FloatTensor<Self>,
-        decay: FloatTensor<Self>,
-        norm: FloatTensor<Self>,
-        state: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
+        #[extension_type] inputs: MemoryInputs<Self>,
         answers: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         how: Remembering,
         of: Output,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+    ) -> MemoryGradients<Self>;
 }
 
 /// Backends on which that is an operation with gradients.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait MatrixMemoryBackend: Backend {
     /// What is read, and the memory after the last position.
-    #[fusion(meta = |packed, _rates, _decay, _norm, _state, _lengths, how| {
-        let (read, after, _) = spec::remembered(packed, how, false);
+    #[fusion(meta = |inputs, how| {
+        let MemoryOutputsMetadata { read, after, .. } = spec::outputs(inputs, how, false);
         (read, after)
     })]
     fn memory_read(
-        packed: FloatTensor<Self>,
-        rates: FloatTensor<Self>,
-        decay: FloatTensor<Self>,
-        norm: FloatTensor<Self>,
-        state: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
+        #[extension_type] inputs: MemoryInputs<Self>,
         how: Remembering,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 }
@@ -103,32 +129,32 @@ pub trait MatrixMemoryBackend: Backend {
 /// Shapes of what has yet to be computed.
 #[cfg(feature = "fusion")]
 mod spec {
-    use super::Remembering;
+    use super::{MemoryGradientsMetadata, MemoryInputsMetadata, MemoryOutputsMetadata, Remembering};
     use burn::backend::fusion::custom::TensorSpec;
 
-    pub(super) fn remembered(
-        packed: &TensorSpec,
-        how: &Remembering,
-        keeps: bool,
-    ) -> (TensorSpec, TensorSpec, TensorSpec) {
-        let [rows, len, d_head, d_value] = sizes(packed, how);
-        let n_heads = how.config.n_heads;
+    pub(super) fn outputs(inputs: &MemoryInputsMetadata, how: &Remembering, keeps: bool) -> MemoryOutputsMetadata {
+        let packed = &inputs.packed;
+        let [rows, len] = [packed.shape[0], packed.shape[1]];
+        let (n_heads, d_head) = (how.config.n_heads, how.form.d_head);
+        let d_value = how.form.rule.d_value(d_head);
         let answers = if keeps { [2, rows, len, n_heads, d_value].into() } else { [1].into() };
-        (
-            TensorSpec::new([rows, len, n_heads * d_head].into(), packed.dtype),
-            TensorSpec::new([rows, n_heads, d_head, d_value].into(), packed.dtype),
-            TensorSpec::new(answers, packed.dtype),
-        )
+        MemoryOutputsMetadata {
+            read: TensorSpec::new([rows, len, n_heads * d_head].into(), packed.dtype),
+            after: TensorSpec::new([rows, n_heads, d_head, d_value].into(), packed.dtype),
+            answers: TensorSpec::new(answers, packed.dtype),
+        }
     }
 
-    pub(super) fn of_parameters(packed: &TensorSpec, how: &Remembering) -> [TensorSpec; 2] {
-        let [rows, _, d_head, _] = sizes(packed, how);
-        let n_heads = how.config.n_heads;
-        [[rows, n_heads], [rows * n_heads, d_head]].map(|shape| TensorSpec::new(shape.into(), packed.dtype))
-    }
-
-    fn sizes(packed: &TensorSpec, how: &Remembering) -> [usize; 4] {
-        [packed.shape[0], packed.shape[1], how.form.d_head, how.form.rule.d_value(how.form.d_head)]
+    pub(super) fn gradients(inputs: &MemoryInputsMetadata, how: &Remembering) -> MemoryGradientsMetadata {
+        let MemoryInputsMetadata { packed, rates, state, .. } = inputs.clone();
+        let (rows, n_heads) = (packed.shape[0], how.config.n_heads);
+        MemoryGradientsMetadata {
+            decays: TensorSpec::new([rows, n_heads].into(), packed.dtype),
+            norms: TensorSpec::new([rows * n_heads, how.form.d_head].into(), packed.dtype),
+            packed,
+            rates,
+            state,
+        }
     }
 }
 
@@ -165,15 +191,15 @@ pub fn matrix_memory(config: MemoryConfig, memory: &Remembered, reading: &Readin
         has_state: state.is_some(),
     };
     let nothing = || Tensor::<1>::empty([1], &device);
-    let (read, after) = Dispatch::memory_read(
+    let inputs = MemoryInputs::<Dispatch> {
         packed,
-        rates.map_or_else(|| computed(&nothing()), computed)?,
-        decay.map_or_else(|| computed(&nothing()), computed)?,
-        norm.map_or_else(|| computed(&nothing()), computed)?,
-        state.map_or_else(|| computed(&nothing()), computed)?,
-        computed(&lengths.unwrap_or_else(nothing))?,
-        Remembering { config, form },
-    );
+        rates: rates.map_or_else(|| computed(&nothing()), computed)?,
+        decay: decay.map_or_else(|| computed(&nothing()), computed)?,
+        norm: norm.map_or_else(|| computed(&nothing()), computed)?,
+        state: state.map_or_else(|| computed(&nothing()), computed)?,
+        lengths: computed(&lengths.unwrap_or_else(nothing))?,
+    };
+    let (read, after) = Dispatch::memory_read(inputs, Remembering { config, form });
     Some((Tensor::from_dispatch(read), Tensor::from_dispatch(after)))
 }
 
@@ -181,12 +207,7 @@ pub fn matrix_memory(config: MemoryConfig, memory: &Remembered, reading: &Readin
 /// and those of a memory that nobody uses are not computed.
 #[derive(Clone, Debug)]
 struct Carried<B: Backend> {
-    packed: FloatTensor<B>,
-    rates: FloatTensor<B>,
-    decay: FloatTensor<B>,
-    norm: FloatTensor<B>,
-    state: FloatTensor<B>,
-    lengths: FloatTensor<B>,
+    inputs: MemoryInputs<B>,
     answers: FloatTensor<B>,
     how: Remembering,
     of: Output,
@@ -194,93 +215,54 @@ struct Carried<B: Backend> {
 
 impl<B: MatrixMemoryKernels + ProductKernels> Kept<B, 5> for Carried<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 5]) -> [Option<FloatTensor<B>>; 5] {
-        let Self { packed, rates, decay, norm, state, lengths, answers, how, of } = self;
-        let (of_packed, of_rates, of_decays, of_norms, of_state) =
-            B::remembered_backward(packed, rates, decay, norm, state, lengths, answers, gradient, how, of);
+        let Self { inputs, answers, how, of } = self;
+        let found = B::remembered_backward(inputs, answers, gradient, how, of);
         [
-            Some(of_packed),
-            Some(of_rates),
-            needed[2].then(|| B::summed_rows(of_decays)),
+            Some(found.packed),
+            Some(found.rates),
+            needed[2].then(|| B::summed_rows(found.decays)),
             // Zero for the memory after the last position, in which the norm has no part.
-            needed[3].then(|| B::summed_rows(of_norms)),
-            Some(of_state),
+            needed[3].then(|| B::summed_rows(found.norms)),
+            Some(found.state),
         ]
     }
 }
 
 impl<B: MatrixMemoryKernels + ProductKernels, C: CheckpointStrategy> MatrixMemoryBackend for Autodiff<B, C> {
-    fn memory_read(
-        packed: FloatTensor<Self>,
-        rates: FloatTensor<Self>,
-        decay: FloatTensor<Self>,
-        norm: FloatTensor<Self>,
-        state: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Remembering,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+    fn memory_read(inputs: MemoryInputs<Self>, how: Remembering) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let MemoryInputs { packed, rates, decay, norm, state, lengths } = inputs;
         let inputs = [packed, rates, decay, norm, state];
         let parents = || inputs.clone().map(|input| input.into_parts().1);
         let (of_read, of_after) = (parents(), parents());
         let [packed, rates, decay, norm, state] = inputs.map(|input| input.into_parts().0);
         let (lengths, _) = lengths.into_parts();
-        let (read, after, answers) = B::remembered(
-            packed.clone(),
-            rates.clone(),
-            decay.clone(),
-            norm.clone(),
-            state.clone(),
-            lengths.clone(),
-            how,
-            true,
-        );
-        let read_kept = Carried { packed, rates, decay, norm, state, lengths, answers, how, of: Output::Read };
+        let inputs = MemoryInputs::<B> { packed, rates, decay, norm, state, lengths };
+        let MemoryOutputs { read, after, answers } = B::remembered(inputs.clone(), how, true);
+        let read_kept = Carried { inputs, answers, how, of: Output::Read };
         let after_kept = Carried { of: Output::State, ..read_kept.clone() };
         (node::<B, C, _, 5>(of_read, read, read_kept), node::<B, C, _, 5>(of_after, after, after_kept))
     }
 }
 
 impl MatrixMemoryBackend for CubeBackend {
-    fn memory_read(
-        packed: FloatTensor<Self>,
-        rates: FloatTensor<Self>,
-        decay: FloatTensor<Self>,
-        norm: FloatTensor<Self>,
-        state: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Remembering,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let (read, after, _) = Self::remembered(packed, rates, decay, norm, state, lengths, how, false);
+    fn memory_read(inputs: MemoryInputs<Self>, how: Remembering) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let MemoryOutputs { read, after, .. } = Self::remembered(inputs, how, false);
         (read, after)
     }
 }
 
 impl MatrixMemoryKernels for CubeBackend {
-    fn remembered(
-        packed: FloatTensor<Self>,
-        rates: FloatTensor<Self>,
-        decay: FloatTensor<Self>,
-        norm: FloatTensor<Self>,
-        state: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Remembering,
-        keeps: bool,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        forward::remembered([packed, rates, decay, norm, state, lengths], how, keeps)
+    fn remembered(inputs: MemoryInputs<Self>, how: Remembering, keeps: bool) -> MemoryOutputs<Self> {
+        forward::remembered(inputs, how, keeps)
     }
 
     fn remembered_backward(
-        packed: FloatTensor<Self>,
-        rates: FloatTensor<Self>,
-        decay: FloatTensor<Self>,
-        norm: FloatTensor<Self>,
-        state: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
+        inputs: MemoryInputs<Self>,
         answers: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         how: Remembering,
         of: Output,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let inputs = [packed, rates, decay, norm, state, lengths, answers];
-        backward::remembered_backward(inputs, gradient, how, of)
+    ) -> MemoryGradients<Self> {
+        backward::remembered_backward(inputs, answers, gradient, how, of)
     }
 }

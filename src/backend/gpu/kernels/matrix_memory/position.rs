@@ -2,7 +2,9 @@
 
 use super::super::cube::sum_of_cube;
 use super::super::functions::{logistic, silu, softplus};
-use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, Rule, TINY};
+use super::MemoryInputs;
+use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, MemoryConfig, Rule, TINY};
+use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
 
 /// What a kernel is compiled for.
@@ -22,6 +24,32 @@ impl Form {
     }
 }
 
+/// What all positions of all rows are prepared from, and their number.
+#[derive(CubeType, CubeLaunch)]
+pub(super) struct Positions {
+    pub packed: Box<[f32]>,
+    pub rates: Box<[f32]>,
+    pub decay: Box<[f32]>,
+    pub lengths: Box<[f32]>,
+    /// The heads of all rows.
+    pub n: usize,
+    /// The positions of a row.
+    pub len: usize,
+    /// The heads of a row.
+    pub n_heads: usize,
+    pub most_replaced: f32,
+}
+
+/// They as the argument of a kernel.
+pub(super) fn positions(inputs: &MemoryInputs<CubeBackend>, config: MemoryConfig) -> PositionsLaunch {
+    let MemoryInputs { packed, rates, decay, lengths, .. } = inputs;
+    let [rows, len] = [0, 1].map(|axis| packed.meta.shape()[axis]);
+    let [packed, rates, decay, lengths] =
+        [packed, rates, decay, lengths].map(|tensor| tensor.clone().into_buffer_arg());
+    let n_heads = config.n_heads;
+    PositionsLaunch::new(packed, rates, decay, lengths, rows * n_heads, len, n_heads, config.most_replaced as f32)
+}
+
 /// Where a unit is at a position: the cube's head of a row, and the element of its queries, keys and values that has the unit's number.
 #[derive(CubeType, Clone, Copy)]
 pub(super) struct Place {
@@ -39,31 +67,37 @@ pub(super) struct Place {
 
 /// The `i`-th position in the order of reading.
 #[cube]
-pub(super) fn place(
-    own_head: usize,
-    i: usize,
-    len: usize,
-    n_heads: usize,
-    lengths: &[f32],
-    #[comptime] form: Form,
-) -> Place {
+pub(super) fn place(positions: &Positions, own_head: usize, i: usize, #[comptime] form: Form) -> Place {
     let width = comptime!(form.d_head).runtime();
     let n_packed = comptime!(form.rule.n_packed()).runtime();
+    let n_heads = positions.n_heads;
     let row = own_head / n_heads;
     let head = own_head % n_heads;
     let mut position = i;
     if comptime!(form.is_backward) {
-        position = len - 1 - i;
+        position = positions.len - 1 - i;
     }
-    let token = row * len + position;
+    let token = row * positions.len + position;
     let mut is_real = true;
     if comptime!(form.has_lengths) {
-        is_real = f32::cast_from(position) < lengths[row];
+        is_real = f32::cast_from(position) < positions.lengths[row];
     }
     Place { token, head, n_heads, at: token * n_packed * n_heads * width + head * width + UNIT_POS as usize, is_real }
 }
 
-/// What a unit has of a position that is prepared.
+/// A packed element of the unit's number: of the query for 0, of the key for 1, of the value for 2, of the gate for 3. Zero at padding, and
+/// where a head has no such element.
+#[cube]
+pub(super) fn element(positions: &Positions, place: &Place, #[comptime] of: usize, #[comptime] form: Form) -> f32 {
+    let width = comptime!(form.d_head).runtime();
+    let mut found = 0.0f32;
+    if place.is_real && (UNIT_POS as usize) < width {
+        found = positions.packed[place.at + comptime!(of).runtime() * place.n_heads * width];
+    }
+    found
+}
+
+/// What a unit has of a position that is prepared. At padding nothing is asked, written or lost.
 #[derive(CubeType, Clone, Copy)]
 pub(super) struct Prepared {
     /// Of the query; of unit length under the delta rules.
@@ -86,32 +120,20 @@ pub(super) struct Prepared {
 // A kernel has no variable without a value: what every branch sets is set before.
 #[allow(unused_assignments)]
 #[cube]
-pub(super) fn prepared(
-    packed: &[f32],
-    rates: &[f32],
-    decay: &[f32],
-    place: &Place,
-    most_replaced: f32,
-    #[comptime] form: Form,
-) -> Prepared {
+pub(super) fn prepared(positions: &Positions, place: &Place, #[comptime] form: Form) -> Prepared {
     let unit = UNIT_POS as usize;
     let width = comptime!(form.d_head).runtime();
     let n_units = comptime!(form.n_units());
     let tiny = comptime!(TINY as f32).runtime();
     let d = place.n_heads * width;
     let is_element = unit < width;
-    let mut query = 0.0f32;
-    let mut key = 0.0f32;
-    let mut value = 0.0f32;
+    let mut query = element(positions, place, 0usize, form);
+    let mut key = element(positions, place, 1usize, form);
+    let mut value = element(positions, place, 2usize, form);
     let mut keeps = 1.0f32;
     let mut rate = 1.0f32;
     let mut query_size = 1.0f32;
     let mut key_size = 1.0f32;
-    if is_element {
-        query = packed[place.at];
-        key = packed[place.at + d];
-        value = packed[place.at + 2 * d];
-    }
     if comptime!(form.rule == Rule::Linear) {
         // elu(x) + 1; the exponential of what is not below zero is not used, and must not overflow.
         query = select(query < 0.0f32, min(query, 0.0f32).exp(), query + 1.0f32);
@@ -120,7 +142,7 @@ pub(super) fn prepared(
     } else if comptime!(form.rule == Rule::GatedLinear) {
         query /= f32::cast_from(width).sqrt();
         if is_element {
-            let log = log_kept(rates[place.token * d + place.head * width + unit]);
+            let log = log_kept(positions.rates[place.token * d + place.head * width + unit]);
             let least = comptime!(MOST_DECAY as f32).runtime();
             // What is not a number stays so.
             keeps = select(log < least, least, log).exp();
@@ -134,10 +156,17 @@ pub(super) fn prepared(
         query /= query_size;
         key /= key_size;
         let of_rate = first_rate(place, form);
-        rate = most_replaced * logistic(rates[of_rate]);
+        rate = positions.most_replaced * logistic(positions.rates[of_rate]);
         if comptime!(form.rule == Rule::GatedDelta) {
-            keeps = (-decay[place.head].exp() * softplus(rates[of_rate + place.n_heads])).exp();
+            keeps = (-positions.decay[place.head].exp() * softplus(positions.rates[of_rate + place.n_heads])).exp();
         }
+    }
+    if !place.is_real {
+        query = 0.0f32;
+        key = 0.0f32;
+        value = 0.0f32;
+        keeps = 1.0f32;
+        rate = 0.0f32;
     }
     Prepared { query, key, value, keeps, rate, query_size, key_size }
 }

@@ -47,10 +47,10 @@ pub trait ProductKernels: Backend {
 
 /// Shapes of what has yet to be computed.
 #[cfg(feature = "fusion")]
-mod spec {
+pub(super) mod spec {
     use burn::backend::fusion::custom::TensorSpec;
 
-    pub(super) fn product(left: &TensorSpec, right: &TensorSpec) -> TensorSpec {
+    pub fn product(left: &TensorSpec, right: &TensorSpec) -> TensorSpec {
         let mut shape = left.shape.clone();
         let last = shape.num_dims() - 1;
         shape[last] = right.shape[right.shape.num_dims() - 1];

@@ -11,7 +11,7 @@ use crate::kernels::recurrence::Reading;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::ops::FloatTensorOps;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
@@ -31,68 +31,118 @@ impl Unrolling {
     }
 }
 
+/// The tensors of a layer.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct LayerInputs<B: Backend> {
+    /// `[batch, len, n_gates d]`.
+    pub gates: FloatTensor<B>,
+    /// `[d, n_gates d]`.
+    pub recurrent: FloatTensor<B>,
+    /// `[batch, d]`.
+    pub start: FloatTensor<B>,
+    /// `[batch, d]`, of an LSTM.
+    pub start_memory: FloatTensor<B>,
+    /// `[d]`, of a GRU's candidate.
+    pub bias: FloatTensor<B>,
+    /// `[batch]`.
+    pub lengths: FloatTensor<B>,
+}
+
+/// What a layer makes.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct LayerOutputs<B: Backend> {
+    /// The states, then the last state, then of an LSTM the last memory: `[batch, len + 1, d]`, or `len + 2`.
+    pub packed: FloatTensor<B>,
+    /// What gradients need of it.
+    #[extension_type]
+    pub saved: LayerSaved<B>,
+}
+
+/// What the gradients of a layer need of the way forward.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct LayerSaved<B: Backend> {
+    /// The states before each step, `[batch, len, d]`.
+    pub previous: FloatTensor<B>,
+    /// What the cell keeps, `[batch, len, n_saved d]`.
+    pub kept: FloatTensor<B>,
+}
+
+/// The gradients that the steps back find.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct LayerGradients<B: Backend> {
+    /// Of the gates.
+    pub gates: FloatTensor<B>,
+    /// Of the products with the states, as the gates.
+    pub products: FloatTensor<B>,
+    /// Of the start.
+    pub start: FloatTensor<B>,
+    /// Of its memory; without one, of one element.
+    pub start_memory: FloatTensor<B>,
+}
+
 /// Backends with both passes of all steps.
-///
-/// # Shapes
-/// - gates: `[batch, len, n_gates d]`; recurrent: `[d, n_gates d]`; start, start_memory: `[batch, d]`; bias: `[d]`; lengths: `[batch]`
-/// - packed: `[batch, len + 1, d]`, or with an LSTM `len + 2`: the states, then the last state, then the last memory
-/// - previous: `[batch, len, d]`; kept: `[batch, len, n_saved d]`
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub trait RecurrenceKernels: Backend {
-    /// What a layer makes, packed; the states before each step; and what the cell keeps.
-    #[fusion(meta = |gates, _recurrent, start, _start_memory, _bias, _lengths, how| {
-        let of = |len: usize, width: usize| {
-            burn::backend::fusion::custom::TensorSpec::new([gates.shape[0], len, width].into(), gates.dtype)
-        };
-        let (len, d) = (gates.shape[1], start.shape[1]);
-        (of(len + n_last(how.kind), d), of(len, d), of(len, n_saved(how.kind) * d))
-    })]
-    fn unrolled(
-        gates: FloatTensor<Self>,
-        recurrent: FloatTensor<Self>,
-        start: FloatTensor<Self>,
-        start_memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Unrolling,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+    /// What a layer makes.
+    #[fusion(meta = |inputs, how| spec::outputs(inputs, how))]
+    fn unrolled(#[extension_type] inputs: LayerInputs<Self>, how: Unrolling) -> LayerOutputs<Self>;
 
-    /// The gradients of the gates, of the products with the states, of the start and of its memory; without a memory, the last is of one
-    /// element.
-    #[fusion(meta = |kept, previous, recurrent, _lengths, _gradient, how| {
-        let of = |shape: burn::tensor::Shape| burn::backend::fusion::custom::TensorSpec::new(shape, kept.dtype);
-        let (batch, len, d) = (previous.shape[0], previous.shape[1], previous.shape[2]);
-        let gates = || of([batch, len, recurrent.shape[1]].into());
-        let memory = if how.kind == CellKind::Lstm { of([batch, d].into()) } else { of([1].into()) };
-        (gates(), gates(), of([batch, d].into()), memory)
-    })]
+    /// The gradients, from that of what is packed.
+    #[fusion(meta = |saved, recurrent, _lengths, _gradient, how| spec::gradients(saved, recurrent, how))]
     fn unrolled_backward(
-        kept: FloatTensor<Self>,
-        previous: FloatTensor<Self>,
+        #[extension_type] saved: LayerSaved<Self>,
         recurrent: FloatTensor<Self>,
         lengths: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         how: Unrolling,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+    ) -> LayerGradients<Self>;
 }
 
 /// Backends on which all steps are an operation with gradients.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait RecurrenceBackend: Backend {
     /// What a layer makes, packed.
-    #[fusion(meta = |gates, _recurrent, start, _start_memory, _bias, _lengths, how| {
-        let shape = [gates.shape[0], gates.shape[1] + n_last(how.kind), start.shape[1]].into();
-        burn::backend::fusion::custom::TensorSpec::new(shape, gates.dtype)
-    })]
-    fn recurrent_states(
-        gates: FloatTensor<Self>,
-        recurrent: FloatTensor<Self>,
-        start: FloatTensor<Self>,
-        start_memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Unrolling,
-    ) -> FloatTensor<Self>;
+    #[fusion(meta = |inputs, how| spec::outputs(inputs, how).packed)]
+    fn recurrent_states(#[extension_type] inputs: LayerInputs<Self>, how: Unrolling) -> FloatTensor<Self>;
+}
+
+/// Shapes of what has yet to be computed.
+#[cfg(feature = "fusion")]
+mod spec {
+    use super::{CellKind, LayerGradientsMetadata, LayerInputsMetadata, LayerOutputsMetadata, LayerSavedMetadata};
+    use super::{Unrolling, n_last, n_saved};
+    use burn::backend::fusion::custom::TensorSpec;
+
+    pub(super) fn outputs(inputs: &LayerInputsMetadata, how: &Unrolling) -> LayerOutputsMetadata {
+        let LayerInputsMetadata { gates, start, .. } = inputs;
+        let of = |len: usize, width: usize| TensorSpec::new([gates.shape[0], len, width].into(), gates.dtype);
+        let (len, d) = (gates.shape[1], start.shape[1]);
+        LayerOutputsMetadata {
+            packed: of(len + n_last(how.kind), d),
+            saved: LayerSavedMetadata { previous: of(len, d), kept: of(len, n_saved(how.kind) * d) },
+        }
+    }
+
+    pub(super) fn gradients(
+        saved: &LayerSavedMetadata,
+        recurrent: &TensorSpec,
+        how: &Unrolling,
+    ) -> LayerGradientsMetadata {
+        let previous = &saved.previous;
+        let of = |shape: burn::tensor::Shape| TensorSpec::new(shape, previous.dtype);
+        let (batch, len, d) = (previous.shape[0], previous.shape[1], previous.shape[2]);
+        let gates = of([batch, len, recurrent.shape[1]].into());
+        LayerGradientsMetadata {
+            products: gates.clone(),
+            gates,
+            start: of([batch, d].into()),
+            start_memory: if how.kind == CellKind::Lstm { of([batch, d].into()) } else { of([1].into()) },
+        }
+    }
 }
 
 /// The states of a layer. None where the tensors are not ones of 32-bit floats on a device that has these kernels.
@@ -109,16 +159,15 @@ pub fn recurrent_layer(layer: Recurrent, kind: CellKind, reading: &Reading) -> O
     let lengths = lengths.unwrap_or_else(|| Tensor::empty([1], &device));
     let memory = layer.start_memory.cloned().unwrap_or_else(|| Tensor::empty([1, 1], &device));
     let bias = layer.candidate_bias.cloned().unwrap_or_else(|| Tensor::empty([1], &device));
-    let packed = Dispatch::recurrent_states(
+    let inputs = LayerInputs::<Dispatch> {
         gates,
-        computed(layer.recurrent)?,
-        computed(layer.start)?,
-        computed(&memory)?,
-        computed(&bias)?,
-        computed(&lengths)?,
-        how,
-    );
-    let packed = Tensor::<3>::from_dispatch(packed);
+        recurrent: computed(layer.recurrent)?,
+        start: computed(layer.start)?,
+        start_memory: computed(&memory)?,
+        bias: computed(&bias)?,
+        lengths: computed(&lengths)?,
+    };
+    let packed = Tensor::<3>::from_dispatch(Dispatch::recurrent_states(inputs, how));
     let vector = |at: usize| packed.clone().narrow(1, at, 1).reshape([batch, d]);
     let last_memory = (kind == CellKind::Lstm).then(|| vector(len + 1));
     Some(Unrolled { states: packed.clone().narrow(1, 0, len), last: vector(len), last_memory })
@@ -126,8 +175,7 @@ pub fn recurrent_layer(layer: Recurrent, kind: CellKind, reading: &Reading) -> O
 
 #[derive(Clone, Debug)]
 struct Layer<B: Backend> {
-    kept: FloatTensor<B>,
-    previous: FloatTensor<B>,
+    saved: LayerSaved<B>,
     recurrent: FloatTensor<B>,
     lengths: FloatTensor<B>,
     how: Unrolling,
@@ -135,61 +183,48 @@ struct Layer<B: Backend> {
 
 impl<B: RecurrenceKernels + ProductKernels> Kept<B, 5> for Layer<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 5]) -> [Option<FloatTensor<B>>; 5] {
-        let Self { kept, previous, recurrent, lengths, how } = self;
-        let (of_gates, of_products, of_start, of_memory) =
-            B::unrolled_backward(kept, previous.clone(), recurrent, lengths, gradient, how);
+        let Self { saved, recurrent, lengths, how } = self;
+        let previous = saved.previous.clone();
+        let found = B::unrolled_backward(saved, recurrent, lengths, gradient, how);
         let d = previous.shape()[2];
         let of_recurrent =
-            needed[1].then(|| B::multiplied(transposed::<B>(flat::<B>(previous)), flat::<B>(of_products.clone())));
-        let of_bias = needed[4].then(|| of_bias::<B>(of_products, d));
-        [Some(of_gates), of_recurrent, Some(of_start), Some(of_memory), of_bias]
+            needed[1].then(|| B::multiplied(transposed::<B>(flat::<B>(previous)), flat::<B>(found.products.clone())));
+        let of_bias = needed[4].then(|| of_bias::<B>(found.products, d));
+        [Some(found.gates), of_recurrent, Some(found.start), Some(found.start_memory), of_bias]
     }
 }
 
 impl<B: RecurrenceKernels + ProductKernels, C: CheckpointStrategy> RecurrenceBackend for Autodiff<B, C> {
-    fn recurrent_states(
-        gates: FloatTensor<Self>,
-        recurrent: FloatTensor<Self>,
-        start: FloatTensor<Self>,
-        start_memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Unrolling,
-    ) -> FloatTensor<Self> {
-        let [gates, recurrent, start, memory, bias] =
+    fn recurrent_states(inputs: LayerInputs<Self>, how: Unrolling) -> FloatTensor<Self> {
+        let LayerInputs { gates, recurrent, start, start_memory, bias, lengths } = inputs;
+        let [gates, recurrent, start, start_memory, bias] =
             [gates, recurrent, start, start_memory, bias].map(|it| it.into_parts());
+        let parents = [gates.1, recurrent.1, start.1, start_memory.1, bias.1];
         let (lengths, _) = lengths.into_parts();
-        let parents = [gates.1, recurrent.1, start.1, memory.1, bias.1];
-        let (packed, previous, kept) =
-            B::unrolled(gates.0, recurrent.0.clone(), start.0, memory.0, bias.0, lengths.clone(), how);
-        node::<B, C, _, 5>(parents, packed, Layer { kept, previous, recurrent: recurrent.0, lengths, how })
+        let LayerOutputs { packed, saved } = B::unrolled(
+            LayerInputs {
+                gates: gates.0,
+                recurrent: recurrent.0.clone(),
+                start: start.0,
+                start_memory: start_memory.0,
+                bias: bias.0,
+                lengths: lengths.clone(),
+            },
+            how,
+        );
+        node::<B, C, _, 5>(parents, packed, Layer { saved, recurrent: recurrent.0, lengths, how })
     }
 }
 
 impl RecurrenceBackend for CubeBackend {
-    fn recurrent_states(
-        gates: FloatTensor<Self>,
-        recurrent: FloatTensor<Self>,
-        start: FloatTensor<Self>,
-        start_memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Unrolling,
-    ) -> FloatTensor<Self> {
-        Self::unrolled(gates, recurrent, start, start_memory, bias, lengths, how).0
+    fn recurrent_states(inputs: LayerInputs<Self>, how: Unrolling) -> FloatTensor<Self> {
+        Self::unrolled(inputs, how).packed
     }
 }
 
 impl RecurrenceKernels for CubeBackend {
-    fn unrolled(
-        gates: FloatTensor<Self>,
-        recurrent: FloatTensor<Self>,
-        start: FloatTensor<Self>,
-        start_memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        lengths: FloatTensor<Self>,
-        how: Unrolling,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+    fn unrolled(inputs: LayerInputs<Self>, how: Unrolling) -> LayerOutputs<Self> {
+        let LayerInputs { gates, recurrent, start, start_memory, bias, lengths } = inputs;
         let [gates, bias, lengths] = [gates, bias, lengths].map(into_contiguous);
         let [mut hidden, mut memory] = [start, start_memory].map(into_contiguous);
         let [batch, len] = [0, 1].map(|axis| gates.meta.shape()[axis]);
@@ -204,18 +239,18 @@ impl RecurrenceKernels for CubeBackend {
             let place = if i + 1 == len { Place::Last } else { Place::Within };
             [hidden, memory] = forward.step([hidden, memory, product], step, place);
         }
-        (forward.packed, forward.previous, forward.kept)
+        let Forward { packed, previous, kept, .. } = forward;
+        LayerOutputs { packed, saved: LayerSaved { previous, kept } }
     }
 
     fn unrolled_backward(
-        kept: FloatTensor<Self>,
-        previous: FloatTensor<Self>,
+        saved: LayerSaved<Self>,
         recurrent: FloatTensor<Self>,
         lengths: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         how: Unrolling,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
-        let [kept, previous, lengths, gradient] = [kept, previous, lengths, gradient].map(into_contiguous);
+    ) -> LayerGradients<Self> {
+        let [kept, previous, lengths, gradient] = [saved.kept, saved.previous, lengths, gradient].map(into_contiguous);
         let [batch, len, d] = [0, 1, 2].map(|axis| previous.meta.shape()[axis]);
         let of_gates = new_like(&kept, [batch, len, recurrent.meta.shape()[1]].into());
         // But for the GRU's candidate, both parts of the gates have the same gradient.
@@ -231,8 +266,8 @@ impl RecurrenceKernels for CubeBackend {
             [of_product, past, of_memory] = back.step([past, product, of_memory], step, place);
             product = into_contiguous(Self::multiplied(of_product, transposed.clone()));
         }
-        let Back { of_gates, of_products, .. } = back;
-        let of_products = if kind == CellKind::Gru { of_products } else { of_gates.clone() };
-        (of_gates, of_products, Self::float_add(past, product), of_memory)
+        let Back { of_gates: gates, of_products, .. } = back;
+        let products = if kind == CellKind::Gru { of_products } else { gates.clone() };
+        LayerGradients { gates, products, start: Self::float_add(past, product), start_memory: of_memory }
     }
 }

@@ -7,66 +7,100 @@ use crate::backend::gpu::kernels::{computed, is_roomy, new_like, new_of_shape, u
 use crate::kernels::cell::{CellKind, n_saved};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, TensorMetadata, backend_extension};
+use burn::backend::{Autodiff, Backend, Dispatch, ExtensionType, TensorMetadata, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
 
+/// The tensors of a step.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct StepInputs<B: Backend> {
+    /// The input's part of the gates, `[rows, n_gates d]`.
+    pub input: FloatTensor<B>,
+    /// The state's part.
+    pub product: FloatTensor<B>,
+    /// `[rows, d]`.
+    pub hidden: FloatTensor<B>,
+    /// `[rows, d]`, of an LSTM.
+    pub memory: FloatTensor<B>,
+    /// `[d]`, of a GRU's candidate.
+    pub bias: FloatTensor<B>,
+}
+
+/// What a step makes.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct StepOutputs<B: Backend> {
+    /// The state after, then of an LSTM the memory: `[1, rows, d]`, or `[2, rows, d]`.
+    pub packed: FloatTensor<B>,
+    /// What the cell keeps, `[rows, n_saved d]`.
+    pub kept: FloatTensor<B>,
+}
+
+/// The gradients of its tensors.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct StepGradients<B: Backend> {
+    /// Of the input's part.
+    pub input: FloatTensor<B>,
+    /// Of the state's part.
+    pub product: FloatTensor<B>,
+    /// Of the state.
+    pub hidden: FloatTensor<B>,
+    /// Of the memory; without one, of one element.
+    pub memory: FloatTensor<B>,
+}
+
 /// Backends with both passes of a step alone.
-///
-/// # Shapes
-/// - input, product: `[rows, n_gates d]`; hidden, memory: `[rows, d]`; bias: `[d]`
-/// - packed: `[1, rows, d]`, or with an LSTM `[2, rows, d]`: the state after, then the memory
-/// - kept: `[rows, n_saved d]`
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
 pub trait StepKernels: Backend {
-    /// What a step makes, packed, and what the cell keeps.
-    #[fusion(meta = |_input, _product, hidden, _memory, _bias, kind| {
-        let (rows, d) = (hidden.shape[0], hidden.shape[1]);
-        let of = |shape: burn::tensor::Shape| burn::backend::fusion::custom::TensorSpec::new(shape, hidden.dtype);
-        (of([n_last(*kind), rows, d].into()), of([rows, n_saved(*kind) * d].into()))
-    })]
-    fn advanced(
-        input: FloatTensor<Self>,
-        product: FloatTensor<Self>,
-        hidden: FloatTensor<Self>,
-        memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        kind: CellKind,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>);
+    /// What a step makes.
+    #[fusion(meta = |inputs, kind| spec::outputs(inputs, *kind))]
+    fn advanced(#[extension_type] inputs: StepInputs<Self>, kind: CellKind) -> StepOutputs<Self>;
 
-    /// The gradients of input, product, state and memory; without a memory, the last is of one element.
-    #[fusion(meta = |_kept, hidden, _gradient, kind| {
-        let (rows, d) = (hidden.shape[0], hidden.shape[1]);
-        let gates = burn::backend::fusion::custom::TensorSpec::new([rows, kind.n_gates() * d].into(), hidden.dtype);
-        let nothing = burn::backend::fusion::custom::TensorSpec::new([1].into(), hidden.dtype);
-        let memory = if *kind == CellKind::Lstm { hidden.clone() } else { nothing };
-        (gates.clone(), gates, hidden.clone(), memory)
-    })]
+    /// The gradients, from that of what is packed.
+    #[fusion(meta = |_kept, hidden, _gradient, kind| spec::gradients(hidden, *kind))]
     fn advanced_backward(
         kept: FloatTensor<Self>,
         hidden: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         kind: CellKind,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
+    ) -> StepGradients<Self>;
 }
 
 /// Backends on which that is an operation with gradients.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait StepBackend: Backend {
     /// What a step makes, packed.
-    #[fusion(meta = |_input, _product, hidden, _memory, _bias, kind| {
-        let shape = [n_last(*kind), hidden.shape[0], hidden.shape[1]].into();
-        burn::backend::fusion::custom::TensorSpec::new(shape, hidden.dtype)
-    })]
-    fn cell_stepped(
-        input: FloatTensor<Self>,
-        product: FloatTensor<Self>,
-        hidden: FloatTensor<Self>,
-        memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        kind: CellKind,
-    ) -> FloatTensor<Self>;
+    #[fusion(meta = |inputs, kind| spec::outputs(inputs, *kind).packed)]
+    fn cell_stepped(#[extension_type] inputs: StepInputs<Self>, kind: CellKind) -> FloatTensor<Self>;
+}
+
+/// Shapes of what has yet to be computed.
+#[cfg(feature = "fusion")]
+mod spec {
+    use super::{CellKind, StepGradientsMetadata, StepInputsMetadata, StepOutputsMetadata, n_last, n_saved};
+    use burn::backend::fusion::custom::TensorSpec;
+
+    pub(super) fn outputs(inputs: &StepInputsMetadata, kind: CellKind) -> StepOutputsMetadata {
+        let (rows, d, dtype) = (inputs.hidden.shape[0], inputs.hidden.shape[1], inputs.hidden.dtype);
+        StepOutputsMetadata {
+            packed: TensorSpec::new([n_last(kind), rows, d].into(), dtype),
+            kept: TensorSpec::new([rows, n_saved(kind) * d].into(), dtype),
+        }
+    }
+
+    pub(super) fn gradients(hidden: &TensorSpec, kind: CellKind) -> StepGradientsMetadata {
+        let gates = TensorSpec::new([hidden.shape[0], kind.n_gates() * hidden.shape[1]].into(), hidden.dtype);
+        let nothing = TensorSpec::new([1].into(), hidden.dtype);
+        StepGradientsMetadata {
+            input: gates.clone(),
+            product: gates,
+            hidden: hidden.clone(),
+            memory: if kind == CellKind::Lstm { hidden.clone() } else { nothing },
+        }
+    }
 }
 
 /// [`cell_step`](crate::ops::cell_step) by these kernels: the state after, and the memory of an LSTM. None where the tensors are not ones
@@ -90,8 +124,14 @@ pub fn cell_step(
     }
     let memory = memory.cloned().unwrap_or_else(|| Tensor::empty([1, 1], &device));
     let bias = bias.cloned().unwrap_or_else(|| Tensor::empty([1], &device));
-    let (product, hidden, memory, bias) = (computed(product)?, computed(hidden)?, computed(&memory)?, computed(&bias)?);
-    let packed = Tensor::<3>::from_dispatch(Dispatch::cell_stepped(input, product, hidden, memory, bias, kind));
+    let inputs = StepInputs::<Dispatch> {
+        input,
+        product: computed(product)?,
+        hidden: computed(hidden)?,
+        memory: computed(&memory)?,
+        bias: computed(&bias)?,
+    };
+    let packed = Tensor::<3>::from_dispatch(Dispatch::cell_stepped(inputs, kind));
     if kind != CellKind::Lstm {
         return Some((packed.reshape([rows, d]), None));
     }
@@ -110,50 +150,33 @@ impl<B: StepKernels + ProductKernels> Kept<B, 5> for Step<B> {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 5]) -> [Option<FloatTensor<B>>; 5] {
         let Self { kept, hidden, kind } = self;
         let d = hidden.shape()[1];
-        let (of_input, of_product, of_hidden, of_memory) = B::advanced_backward(kept, hidden, gradient, kind);
-        let of_bias = needed[4].then(|| of_bias::<B>(of_product.clone(), d));
-        [Some(of_input), Some(of_product), Some(of_hidden), Some(of_memory), of_bias]
+        let found = B::advanced_backward(kept, hidden, gradient, kind);
+        let of_bias = needed[4].then(|| of_bias::<B>(found.product.clone(), d));
+        [Some(found.input), Some(found.product), Some(found.hidden), Some(found.memory), of_bias]
     }
 }
 
 impl<B: StepKernels + ProductKernels, C: CheckpointStrategy> StepBackend for Autodiff<B, C> {
-    fn cell_stepped(
-        input: FloatTensor<Self>,
-        product: FloatTensor<Self>,
-        hidden: FloatTensor<Self>,
-        memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        kind: CellKind,
-    ) -> FloatTensor<Self> {
+    fn cell_stepped(inputs: StepInputs<Self>, kind: CellKind) -> FloatTensor<Self> {
+        let StepInputs { input, product, hidden, memory, bias } = inputs;
         let [input, product, hidden, memory, bias] = [input, product, hidden, memory, bias].map(|it| it.into_parts());
         let parents = [input.1, product.1, hidden.1, memory.1, bias.1];
-        let (packed, kept) = B::advanced(input.0, product.0, hidden.0.clone(), memory.0, bias.0, kind);
-        node::<B, C, _, 5>(parents, packed, Step { kept, hidden: hidden.0, kind })
+        let [input, product, hidden, memory, bias] = [input.0, product.0, hidden.0, memory.0, bias.0];
+        let inputs = StepInputs::<B> { input, product, hidden: hidden.clone(), memory, bias };
+        let StepOutputs { packed, kept } = B::advanced(inputs, kind);
+        node::<B, C, _, 5>(parents, packed, Step { kept, hidden, kind })
     }
 }
 
 impl StepBackend for CubeBackend {
-    fn cell_stepped(
-        input: FloatTensor<Self>,
-        product: FloatTensor<Self>,
-        hidden: FloatTensor<Self>,
-        memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        kind: CellKind,
-    ) -> FloatTensor<Self> {
-        Self::advanced(input, product, hidden, memory, bias, kind).0
+    fn cell_stepped(inputs: StepInputs<Self>, kind: CellKind) -> FloatTensor<Self> {
+        Self::advanced(inputs, kind).packed
     }
 }
 
 impl StepKernels for CubeBackend {
-    fn advanced(
-        input: FloatTensor<Self>,
-        product: FloatTensor<Self>,
-        hidden: FloatTensor<Self>,
-        memory: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        kind: CellKind,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
+    fn advanced(inputs: StepInputs<Self>, kind: CellKind) -> StepOutputs<Self> {
+        let StepInputs { input, product, hidden, memory, bias } = inputs;
         let [gates, hidden, memory, bias] = [input, hidden, memory, bias].map(into_contiguous);
         let [batch, d] = [0, 1].map(|axis| hidden.meta.shape()[axis]);
         let packed = new_like(&gates, [n_last(kind), batch, d].into());
@@ -162,7 +185,7 @@ impl StepKernels for CubeBackend {
         let sizes = [batch, 1, d];
         let forward = Forward { gates, bias, lengths, packed, previous, kept, sizes, kind, has_lengths: false };
         forward.step([hidden, memory, product], 0, Place::Alone);
-        (forward.packed, forward.kept)
+        StepOutputs { packed: forward.packed, kept: forward.kept }
     }
 
     fn advanced_backward(
@@ -170,7 +193,7 @@ impl StepKernels for CubeBackend {
         hidden: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
         kind: CellKind,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+    ) -> StepGradients<Self> {
         let [kept, previous, gradient] = [kept, hidden, gradient].map(into_contiguous);
         let [batch, d] = [0, 1].map(|axis| previous.meta.shape()[axis]);
         let of_gates = new_like(&kept, [batch, kind.n_gates() * d].into());
@@ -179,7 +202,7 @@ impl StepKernels for CubeBackend {
         let nothing = [0; 3].map(|_| unused(&kept));
         let sizes = [batch, 1, d];
         let back = Back { kept, previous, gradient, lengths, of_gates, of_products, sizes, kind, has_lengths: false };
-        let [of_product, of_hidden, of_memory] = back.step(nothing, 0, Place::Alone);
-        (back.of_gates, of_product, of_hidden, of_memory)
+        let [product, hidden, memory] = back.step(nothing, 0, Place::Alone);
+        StepGradients { input: back.of_gates, product, hidden, memory }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::super::cube::sum_of_cube;
 use super::super::super::functions::{silu, silu_slope};
 use super::super::Output;
-use super::super::position::{Form, place, prepared};
+use super::super::position::{Form, Positions, element, place, prepared};
 use crate::kernels::matrix_memory::{Rule, TINY};
 use burn_cubecl::cubecl::{self, prelude::*};
 
@@ -16,31 +16,24 @@ use burn_cubecl::cubecl::{self, prelude::*};
 #[allow(clippy::too_many_arguments, clippy::collapsible_if)]
 #[cube(launch)]
 pub(super) fn back(
-    packed: &[f32],
-    rates: &[f32],
-    decay: &[f32],
+    positions: Positions,
     norm: &[f32],
-    lengths: &[f32],
     answers: &[f32],
     gradient: &[f32],
     between: &mut [f32],
     of_packed: &mut [f32],
     of_norms: &mut [f32],
     of_state: &mut [f32],
-    n: usize,
-    len: usize,
-    n_heads: usize,
-    most_replaced: f32,
     epsilon: f32,
     #[comptime] form: Form,
     #[comptime] of: Output,
 ) {
     let own_head = CUBE_POS;
-    if own_head < n {
+    if own_head < positions.n {
         let unit = UNIT_POS as usize;
         let n_units = comptime!(form.n_units());
         let width = comptime!(form.d_head).runtime();
-        let d = n_heads * width;
+        let d = positions.n_heads * width;
         let d_value = comptime!(form.rule.d_value(form.d_head)).runtime();
         let tiny = comptime!(TINY as f32).runtime();
         let is_element = unit < width;
@@ -62,17 +55,16 @@ pub(super) fn back(
         let mut sums = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
         let mut of_norm = 0.0f32;
 
-        for i in 0..len {
-            let place = place(own_head, len - 1 - i, len, n_heads, lengths, form);
-            let own = prepared(packed, rates, decay, &place, most_replaced, form);
-            // At padding nothing happens to a memory.
-            queries[unit] = select(place.is_real, own.query, 0.0f32);
-            keys[unit] = select(place.is_real, own.key, 0.0f32);
-            kept[unit] = select(place.is_real, own.keeps, 1.0f32);
-            let at = (place.token * n_heads + place.head) * d_value + unit;
+        for i in 0..positions.len {
+            let place = place(&positions, own_head, positions.len - 1 - i, form);
+            let own = prepared(&positions, &place, form);
+            queries[unit] = own.query;
+            keys[unit] = own.key;
+            kept[unit] = own.keeps;
+            let at = (place.token * place.n_heads + place.head) * d_value + unit;
             let mut found = 0.0f32;
             if is_column {
-                found = select(place.is_real, answers[at], 0.0f32);
+                found = answers[at];
             }
             sums[unit] = found;
             sync_cube();
@@ -95,19 +87,17 @@ pub(super) fn back(
                     if is_element {
                         scale = norm[unit];
                         if comptime!(form.rule.is_gated()) {
-                            let gate = packed[place.at + 3 * d];
+                            let gate = element(&positions, &place, 3usize, form);
                             of_ungated = of_seen * silu(gate);
-                            let of_gate = found / size * scale * of_seen * silu_slope(gate);
-                            of_packed[place.at + 3 * d] = select(place.is_real, of_gate, 0.0f32);
+                            of_packed[place.at + 3 * d] = found / size * scale * of_seen * silu_slope(gate);
                         }
                     }
-                    of_norm += select(place.is_real, found / size * of_ungated, 0.0f32);
+                    of_norm += found / size * of_ungated;
                     of_found = of_ungated * scale / size;
                     // The size changes with every element.
                     let along = sum_of_cube(of_found * found, n_units);
                     of_found -= along / (size * size * f32::cast_from(width)) * found;
                 }
-                of_found = select(place.is_real, of_found, 0.0f32);
             } else if comptime!(form.rule.is_gated()) {
                 if is_element {
                     of_packed[place.at + 3 * d] = 0.0f32;
@@ -121,24 +111,23 @@ pub(super) fn back(
                 of_written += keys[i] * gradient;
             }
             // Under the delta rule, what was in the memory for the key was taken from the value.
-            let mut of_value = of_written;
+            let mut of_value = own.rate * of_written;
             let mut of_taken = 0.0f32;
             if comptime!(form.rule.is_delta()) {
-                of_value = own.rate * of_written;
-                of_taken = select(place.is_real, -of_value, 0.0f32);
+                of_taken = -of_value;
             }
             for i in 0..width {
                 column[i] = kept[i] * (column[i] + keys[i] * of_taken);
             }
             if is_column {
                 between[at] = of_found;
-                between[n * len * d_value + at] = of_written;
+                between[positions.n * positions.len * d_value + at] = of_written;
+            }
+            if comptime!(form.rule.is_delta()) {
+                of_value *= silu_slope(element(&positions, &place, 2usize, form));
             }
             if is_element {
-                if comptime!(form.rule.is_delta()) {
-                    of_value *= silu_slope(packed[place.at + 2 * d]);
-                }
-                of_packed[place.at + 2 * d] = select(place.is_real, of_value, 0.0f32);
+                of_packed[place.at + 2 * d] = of_value;
             }
             // Every unit has read what the next position overwrites.
             sync_cube();

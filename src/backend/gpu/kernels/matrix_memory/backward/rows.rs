@@ -3,50 +3,81 @@
 use super::super::super::cube::sum_of_cube;
 use super::super::super::functions::{logistic, silu_slope, softplus};
 use super::super::Output;
-use super::super::position::{Form, Place, Prepared, first_rate, log_kept, place, prepared};
+use super::super::position::{Form, Place, Positions, Prepared, element, first_rate, log_kept, place, prepared};
 use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, Rule};
 use burn_cubecl::cubecl::{self, prelude::*};
 
-/// What belongs to the column of a unit's number at a position.
-#[derive(CubeType, Clone, Copy)]
-struct OfColumn {
-    /// What was not in the memory.
-    missing: f32,
+/// What belongs to the columns at a position, as all units see it.
+#[derive(CubeType)]
+struct Columns {
     /// What was written.
-    written: f32,
+    written: Shared<[f32]>,
     /// The gradient of what was read.
-    of_found: f32,
-    /// That of what was written.
-    of_written: f32,
+    of_found: Shared<[f32]>,
     /// That of what was in the memory for the key, and was taken from the value.
-    of_taken: f32,
+    of_taken: Shared<[f32]>,
 }
 
 #[cube]
-fn of_column(
+fn columns(#[comptime] form: Form) -> Columns {
+    Columns {
+        written: Shared::<[f32]>::new_slice(comptime!(form.n_units() as usize)),
+        of_found: Shared::<[f32]>::new_slice(comptime!(form.n_units() as usize)),
+        of_taken: Shared::<[f32]>::new_slice(comptime!(form.n_units() as usize)),
+    }
+}
+
+/// Lets all units see the columns at a position. The unit's part of the gradient of the rate: what was missing, times the gradient of what was
+/// written.
+#[cube]
+fn show(
+    columns: &mut Columns,
     answers: &[f32],
     between: &[f32],
+    positions: &Positions,
     place: &Place,
     own: &Prepared,
-    half: usize,
     #[comptime] form: Form,
-) -> OfColumn {
+) -> f32 {
     let unit = UNIT_POS as usize;
     let d_value = comptime!(form.rule.d_value(form.d_head)).runtime();
+    let half = positions.n * positions.len * d_value;
     let at = (place.token * place.n_heads + place.head) * d_value + unit;
     let mut missing = 0.0f32;
     let mut of_found = 0.0f32;
     let mut of_written = 0.0f32;
     if unit < d_value {
-        missing = select(place.is_real, answers[half + at], 0.0f32);
+        missing = answers[half + at];
         of_found = between[at];
         of_written = between[half + at];
     }
     let mut of_taken = 0.0f32;
     if comptime!(form.rule.is_delta()) {
-        of_taken = select(place.is_real, -own.rate * of_written, 0.0f32);
+        of_taken = -own.rate * of_written;
     }
-    OfColumn { missing, written: select(place.is_real, own.rate * missing, 0.0f32), of_found, of_written, of_taken }
+    columns.written[unit] = own.rate * missing;
+    columns.of_found[unit] = of_found;
+    columns.of_taken[unit] = of_taken;
+    sync_cube();
+    missing * of_written
+}
+
+/// A row of a memory, from memory or of zeros.
+#[cube]
+fn row_of(memory: &[f32], own_head: usize, #[comptime] is_given: bool, #[comptime] form: Form) -> Array<f32> {
+    let unit = UNIT_POS as usize;
+    let width = comptime!(form.d_head).runtime();
+    let d_value = comptime!(form.rule.d_value(form.d_head)).runtime();
+    let mut row = Array::<f32>::new(comptime!(form.rule.d_value(form.d_head)));
+    for c in 0..d_value {
+        row[c] = 0.0f32;
+        if comptime!(is_given) {
+            if unit < width {
+                row[c] = memory[(own_head * width + unit) * d_value + c];
+            }
+        }
+    }
+    row
 }
 
 /// Each cube a head of a row, from the first position that is read to the last; each unit a row of the memory.
@@ -58,73 +89,50 @@ fn of_column(
 #[allow(clippy::too_many_arguments, clippy::collapsible_if)]
 #[cube(launch)]
 pub(super) fn forwards(
-    packed: &[f32],
-    rates: &[f32],
-    decay: &[f32],
+    positions: Positions,
     state: &[f32],
-    lengths: &[f32],
     answers: &[f32],
     between: &[f32],
     gradient: &[f32],
     parts: &mut [f32],
     ends: &mut [f32],
-    n: usize,
-    len: usize,
-    n_heads: usize,
-    most_replaced: f32,
     #[comptime] form: Form,
     #[comptime] of: Output,
 ) {
     let own_head = CUBE_POS;
-    if own_head < n {
+    if own_head < positions.n {
         let unit = UNIT_POS as usize;
-        let n_units = comptime!(form.n_units());
         let width = comptime!(form.d_head).runtime();
-        let d = n_heads * width;
+        let d = positions.n_heads * width;
         let d_value = comptime!(form.rule.d_value(form.d_head)).runtime();
+        let n_elements = positions.n * positions.len * width;
         let is_element = unit < width;
         let in_state = (own_head * width + unit) * d_value;
 
-        let mut row = Array::<f32>::new(comptime!(form.rule.d_value(form.d_head)));
-        for c in 0..d_value {
-            row[c] = 0.0f32;
-            if comptime!(form.has_state) {
-                if is_element {
-                    row[c] = state[in_state + c];
-                }
-            }
-        }
-        let mut written = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
-        let mut of_found = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
-        let mut of_taken = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
+        let mut row = row_of(state, own_head, form.has_state, form);
+        let mut columns = columns(form);
 
-        for i in 0..len {
-            let place = place(own_head, i, len, n_heads, lengths, form);
-            let own = prepared(packed, rates, decay, &place, most_replaced, form);
-            let column = of_column(answers, between, &place, &own, n * len * d_value, form);
-            written[unit] = column.written;
-            of_found[unit] = column.of_found;
-            of_taken[unit] = column.of_taken;
-            sync_cube();
+        for i in 0..positions.len {
+            let place = place(&positions, own_head, i, form);
+            let own = prepared(&positions, &place, form);
+            show(&mut columns, answers, between, &positions, &place, &own, form);
 
-            let key = select(place.is_real, own.key, 0.0f32);
-            let keeps = select(place.is_real, own.keeps, 1.0f32);
             let mut of_query = 0.0f32;
             let mut of_key = 0.0f32;
             let mut size = 0.0f32;
             for c in 0..d_value {
                 size += row[c].abs();
-                let faded = keeps * row[c];
-                let new = faded + key * written[c];
-                of_key += faded * of_taken[c];
-                of_query += new * of_found[c];
+                let faded = own.keeps * row[c];
+                let new = faded + own.key * columns.written[c];
+                of_key += faded * columns.of_taken[c];
+                of_query += new * columns.of_found[c];
                 row[c] = new;
             }
             if is_element {
                 let at = place.token * d + place.head * width + unit;
                 parts[at] = of_query;
-                parts[n * len * width + at] = of_key;
-                parts[2 * n * len * width + at] = size;
+                parts[n_elements + at] = of_key;
+                parts[2 * n_elements + at] = size;
             }
             // Every unit has read what the next position overwrites.
             sync_cube();
@@ -145,10 +153,7 @@ pub(super) fn forwards(
 #[allow(clippy::too_many_arguments, clippy::collapsible_if)]
 #[cube(launch)]
 pub(super) fn back(
-    packed: &[f32],
-    rates: &[f32],
-    decay: &[f32],
-    lengths: &[f32],
+    positions: Positions,
     answers: &[f32],
     between: &[f32],
     parts: &[f32],
@@ -157,35 +162,21 @@ pub(super) fn back(
     of_packed: &mut [f32],
     of_rates: &mut [f32],
     of_decays: &mut [f32],
-    n: usize,
-    len: usize,
-    n_heads: usize,
-    most_replaced: f32,
     #[comptime] form: Form,
     #[comptime] of: Output,
 ) {
     let own_head = CUBE_POS;
-    if own_head < n {
+    if own_head < positions.n {
         let unit = UNIT_POS as usize;
         let n_units = comptime!(form.n_units());
         let width = comptime!(form.d_head).runtime();
-        let d = n_heads * width;
+        let d = positions.n_heads * width;
         let d_value = comptime!(form.rule.d_value(form.d_head)).runtime();
+        let n_elements = positions.n * positions.len * width;
         let is_element = unit < width;
-        let in_state = (own_head * width + unit) * d_value;
 
-        let mut row = Array::<f32>::new(comptime!(form.rule.d_value(form.d_head)));
-        for c in 0..d_value {
-            row[c] = 0.0f32;
-            if comptime!(of == Output::State) {
-                if is_element {
-                    row[c] = gradient[in_state + c];
-                }
-            }
-        }
-        let mut written = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
-        let mut of_found = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
-        let mut of_taken = Shared::<[f32]>::new_slice(comptime!(n_units as usize));
+        let mut row = row_of(gradient, own_head, comptime!(of == Output::State), form);
+        let mut columns = columns(form);
         // Of the logarithm of what the row has kept.
         let mut of_log = 0.0f32;
         if is_element {
@@ -193,24 +184,17 @@ pub(super) fn back(
         }
         let mut of_decay = 0.0f32;
 
-        for i in 0..len {
-            let place = place(own_head, len - 1 - i, len, n_heads, lengths, form);
-            let own = prepared(packed, rates, decay, &place, most_replaced, form);
-            let column = of_column(answers, between, &place, &own, n * len * d_value, form);
-            written[unit] = column.written;
-            of_found[unit] = column.of_found;
-            of_taken[unit] = column.of_taken;
-            sync_cube();
+        for i in 0..positions.len {
+            let place = place(&positions, own_head, positions.len - 1 - i, form);
+            let own = prepared(&positions, &place, form);
+            let of_own_rate = show(&mut columns, answers, between, &positions, &place, &own, form);
 
-            let query = select(place.is_real, own.query, 0.0f32);
-            let key = select(place.is_real, own.key, 0.0f32);
-            let keeps = select(place.is_real, own.keeps, 1.0f32);
             let mut of_key = 0.0f32;
             let mut largest = 0.0f32;
             for c in 0..d_value {
-                let of_new = row[c] + query * of_found[c];
-                of_key += of_new * written[c];
-                let of_old = keeps * (of_new + key * of_taken[c]);
+                let of_new = row[c] + own.query * columns.of_found[c];
+                of_key += of_new * columns.written[c];
+                let of_old = own.keeps * (of_new + own.key * columns.of_taken[c]);
                 row[c] = of_old;
                 largest = max(largest, of_old.abs());
             }
@@ -218,10 +202,10 @@ pub(super) fn back(
             if is_element {
                 let at = place.token * d + place.head * width + unit;
                 of_query = parts[at];
-                let of_taken_key = parts[n * len * width + at];
-                of_log += query * of_query - key * of_key + key * of_taken_key;
+                let of_taken_key = parts[n_elements + at];
+                of_log += own.query * of_query - own.key * of_key + own.key * of_taken_key;
                 // What is not a number stays so.
-                let most = largest * parts[2 * n * len * width + at];
+                let most = largest * parts[2 * n_elements + at];
                 of_log = select(of_log > most, most, select(of_log < -most, -most, of_log));
                 of_key += of_taken_key;
             }
@@ -230,49 +214,45 @@ pub(super) fn back(
             let mut of_first = of_query;
             let mut of_second = of_key;
             if comptime!(form.rule == Rule::Linear) {
-                if is_element {
-                    of_first *= above_zero_slope(packed[place.at]);
-                    of_second *= above_zero_slope(packed[place.at + d]);
-                }
+                of_first *= above_zero_slope(element(&positions, &place, 0usize, form));
+                of_second *= above_zero_slope(element(&positions, &place, 1usize, form));
             } else if comptime!(form.rule == Rule::GatedLinear) {
                 of_first /= f32::cast_from(width).sqrt();
                 if is_element {
                     let at = place.token * d + place.head * width + unit;
-                    let rate = rates[at];
+                    let rate = positions.rates[at];
                     let is_free = log_kept(rate) >= comptime!(MOST_DECAY as f32).runtime();
                     let slope = logistic(-rate) / comptime!(GLA_TEMPERATURE as f32).runtime();
                     of_rates[at] = select(is_free && place.is_real, of_log * slope, 0.0f32);
                 }
             } else {
                 let along_query = sum_of_cube(of_query * own.query, n_units);
-                let along_key = sum_of_cube(select(is_element, of_key, 0.0f32) * own.key, n_units);
-                let of_rate = sum_of_cube(column.of_written * column.missing, n_units);
+                let along_key = sum_of_cube(of_key * own.key, n_units);
+                let of_rate = sum_of_cube(of_own_rate, n_units);
                 of_first = (of_query - along_query * own.query) / own.query_size;
                 of_second = (of_key - along_key * own.key) / own.key_size;
-                if is_element {
-                    of_first *= silu_slope(packed[place.at]);
-                    of_second *= silu_slope(packed[place.at + d]);
-                }
+                of_first *= silu_slope(element(&positions, &place, 0usize, form));
+                of_second *= silu_slope(element(&positions, &place, 1usize, form));
                 let first = first_rate(&place, form);
                 let mut of_all = 0.0f32;
                 if comptime!(form.rule == Rule::GatedDelta) {
                     of_all = sum_of_cube(of_log, n_units);
                 }
                 if unit == 0 {
-                    let share = logistic(rates[first]);
-                    let of_share = of_rate * most_replaced * share * (1.0f32 - share);
+                    let share = logistic(positions.rates[first]);
+                    let of_share = of_rate * positions.most_replaced * share * (1.0f32 - share);
                     of_rates[first] = select(place.is_real, of_share, 0.0f32);
                     if comptime!(form.rule == Rule::GatedDelta) {
-                        let rate = rates[first + n_heads];
-                        let of_speed = of_all * decay[place.head].exp();
-                        of_rates[first + n_heads] = select(place.is_real, -of_speed * logistic(rate), 0.0f32);
+                        let rate = positions.rates[first + place.n_heads];
+                        let of_speed = of_all * positions.decay[place.head].exp();
+                        of_rates[first + place.n_heads] = select(place.is_real, -of_speed * logistic(rate), 0.0f32);
                         of_decay -= select(place.is_real, of_speed * softplus(rate), 0.0f32);
                     }
                 }
             }
             if is_element {
-                of_packed[place.at] = select(place.is_real, of_first, 0.0f32);
-                of_packed[place.at + d] = select(place.is_real, of_second, 0.0f32);
+                of_packed[place.at] = of_first;
+                of_packed[place.at + d] = of_second;
             }
             // Every unit has read what the next position overwrites.
             sync_cube();

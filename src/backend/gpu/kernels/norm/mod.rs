@@ -1,17 +1,16 @@
 //! Layer normalization and that by the root mean square on a GPU: one launch, and two for its gradients, where burn's operations take about
 //! forty.
 
-use super::cube::{COLUMNS, UNITS_OF_COLUMN, UNITS_OF_ROW, cube_for_each, sum_of_column, sum_of_cube};
+mod columns;
+mod rows;
+
 use super::node::{Kept, node};
-use super::{computed, computed_plain, new_like, new_of_shape, unused};
+use super::{computed, computed_plain};
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
-use burn_cubecl::cubecl::{self, prelude::*};
-use burn_cubecl::kernel::into_contiguous;
-use burn_cubecl::tensor::CubeTensor;
 
 /// Backends with kernels for both passes.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
@@ -184,7 +183,7 @@ impl NormKernels for CubeBackend {
         epsilon: f32,
         is_centered: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        normalize_rows(input, None, [gamma, beta], epsilon, is_centered)
+        rows::normalized(input, None, [gamma, beta], epsilon, is_centered)
     }
 
     fn normalized_sums(
@@ -195,7 +194,7 @@ impl NormKernels for CubeBackend {
         epsilon: f32,
         is_centered: bool,
     ) -> FloatTensor<Self> {
-        normalize_rows(around, Some(through), [gamma, beta], epsilon, is_centered).0
+        rows::normalized(around, Some(through), [gamma, beta], epsilon, is_centered).0
     }
 
     fn gradient_of_rows(
@@ -205,24 +204,7 @@ impl NormKernels for CubeBackend {
         gradient: FloatTensor<Self>,
         is_centered: bool,
     ) -> FloatTensor<Self> {
-        let [input, gamma, moments, gradient] = [input, gamma, moments, gradient].map(into_contiguous);
-        let width = gamma.meta.shape().num_elements();
-        let n_rows = input.meta.shape().num_elements() / width;
-        let of_input = new_of_shape(&input);
-        backward_rows::launch(
-            &input.client.clone(),
-            cube_for_each(n_rows),
-            CubeDim::new_1d(UNITS_OF_ROW),
-            input.into_buffer_arg(),
-            gamma.into_buffer_arg(),
-            moments.into_buffer_arg(),
-            gradient.into_buffer_arg(),
-            of_input.clone().into_buffer_arg(),
-            n_rows,
-            width,
-            is_centered,
-        );
-        of_input
+        rows::gradient([input, gamma, moments, gradient], is_centered)
     }
 
     fn gradients_of_columns(
@@ -231,200 +213,6 @@ impl NormKernels for CubeBackend {
         moments: FloatTensor<Self>,
         gradient: FloatTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        let [input, moments, gradient] = [input, moments, gradient].map(into_contiguous);
-        let shape = gamma.meta.shape().clone();
-        let width = shape.num_elements();
-        let n_rows = input.meta.shape().num_elements() / width;
-        let [of_gamma, of_beta] = [new_like(&input, shape.clone()), new_like(&input, shape)];
-        backward_columns::launch(
-            &input.client.clone(),
-            CubeCount::Static(width.div_ceil(COLUMNS as usize) as u32, 1, 1),
-            CubeDim::new_1d(COLUMNS * UNITS_OF_COLUMN),
-            input.into_buffer_arg(),
-            moments.into_buffer_arg(),
-            gradient.into_buffer_arg(),
-            of_gamma.clone().into_buffer_arg(),
-            of_beta.clone().into_buffer_arg(),
-            n_rows,
-            width,
-        );
-        (of_gamma, of_beta)
-    }
-}
-
-/// The normalized rows of `input`, or of its sum with `through`, and their moments.
-fn normalize_rows(
-    input: CubeTensor,
-    through: Option<CubeTensor>,
-    [gamma, beta]: [CubeTensor; 2],
-    epsilon: f32,
-    is_centered: bool,
-) -> (CubeTensor, CubeTensor) {
-    let [input, gamma] = [input, gamma].map(into_contiguous);
-    let beta = if is_centered { into_contiguous(beta) } else { unused(&input) };
-    let is_sum = through.is_some();
-    let through = through.map_or_else(|| unused(&input), into_contiguous);
-    let width = gamma.meta.shape().num_elements();
-    let n_rows = input.meta.shape().num_elements() / width;
-    let output = new_of_shape(&input);
-    let moments = new_like(&input, [n_rows, 2].into());
-    normalize::launch(
-        &input.client.clone(),
-        cube_for_each(n_rows),
-        CubeDim::new_1d(UNITS_OF_ROW),
-        input.into_buffer_arg(),
-        through.into_buffer_arg(),
-        gamma.into_buffer_arg(),
-        beta.into_buffer_arg(),
-        output.clone().into_buffer_arg(),
-        moments.clone().into_buffer_arg(),
-        n_rows,
-        width,
-        epsilon,
-        is_centered,
-        is_sum,
-    );
-    (output, moments)
-}
-
-/// An element of the input, or of its sum with `through`.
-// A kernel has no variable without a value: what every branch sets is set before.
-#[allow(unused_assignments)]
-#[cube]
-fn summed(input: &[f32], through: &[f32], at: usize, #[comptime] is_sum: bool) -> f32 {
-    let mut value = input[at];
-    if comptime!(is_sum) {
-        value = input[at] + through[at];
-    }
-    value
-}
-
-/// Each cube a row; each unit every so-many-th element of it.
-#[allow(clippy::too_many_arguments)]
-#[cube(launch)]
-fn normalize(
-    input: &[f32],
-    through: &[f32],
-    gamma: &[f32],
-    beta: &[f32],
-    output: &mut [f32],
-    moments: &mut [f32],
-    n_rows: usize,
-    width: usize,
-    epsilon: f32,
-    #[comptime] is_centered: bool,
-    #[comptime] is_sum: bool,
-) {
-    let row = CUBE_POS;
-    if row < n_rows {
-        let start = row * width;
-        let first = UNIT_POS as usize;
-        let step = comptime!(UNITS_OF_ROW as usize).runtime();
-        let n = f32::cast_from(width);
-        let mut own = 0.0f32;
-        let mut at = first;
-        let mut mean = 0.0f32;
-        if is_centered {
-            while at < width {
-                own += summed(input, through, start + at, is_sum);
-                at += step;
-            }
-            mean = sum_of_cube(own, UNITS_OF_ROW) / n;
-            own = 0.0f32;
-            at = first;
-        }
-        while at < width {
-            let centered = summed(input, through, start + at, is_sum) - mean;
-            own += centered * centered;
-            at += step;
-        }
-        let scale = 1.0f32 / (sum_of_cube(own, UNITS_OF_ROW) / n + epsilon).sqrt();
-        at = first;
-        while at < width {
-            let mut value = (summed(input, through, start + at, is_sum) - mean) * scale * gamma[at];
-            if is_centered {
-                value += beta[at];
-            }
-            output[start + at] = value;
-            at += step;
-        }
-        if UNIT_POS == 0 {
-            moments[2 * row] = mean;
-            moments[2 * row + 1] = scale;
-        }
-    }
-}
-
-#[allow(clippy::too_many_arguments)]
-#[cube(launch)]
-fn backward_rows(
-    input: &[f32],
-    gamma: &[f32],
-    moments: &[f32],
-    gradient: &[f32],
-    of_input: &mut [f32],
-    n_rows: usize,
-    width: usize,
-    #[comptime] is_centered: bool,
-) {
-    let row = CUBE_POS;
-    if row < n_rows {
-        let start = row * width;
-        let first = UNIT_POS as usize;
-        let step = comptime!(UNITS_OF_ROW as usize).runtime();
-        let n = f32::cast_from(width);
-        let mean = moments[2 * row];
-        let scale = moments[2 * row + 1];
-        let mut own_of_normal = 0.0f32;
-        let mut own_along = 0.0f32;
-        let mut at = first;
-        while at < width {
-            let of_normal = gradient[start + at] * gamma[at];
-            own_of_normal += of_normal;
-            own_along += of_normal * (input[start + at] - mean) * scale;
-            at += step;
-        }
-        let mut of_normal = 0.0f32;
-        if is_centered {
-            of_normal = sum_of_cube(own_of_normal, UNITS_OF_ROW) / n;
-        }
-        let along = sum_of_cube(own_along, UNITS_OF_ROW) / n;
-        at = first;
-        while at < width {
-            let normal = (input[start + at] - mean) * scale;
-            of_input[start + at] = scale * (gradient[start + at] * gamma[at] - of_normal - normal * along);
-            at += step;
-        }
-    }
-}
-
-/// Each cube some columns; each unit every so-many-th row of one.
-#[cube(launch)]
-fn backward_columns(
-    input: &[f32],
-    moments: &[f32],
-    gradient: &[f32],
-    of_gamma: &mut [f32],
-    of_beta: &mut [f32],
-    n_rows: usize,
-    width: usize,
-) {
-    let column = CUBE_POS * comptime!(COLUMNS as usize).runtime() + (UNIT_POS % COLUMNS) as usize;
-    let mut own_gamma = 0.0f32;
-    let mut own_beta = 0.0f32;
-    if column < width {
-        let mut row = (UNIT_POS / COLUMNS) as usize;
-        while row < n_rows {
-            let of_output = gradient[row * width + column];
-            own_gamma += of_output * (input[row * width + column] - moments[2 * row]) * moments[2 * row + 1];
-            own_beta += of_output;
-            row += comptime!(UNITS_OF_COLUMN as usize).runtime();
-        }
-    }
-    let gamma = sum_of_column(own_gamma, COLUMNS, comptime!(COLUMNS * UNITS_OF_COLUMN));
-    let beta = sum_of_column(own_beta, COLUMNS, comptime!(COLUMNS * UNITS_OF_COLUMN));
-    if UNIT_POS < COLUMNS && column < width {
-        of_gamma[column] = gamma;
-        of_beta[column] = beta;
+        columns::gradients([input, moments, gradient], &gamma)
     }
 }

@@ -1,0 +1,176 @@
+//! Each row by itself: what is normalized, and the gradient of what was.
+
+use crate::backend::gpu::kernels::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube};
+use crate::backend::gpu::kernels::{new_like, new_of_shape, unused};
+use burn_cubecl::cubecl::{self, prelude::*};
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::tensor::CubeTensor;
+
+/// The normalized rows of `input`, or of its sum with `through`, and their moments.
+pub(super) fn normalized(
+    input: CubeTensor,
+    through: Option<CubeTensor>,
+    [gamma, beta]: [CubeTensor; 2],
+    epsilon: f32,
+    is_centered: bool,
+) -> (CubeTensor, CubeTensor) {
+    let [input, gamma] = [input, gamma].map(into_contiguous);
+    let beta = if is_centered { into_contiguous(beta) } else { unused(&input) };
+    let is_sum = through.is_some();
+    let through = through.map_or_else(|| unused(&input), into_contiguous);
+    let width = gamma.meta.shape().num_elements();
+    let n_rows = input.meta.shape().num_elements() / width;
+    let output = new_of_shape(&input);
+    let moments = new_like(&input, [n_rows, 2].into());
+    normalize::launch(
+        &input.client.clone(),
+        cube_for_each(n_rows),
+        CubeDim::new_1d(UNITS_OF_ROW),
+        input.into_buffer_arg(),
+        through.into_buffer_arg(),
+        gamma.into_buffer_arg(),
+        beta.into_buffer_arg(),
+        output.clone().into_buffer_arg(),
+        moments.clone().into_buffer_arg(),
+        n_rows,
+        width,
+        epsilon,
+        is_centered,
+        is_sum,
+    );
+    (output, moments)
+}
+
+/// The gradient of the input, from input, gamma, moments and the gradient of what was normalized.
+pub(super) fn gradient(tensors: [CubeTensor; 4], is_centered: bool) -> CubeTensor {
+    let [input, gamma, moments, gradient] = tensors.map(into_contiguous);
+    let width = gamma.meta.shape().num_elements();
+    let n_rows = input.meta.shape().num_elements() / width;
+    let of_input = new_of_shape(&input);
+    go_back::launch(
+        &input.client.clone(),
+        cube_for_each(n_rows),
+        CubeDim::new_1d(UNITS_OF_ROW),
+        input.into_buffer_arg(),
+        gamma.into_buffer_arg(),
+        moments.into_buffer_arg(),
+        gradient.into_buffer_arg(),
+        of_input.clone().into_buffer_arg(),
+        n_rows,
+        width,
+        is_centered,
+    );
+    of_input
+}
+
+/// An element of the input, or of its sum with `through`.
+// A kernel has no variable without a value: what every branch sets is set before.
+#[allow(unused_assignments)]
+#[cube]
+fn summed(input: &[f32], through: &[f32], at: usize, #[comptime] is_sum: bool) -> f32 {
+    let mut value = input[at];
+    if comptime!(is_sum) {
+        value = input[at] + through[at];
+    }
+    value
+}
+
+/// Each cube a row; each unit every so-many-th element of it.
+#[allow(clippy::too_many_arguments)]
+#[cube(launch)]
+fn normalize(
+    input: &[f32],
+    through: &[f32],
+    gamma: &[f32],
+    beta: &[f32],
+    output: &mut [f32],
+    moments: &mut [f32],
+    n_rows: usize,
+    width: usize,
+    epsilon: f32,
+    #[comptime] is_centered: bool,
+    #[comptime] is_sum: bool,
+) {
+    let row = CUBE_POS;
+    if row < n_rows {
+        let start = row * width;
+        let first = UNIT_POS as usize;
+        let step = comptime!(UNITS_OF_ROW as usize).runtime();
+        let n = f32::cast_from(width);
+        let mut own = 0.0f32;
+        let mut at = first;
+        let mut mean = 0.0f32;
+        if is_centered {
+            while at < width {
+                own += summed(input, through, start + at, is_sum);
+                at += step;
+            }
+            mean = sum_of_cube(own, UNITS_OF_ROW) / n;
+            own = 0.0f32;
+            at = first;
+        }
+        while at < width {
+            let centered = summed(input, through, start + at, is_sum) - mean;
+            own += centered * centered;
+            at += step;
+        }
+        let scale = 1.0f32 / (sum_of_cube(own, UNITS_OF_ROW) / n + epsilon).sqrt();
+        at = first;
+        while at < width {
+            let mut value = (summed(input, through, start + at, is_sum) - mean) * scale * gamma[at];
+            if is_centered {
+                value += beta[at];
+            }
+            output[start + at] = value;
+            at += step;
+        }
+        if UNIT_POS == 0 {
+            moments[2 * row] = mean;
+            moments[2 * row + 1] = scale;
+        }
+    }
+}
+
+/// Each cube a row; each unit every so-many-th element of it.
+#[allow(clippy::too_many_arguments)]
+#[cube(launch)]
+fn go_back(
+    input: &[f32],
+    gamma: &[f32],
+    moments: &[f32],
+    gradient: &[f32],
+    of_input: &mut [f32],
+    n_rows: usize,
+    width: usize,
+    #[comptime] is_centered: bool,
+) {
+    let row = CUBE_POS;
+    if row < n_rows {
+        let start = row * width;
+        let first = UNIT_POS as usize;
+        let step = comptime!(UNITS_OF_ROW as usize).runtime();
+        let n = f32::cast_from(width);
+        let mean = moments[2 * row];
+        let scale = moments[2 * row + 1];
+        let mut own_of_normal = 0.0f32;
+        let mut own_along = 0.0f32;
+        let mut at = first;
+        while at < width {
+            let of_normal = gradient[start + at] * gamma[at];
+            own_of_normal += of_normal;
+            own_along += of_normal * (input[start + at] - mean) * scale;
+            at += step;
+        }
+        let mut of_normal = 0.0f32;
+        if is_centered {
+            of_normal = sum_of_cube(own_of_normal, UNITS_OF_ROW) / n;
+        }
+        let along = sum_of_cube(own_along, UNITS_OF_ROW) / n;
+        at = first;
+        while at < width {
+            let normal = (input[start + at] - mean) * scale;
+            of_input[start + at] = scale * (gradient[start + at] * gamma[at] - of_normal - normal * along);
+            at += step;
+        }
+    }
+}
