@@ -71,10 +71,21 @@ impl Norm {
 
     /// Normalizes `x + dropout(y)` of `x` that goes around a layer and `y` that has gone through it.
     pub fn of_sum(&self, both: [Tensor<3>; 2], dropout: Option<Dropout>, pass: &Pass) -> Tensor<3> {
-        let (gamma, beta, epsilon) = match self {
+        let (gamma, beta, epsilon) = self.parameters();
+        ops::norm_of_sum(both, dropout, gamma, beta, epsilon, pass.body())
+    }
+
+    /// `x + dropout(y)` of `x` that goes around the layers and `y` that has gone through the last, and the same normalized for the next.
+    pub fn with_sum(&self, both: [Tensor<3>; 2], dropout: Option<Dropout>, pass: &Pass) -> [Tensor<3>; 2] {
+        let (gamma, beta, epsilon) = self.parameters();
+        ops::norm_with_sum(both, dropout, gamma, beta, epsilon, pass.body())
+    }
+
+    /// The scale, the shift if there is one, and epsilon.
+    fn parameters(&self) -> (Tensor<1>, Option<Tensor<1>>, f64) {
+        match self {
             Self::Layer(norm) => (norm.gamma.val(), Some(norm.beta.val()), norm.epsilon),
             Self::Rms(norm) => (norm.gamma.val(), None, norm.epsilon),
-        };
-        ops::norm_of_sum(both, dropout, gamma, beta, epsilon, pass.body())
+        }
     }
 }

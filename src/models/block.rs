@@ -1,6 +1,6 @@
-//! What stacks of layers are made of: sublayers inside residual connections, and the block of a mixer and a feed-forward
-//! network.
+//! What stacks of layers are made of: a mixer inside a residual connection, and the block of a mixer and a feed-forward network.
 
+use super::residual::{NormPosition, Residual, ResidualStream};
 use super::{Rows, check_rate};
 use crate::error::{Error, Result};
 use crate::layers::attention::MultiHeadConfig;
@@ -10,21 +10,9 @@ use crate::layers::mixer::{MixerConfig, MixerShape, MixerState, RecurrentMixer, 
 use crate::layers::norm::{Norm, NormKind};
 use crate::layers::position::{AttentionPositions, PositionConfig};
 use crate::layers::{Init, Mask, Pass, indices};
-use crate::ops::{self, KeyValueCache};
+use crate::ops::KeyValueCache;
 use burn::module::Module;
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// Where normalization stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NormPosition {
-    /// `x + f(norm(x))`, and one norm after the last layer (Xiong et al. 2020): trains without a warm-up.
-    Pre,
-    /// `norm(x + f(x))`, as in Vaswani 2017.
-    Post,
-}
 
 /// What the layers of a stack have in common.
 #[derive(Clone, Copy, Debug)]
@@ -75,43 +63,12 @@ impl BlockConfig {
         self.norm.init(self.heads.d_model, self.norm_epsilon, init)
     }
 
+    pub(super) fn residual(&self, init: &Init) -> Residual {
+        Residual::new(self.norm(init), self.norm_position, self.dropout_rate)
+    }
+
     pub(super) fn feed_forward(&self, init: &Init) -> FeedForward {
         FeedForward::new(self.heads.d_model, self.d_feed_forward, self.activation, self.activation_dropout_rate, init)
-    }
-}
-
-/// `x + dropout(f(x))` with the norm before or after.
-#[derive(Module, Debug)]
-pub(super) struct Residual {
-    norm: Norm,
-    #[module(skip)]
-    position: NormPosition,
-    #[module(skip)]
-    dropout_rate: f64,
-}
-
-impl Residual {
-    pub(super) fn new(config: &BlockConfig, init: &Init) -> Self {
-        Self { norm: config.norm(init), position: config.norm_position, dropout_rate: config.dropout_rate }
-    }
-
-    pub(super) fn around(
-        &self,
-        input: Tensor<3>,
-        pass: &mut Pass,
-        sublayer: impl FnOnce(Tensor<3>, &mut Pass) -> Tensor<3>,
-    ) -> Tensor<3> {
-        match self.position {
-            NormPosition::Pre => {
-                let output = sublayer(self.norm.forward(input.clone(), pass), pass);
-                ops::add_dropped(input, output, pass.next_dropout(self.dropout_rate), pass.body())
-            }
-            NormPosition::Post => {
-                let output = sublayer(input.clone(), pass);
-                let dropout = pass.next_dropout(self.dropout_rate);
-                self.norm.of_sum([input, output], dropout, pass)
-            }
-        }
     }
 }
 
@@ -169,13 +126,13 @@ impl Mixing<'_> {
     /// Whole sequences; those with `lengths` end in padding.
     pub(super) fn forward(
         &self,
-        x: Tensor<3>,
+        stream: ResidualStream,
         lengths: Option<&[usize]>,
         mask: &Mask,
         positions: &AttentionPositions,
         pass: &mut Pass,
-    ) -> Tensor<3> {
-        self.residual.around(x, pass, |x, pass| {
+    ) -> ResidualStream {
+        self.residual.around(stream, pass, |x, pass| {
             let x = match self.convolution {
                 Some(convolution) => convolution.advance(x, &mut None, pass),
                 None => x,
@@ -193,13 +150,13 @@ impl Mixing<'_> {
     /// The next position alone; `mask` hides the part of the cache that lies before a row begins.
     pub(super) fn step(
         &self,
-        x: Tensor<3>,
+        stream: ResidualStream,
         state: &mut LayerState,
         mask: &Mask,
         positions: &AttentionPositions,
         pass: &mut Pass,
-    ) -> Tensor<3> {
-        self.residual.around(x, pass, |x, pass| {
+    ) -> ResidualStream {
+        self.residual.around(stream, pass, |x, pass| {
             let x = match self.convolution {
                 Some(convolution) => convolution.advance(x, &mut state.inputs, pass),
                 None => x,
@@ -219,14 +176,14 @@ impl Mixing<'_> {
     /// The first positions of sequences that go on, all at once, laid out as `rows` says.
     pub(super) fn prefill(
         &self,
-        x: Tensor<3>,
+        stream: ResidualStream,
         rows: &RightAligned,
         state: &mut LayerState,
         mask: &Mask,
         positions: &AttentionPositions,
         pass: &mut Pass,
-    ) -> Tensor<3> {
-        self.residual.around(x, pass, |x, pass| {
+    ) -> ResidualStream {
+        self.residual.around(stream, pass, |x, pass| {
             let x = match self.convolution {
                 // What is before the beginning of a row is as nothing.
                 Some(convolution) => convolution.advance(rows.real(x), &mut state.inputs, pass),
@@ -342,9 +299,9 @@ impl Block {
             attention,
             recurrence,
             convolution,
-            attention_residual: Residual::new(config, init),
+            attention_residual: config.residual(init),
             feed_forward: config.feed_forward(init),
-            feed_forward_residual: Residual::new(config, init),
+            feed_forward_residual: config.residual(init),
         }
     }
 
@@ -359,17 +316,7 @@ impl Block {
     }
 
     /// The sublayer after the mixer.
-    pub(super) fn after_mixing(&self, x: Tensor<3>, pass: &mut Pass) -> Tensor<3> {
-        let x = self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass));
-        pass.record("states", || x.clone());
-        x
-    }
-}
-
-/// `x` after the norm of the last layer, if there is one.
-pub(super) fn normalized(norm: &Option<Norm>, x: Tensor<3>, pass: &Pass) -> Tensor<3> {
-    match norm {
-        Some(norm) => norm.forward(x, pass),
-        None => x,
+    pub(super) fn after_mixing(&self, stream: ResidualStream, pass: &mut Pass) -> ResidualStream {
+        self.feed_forward_residual.around(stream, pass, |x, pass| self.feed_forward.forward(x, pass)).recorded(pass)
     }
 }

@@ -13,6 +13,7 @@ mod ensemble;
 mod family;
 mod prepared;
 pub mod readout;
+mod residual;
 pub mod rnn;
 mod stack;
 pub mod transformer;

@@ -1,6 +1,7 @@
 //! A stack of layers over vectors, as encoders have it.
 
-use super::block::{Block, normalized};
+use super::block::Block;
+use super::residual::ResidualStream;
 use crate::layers::norm::Norm;
 use crate::layers::position::AttentionPositions;
 use crate::layers::{Mask, Pass};
@@ -20,19 +21,20 @@ impl Stack<'_> {
     /// - x, output: `[batch, len, d_model]`
     pub(super) fn forward(
         &self,
-        mut x: Tensor<3>,
+        x: Tensor<3>,
         lengths: &[usize],
         mask: &Mask,
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> Tensor<3> {
+        let mut stream = ResidualStream::from(x);
         for depth in 0..self.depth {
             let layer = &self.layers[depth % self.layers.len()];
-            x = pass.scoped(format_args!("encoder.{depth}"), |pass| {
-                let x = layer.mixing().forward(x, Some(lengths), mask, positions, pass);
-                layer.after_mixing(x, pass)
+            stream = pass.scoped(format_args!("encoder.{depth}"), |pass| {
+                let mixed = layer.mixing().forward(stream, Some(lengths), mask, positions, pass);
+                layer.after_mixing(mixed, pass)
             });
         }
-        normalized(self.norm, x, pass)
+        stream.normalized(self.norm, pass)
     }
 }

@@ -73,7 +73,7 @@ pub use linear::{Weight, linear};
 pub use linear_recurrence::linear_recurrence;
 pub use mask::HIDDEN;
 pub use matrix_memory::matrix_memory;
-pub use norm::{layer_norm, norm_of_sum, rms_norm};
+pub use norm::{layer_norm, norm_of_sum, norm_with_sum, rms_norm};
 pub use operation::Body;
 pub use recurrence::{CellParameters, Placement, StepAttention, attentive_layer, recurrent_layer};
 pub use residual::{add_dropped, dropout};

@@ -46,29 +46,66 @@ pub fn layer_norm<const D: usize>(
 }
 
 /// The norm of `x + dropout(y)`, what a residual connection with its norm behind makes of `x` that goes around a layer and `y` that has gone
-/// through it: layer normalization with `beta`, that by the root mean square without. On a GPU, where no gradient is asked for and nothing is
-/// dropped, both are one launch; elsewhere they are two operations.
+/// through it: layer normalization with `beta`, that by the root mean square without. On a GPU, both are one launch,
+/// and two operations elsewhere.
 ///
 /// # Shapes
 /// - around, through, output: `[.., width]`
 /// - gamma, beta: `[width]`
 pub fn norm_of_sum<const D: usize>(
-    [around, through]: [Tensor<D>; 2],
+    both: [Tensor<D>; 2],
     dropout: Option<Dropout>,
     gamma: Tensor<1>,
     beta: Option<Tensor<1>>,
     epsilon: f64,
     body: Body,
 ) -> Tensor<D> {
-    let is_one = body == Body::Fused && dropout.is_none();
-    let one = is_one.then(|| gpu::norm_of_sum([&around, &through], &gamma, beta.as_ref(), epsilon)).flatten();
-    one.unwrap_or_else(|| {
-        let sum = add_dropped(around, through, dropout, body);
-        match beta {
-            Some(beta) => layer_norm(sum, gamma, beta, epsilon, body),
-            None => rms_norm(sum, gamma, epsilon, body),
+    if body == Body::Fused {
+        if let Some(output) = gpu::norm_of_sum(both.each_ref(), dropout, &gamma, beta.as_ref(), epsilon) {
+            return output;
         }
-    })
+    }
+    let [_, output] = apart(both, dropout, gamma, beta, epsilon, body);
+    output
+}
+
+/// `x + dropout(y)`, and its norm, likewise: what residual connections with their norms in front make of `x` that goes around the layers and
+/// `y` that has gone through the last of them.
+///
+/// # Shapes
+/// - around, through, outputs: `[.., width]`
+/// - gamma, beta: `[width]`
+pub fn norm_with_sum<const D: usize>(
+    both: [Tensor<D>; 2],
+    dropout: Option<Dropout>,
+    gamma: Tensor<1>,
+    beta: Option<Tensor<1>>,
+    epsilon: f64,
+    body: Body,
+) -> [Tensor<D>; 2] {
+    if body == Body::Fused {
+        if let Some(outputs) = gpu::norm_with_sum(both.each_ref(), dropout, &gamma, beta.as_ref(), epsilon) {
+            return outputs;
+        }
+    }
+    apart(both, dropout, gamma, beta, epsilon, body)
+}
+
+/// The sum and its norm as two operations.
+fn apart<const D: usize>(
+    [around, through]: [Tensor<D>; 2],
+    dropout: Option<Dropout>,
+    gamma: Tensor<1>,
+    beta: Option<Tensor<1>>,
+    epsilon: f64,
+    body: Body,
+) -> [Tensor<D>; 2] {
+    let sum = add_dropped(around, through, dropout, body);
+    let normalized = match beta {
+        Some(beta) => layer_norm(sum.clone(), gamma, beta, epsilon, body),
+        None => rms_norm(sum.clone(), gamma, epsilon, body),
+    };
+    [sum, normalized]
 }
 
 impl<const D: usize> Operation for LayerNorm<D> {

@@ -106,13 +106,16 @@ fn every_operation_on_a_gpu_is_the_same_on_the_host() {
 fn kernels_of_a_gpu_compute_what_the_host_computes() {
     let Some(adapter) = wgpu() else { return };
     let (host, device) = (flex().autodiff(), adapter.device.clone().autodiff());
-    const WITH_KERNELS: [&str; 19] = [
+    const WITH_KERNELS: [&str; 22] = [
         "Linear",
         "FeedForward",
         "Drop",
         "AddDropped",
         "LayerNorm",
         "RmsNorm",
+        "LayerNorm of sum",
+        "LayerNorm with sum",
+        "RmsNorm with sum",
         "Rotate",
         "Attention packed",
         "Attention apart",
@@ -176,14 +179,21 @@ fn what_has_no_graph_is_done_at_once_on_a_gpu_as_apart_on_the_host() {
                 let both = [tensor("around"), tensor("through")];
                 lookback::ops::norm_of_sum(both, None, vector("gamma", width), beta, 1e-5, Body::Fused)
             };
+            let with_sum = |beta: Option<Tensor<1>>| {
+                let both = [tensor("around"), tensor("through")];
+                let outputs = lookback::ops::norm_with_sum(both, None, vector("gamma", width), beta, 1e-5, Body::Fused);
+                Tensor::cat(outputs.to_vec(), 0)
+            };
             let layers = [
                 (matrix("inner", [width, inner]), vector("inner bias", inner)),
                 (matrix("outer", [inner, width]), vector("outer bias", width)),
             ];
             let units = lookback::ops::feed_forward(tensor("input"), layers, Activation::Relu, None, Body::Fused);
-            [norm(Some(vector("beta", width))), norm(None), units].map(to_vec)
+            let beta = || Some(vector("beta", width));
+            [norm(beta()), norm(None), with_sum(beta()), with_sum(None), units].map(to_vec)
         });
-        for (what, (found, expected)) in ["layer", "rms", "units"].iter().zip(found.iter().zip(&expected)) {
+        let names = ["layer", "rms", "layer and sum", "rms and sum", "units"];
+        for (what, (found, expected)) in names.iter().zip(found.iter().zip(&expected)) {
             assert_close(&format!("{what} of {rows} x {width}"), found, expected, GPU_TOLERANCE);
         }
     }

@@ -215,14 +215,14 @@ fn an_update_and_a_step_read_once_from_a_gpu() {
     }
 }
 
-/// Launches and submissions: on Mesa's llvmpipe 172 and 12, 315 and 19, 364 and 18, 21 and 3, 94 and 7, 105 and 7, 28 and 3, now and then one more, since the longest
+/// Launches and submissions: on Mesa's llvmpipe 167 and 12, 306 and 19, 364 and 16, 18 and 3, 93 and 7, 104 and 7, 26 and 3, now and then one more, since the longest
 /// update is rounded up. Fewer are to be written down here and in `docs/results/speed.md`.
 const MOST: [(&str, [usize; 2]); 7] = [
-    ("update", [177, 13]),
-    ("update of two parts", [320, 21]),
+    ("update", [171, 13]),
+    ("update of two parts", [311, 21]),
     ("update of an RNN", [369, 19]),
-    ("step", [22, 5]),
-    ("update of a minGRU", [99, 9]),
-    ("update of a gated DeltaNet", [110, 9]),
-    ("step of a gated DeltaNet", [29, 5]),
+    ("step", [19, 5]),
+    ("update of a minGRU", [97, 9]),
+    ("update of a gated DeltaNet", [108, 9]),
+    ("step of a gated DeltaNet", [27, 5]),
 ];

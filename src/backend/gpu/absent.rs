@@ -101,10 +101,22 @@ pub fn matrix_memory(_: MemoryConfig, _: &Remembered, _: &Reading) -> Option<(Te
 /// None.
 pub fn norm_of_sum<const D: usize>(
     _: [&Tensor<D>; 2],
+    _: Option<Dropout>,
     _: &Tensor<1>,
     _: Option<&Tensor<1>>,
     _: f64,
 ) -> Option<Tensor<D>> {
+    None
+}
+
+/// None.
+pub fn norm_with_sum<const D: usize>(
+    _: [&Tensor<D>; 2],
+    _: Option<Dropout>,
+    _: &Tensor<1>,
+    _: Option<&Tensor<1>>,
+    _: f64,
+) -> Option<[Tensor<D>; 2]> {
     None
 }
 

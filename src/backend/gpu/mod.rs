@@ -9,14 +9,14 @@ mod kernels;
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
 pub use absent::{
     adam_steps, add_dropped, alignment_network, attention, cell_step, convolution, cross_entropy, dropout, layer_norm,
-    likeliest, linear, linear_recurrence, matrix_memory, norm_of_sum, one_query, product, rectified_linear, rectify,
-    recurrent_layer, rms_norm, rotate, softmax, sums_of_squares, takes,
+    likeliest, linear, linear_recurrence, matrix_memory, norm_of_sum, norm_with_sum, one_query, product,
+    rectified_linear, rectify, recurrent_layer, rms_norm, rotate, softmax, sums_of_squares, takes,
 };
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub use kernels::{
     adam_steps, add_dropped, alignment_network, attention, cell_step, convolution, cross_entropy, dropout, layer_norm,
-    likeliest, linear, linear_recurrence, matrix_memory, norm_of_sum, one_query, product, rectified_linear, rectify,
-    recurrent_layer, rms_norm, rotate, softmax, sums_of_squares, takes,
+    likeliest, linear, linear_recurrence, matrix_memory, norm_of_sum, norm_with_sum, one_query, product,
+    rectified_linear, rectify, recurrent_layer, rms_norm, rotate, softmax, sums_of_squares, takes,
 };
 
 use crate::kernels::dropout::Dropout;

@@ -8,8 +8,9 @@ mod seen;
 
 pub use config::DecoderOnlyConfig;
 
-use super::block::{Block, LayerState, RightAligned, normalized};
+use super::block::{Block, LayerState, RightAligned};
 use super::readout::{Output, Scores};
+use super::residual::ResidualStream;
 use super::transformer::{NormPosition, TiedEmbeddings};
 use super::{Autoregressive, LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale, prefill_by_steps};
 use crate::data::batch::Padded;
@@ -151,8 +152,8 @@ impl DecoderOnlyModel {
         &self.layers[depth % self.layers.len()]
     }
 
-    fn scores_of(&self, x: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
-        let input = normalized(&self.norm, x, pass);
+    fn scores_of(&self, stream: ResidualStream, pass: &mut Pass) -> Scores<'_> {
+        let input = stream.normalized(&self.norm, pass);
         pass.record("decoder.readout", || input.clone());
         Scores { input, output: &self.output, embedding: Some(&self.target_embedding) }
     }
@@ -161,21 +162,22 @@ impl DecoderOnlyModel {
     fn read(
         &self,
         scope: &str,
-        mut x: Tensor<3>,
+        x: Tensor<3>,
         rows: &RightAligned,
         layers: &mut [LayerState],
         mask: &Mask,
         pass: &mut Pass,
-    ) -> Tensor<3> {
+    ) -> ResidualStream {
         // A row that begins later has smaller distances to the same column: only differences of columns are looked at.
         let positions = self.position.in_attention(0, x.dims()[1], &x.device());
+        let mut stream = ResidualStream::from(x);
         for (depth, state) in layers.iter_mut().enumerate() {
-            x = pass.scoped(format_args!("{scope}.{depth}"), |pass| {
-                let x = self.layer(depth).mixing().prefill(x, rows, state, mask, &positions, pass);
-                self.layer(depth).after_mixing(x, pass)
+            stream = pass.scoped(format_args!("{scope}.{depth}"), |pass| {
+                let mixed = self.layer(depth).mixing().prefill(stream, rows, state, mask, &positions, pass);
+                self.layer(depth).after_mixing(mixed, pass)
             });
         }
-        x
+        stream
     }
 
     /// The scores of every target position, as [`Seq2Seq::forward`] has them.
@@ -192,21 +194,21 @@ impl DecoderOnlyModel {
         let [source_words, target_words] = words;
         let places = pass.places(self.randomized_positions, joined.len(), 0);
         let embedded = self.position.embed_at(joined.join(source_words, target_words), &places);
-        let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
+        let mut stream = ResidualStream::from(pass.dropout(embedded, self.embedding_dropout_rate));
         let mask = joined.mask(self.sees_whole_source, &device);
         let positions = self.position.in_attention_at(&places, &device);
         for depth in 0..self.n_layers {
             let before = pass.n_recorded();
-            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let x = self.layer(depth).mixing().forward(x, None, &mask, &positions, pass);
-                self.layer(depth).after_mixing(x, pass)
+            stream = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                let mixed = self.layer(depth).mixing().forward(stream, None, &mask, &positions, pass);
+                self.layer(depth).after_mixing(mixed, pass)
             });
             // In a batch the sources are not of one length; whoever traces takes one sentence at a time.
             if let Some(n_source) = joined.n_source_of_one() {
                 pass.rework(before, |entries| seen::apart(entries, n_source, n_source));
             }
         }
-        self.scores_of(joined.target(x), pass)
+        self.scores_of(joined.target(stream.sum(pass.body())).into(), pass)
     }
 
     /// The scores of every word of a text that is not the continuation of anything.
@@ -215,16 +217,17 @@ impl DecoderOnlyModel {
         let words = self.embed(&self.target_embedding, text.ids.clone(), pass);
         let words = pass.watch_input(words);
         let places = pass.places(self.randomized_positions, len, 0);
-        let mut x = pass.dropout(self.position.embed_at(words, &places), self.embedding_dropout_rate);
+        let embedded = pass.dropout(self.position.embed_at(words, &places), self.embedding_dropout_rate);
+        let mut stream = ResidualStream::from(embedded);
         let mask = Mask::causal(len, &device);
         let positions = self.position.in_attention_at(&places, &device);
         for depth in 0..self.n_layers {
-            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let x = self.layer(depth).mixing().forward(x, None, &mask, &positions, pass);
-                self.layer(depth).after_mixing(x, pass)
+            stream = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                let mixed = self.layer(depth).mixing().forward(stream, None, &mask, &positions, pass);
+                self.layer(depth).after_mixing(mixed, pass)
             });
         }
-        self.scores_of(x, pass)
+        self.scores_of(stream, pass)
     }
 }
 
@@ -256,21 +259,22 @@ impl Autoregressive for DecoderOnlyModel {
                 (self.position.embed_each(embedded, places, state.len), Mask::before(starts, state.len + 1))
             }
         };
-        let mut x = pass.dropout(embedded, self.embedding_dropout_rate);
+        let x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("decoder.embedded", || x.clone());
+        let mut stream = ResidualStream::from(x);
         let positions = self.position.in_attention(state.len, 1, &device);
         for depth in 0..self.n_layers {
             let before = pass.n_recorded();
-            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let x = self.layer(depth).mixing().step(x, &mut state.layers[depth], &mask, &positions, pass);
-                self.layer(depth).after_mixing(x, pass)
+            stream = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                let mixed = self.layer(depth).mixing().step(stream, &mut state.layers[depth], &mask, &positions, pass);
+                self.layer(depth).after_mixing(mixed, pass)
             });
             if self.reads_source {
                 pass.rework(before, |entries| seen::apart(entries, state.n_source, 0));
             }
         }
         state.len += 1;
-        (self.scores_of(x, pass).logits(pass).squeeze_dim(1), state)
+        (self.scores_of(stream, pass).logits(pass).squeeze_dim(1), state)
     }
 
     fn prefill(
@@ -289,9 +293,12 @@ impl Autoregressive for DecoderOnlyModel {
         let rows = RightAligned::new(&vec![len; n_rows], len, &device);
         let embedded = self.position.embed(self.embed(&self.target_embedding, tokens, pass), 0);
         let x = pass.dropout(embedded, self.embedding_dropout_rate);
-        let x = self.read("decoder", x, &rows, &mut state.layers, &Mask::causal(len, &device), pass);
+        let stream = self.read("decoder", x, &rows, &mut state.layers, &Mask::causal(len, &device), pass);
         state.len = len;
-        let scored = (n_scored > 0).then(|| self.scores_of(x.narrow(1, len - n_scored, n_scored), pass).logits(pass));
+        let scored = (n_scored > 0).then(|| {
+            let last = stream.sum(pass.body()).narrow(1, len - n_scored, n_scored);
+            self.scores_of(last.into(), pass).logits(pass)
+        });
         (scored, state)
     }
 
@@ -325,11 +332,11 @@ impl Seq2Seq for DecoderOnlyModel {
             None => Mask::causal(len, &device),
         };
         let embedded = self.position.embed(self.embed_source(source.ids.clone(), pass), 0);
-        let mut x = rows.to_right(pass.dropout(embedded, self.embedding_dropout_rate));
+        let x = rows.to_right(pass.dropout(embedded, self.embedding_dropout_rate));
         pass.record("encoder.embedded", || x.clone());
         let mut layers = vec![LayerState::default(); self.n_layers];
-        x = self.read("encoder", x, &rows, &mut layers, &mask, pass);
-        pass.record("encoder.output", || normalized(&self.norm, x, &Pass::inference()));
+        let stream = self.read("encoder", x, &rows, &mut layers, &mask, pass);
+        pass.record("encoder.output", || stream.normalized(&self.norm, &Pass::inference()));
         let starts = starts.map(|starts| indices(starts, &device));
         let read = DecoderOnlyState { layers, starts, n_source: len, len };
         DecoderOnlyMemory { read, batch: source.batch_size() }

@@ -8,8 +8,9 @@ mod transform;
 
 pub use config::{Answers, EncoderOnlyConfig};
 
-use super::block::{Block, NormPosition, normalized};
+use super::block::Block;
 use super::readout::{Output, Scores};
+use super::residual::NormPosition;
 use super::stack::Stack;
 use super::{Autoregressive, LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale};
 use crate::data::batch::Padded;
@@ -228,7 +229,10 @@ impl Seq2Seq for EncoderOnlyModel {
         let positions = self.position.in_attention_at(&places, &device);
         let embedded = self.source_embedding.forward(source, self.embedding_scale, pass);
         let embedded = pass.watch_input(self.position.embed_at(embedded, &places));
-        let embedded = normalized(&self.embedding_norm, embedded, pass);
+        let embedded = match &self.embedding_norm {
+            Some(norm) => norm.forward(embedded, pass),
+            None => embedded,
+        };
         let x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
         let stack = Stack { layers: &self.layers, depth: self.n_layers, norm: &self.norm };

@@ -7,7 +7,8 @@ use crate::layers::feed_forward::FeedForward;
 use crate::layers::mixer::{MixerConfig, RecurrentMixer, ShortConvolution};
 use crate::layers::position::AttentionPositions;
 use crate::layers::{Init, Mask, Pass};
-use crate::models::block::{LayerState, Mixing, Residual, mixer};
+use crate::models::block::{LayerState, Mixing, mixer};
+use crate::models::residual::{Residual, ResidualStream};
 use burn::module::Module;
 use burn::tensor::Tensor;
 
@@ -33,11 +34,11 @@ impl DecoderLayer {
             self_attention,
             recurrence,
             convolution,
-            self_residual: Residual::new(&block, init),
+            self_residual: block.residual(init),
             cross_attention: CrossAttention::new(&block.heads, init),
-            cross_residual: Residual::new(&block, init),
+            cross_residual: block.residual(init),
             feed_forward: block.feed_forward(init),
-            feed_forward_residual: Residual::new(&block, init),
+            feed_forward_residual: block.residual(init),
         }
     }
 
@@ -54,22 +55,20 @@ impl DecoderLayer {
     /// The sublayers after the mixer, which are the same for a whole sentence and for one step.
     pub(super) fn after_mixing(
         &self,
-        x: Tensor<3>,
+        stream: ResidualStream,
         memory: &SourceKeyValue,
         mask: &Mask,
         pass: &mut Pass,
-    ) -> Tensor<3> {
-        let [rows, len, d] = x.dims();
+    ) -> ResidualStream {
+        let [rows, len, d] = stream.dims();
         // The beams of a sentence are queries of one attention: the memory is never repeated.
         let batch = memory.batch();
-        let x = x.reshape([batch, rows * len / batch, d]);
-        let x = self.cross_residual.around(x, pass, |x, pass| {
+        let stream = stream.reshape([batch, rows * len / batch, d]);
+        let stream = self.cross_residual.around(stream, pass, |x, pass| {
             pass.scoped("cross_attention", |pass| self.cross_attention.forward(x, memory, mask, pass))
         });
-        let x = self.feed_forward_residual.around(x, pass, |x, pass| self.feed_forward.forward(x, pass));
-        let x = x.reshape([rows, len, d]);
-        pass.record("states", || x.clone());
-        x
+        let stream = self.feed_forward_residual.around(stream, pass, |x, pass| self.feed_forward.forward(x, pass));
+        stream.reshape([rows, len, d]).recorded(pass)
     }
 }
 
@@ -94,20 +93,21 @@ impl DecoderLayers<'_> {
     /// Through all layers; `mix` says how a mixer is called, at which depth.
     pub(super) fn run(
         &self,
-        mut x: Tensor<3>,
+        x: Tensor<3>,
         memory: &TransformerMemory,
         pass: &mut Pass,
-        mut mix: impl FnMut(Mixing<'_>, usize, Tensor<3>, &mut Pass) -> Tensor<3>,
-    ) -> Tensor<3> {
+        mut mix: impl FnMut(Mixing<'_>, usize, ResidualStream, &mut Pass) -> ResidualStream,
+    ) -> ResidualStream {
+        let mut stream = ResidualStream::from(x);
         for depth in 0..self.depth {
             let i = depth % self.layers.len();
             let layer = &self.layers[i];
-            x = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let x = mix(layer.mixing(), depth, x, pass);
-                layer.after_mixing(x, &memory.layers[i], &memory.mask, pass)
+            stream = pass.scoped(format_args!("decoder.{depth}"), |pass| {
+                let mixed = mix(layer.mixing(), depth, stream, pass);
+                layer.after_mixing(mixed, &memory.layers[i], &memory.mask, pass)
             });
         }
-        x
+        stream
     }
 
     /// The next position alone.
@@ -118,11 +118,11 @@ impl DecoderLayers<'_> {
         positions: &AttentionPositions,
         memory: &TransformerMemory,
         pass: &mut Pass,
-    ) -> Tensor<3> {
-        let x = self.run(x, memory, pass, |mixing, depth, x, pass| {
-            mixing.step(x, &mut state.layers[depth], &Mask::none(), positions, pass)
+    ) -> ResidualStream {
+        let stream = self.run(x, memory, pass, |mixing, depth, stream, pass| {
+            mixing.step(stream, &mut state.layers[depth], &Mask::none(), positions, pass)
         });
         state.len += 1;
-        x
+        stream
     }
 }

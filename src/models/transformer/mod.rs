@@ -7,13 +7,14 @@ mod layer;
 mod stacks;
 mod state;
 
-pub use super::block::NormPosition;
+pub use super::residual::NormPosition;
 pub use config::{TiedEmbeddings, TransformerConfig};
 pub use stacks::{TransformerDecoder, TransformerEncoder};
 pub use state::{TransformerMemory, TransformerState};
 
-use super::block::{Block, RightAligned, normalized};
+use super::block::{Block, RightAligned};
 use super::readout::{Output, Scores};
+use super::residual::ResidualStream;
 use super::stack::Stack;
 use super::{Autoregressive, LengthLimits, Seq2Seq, Vocabularies, embedding_scale, prefill_by_steps};
 use crate::data::batch::Padded;
@@ -113,8 +114,8 @@ impl TransformerModel {
         pass.dropout(embedded, self.embedding_dropout_rate)
     }
 
-    fn scores_of(&self, x: Tensor<3>, pass: &mut Pass) -> Scores<'_> {
-        let input = normalized(&self.decoder_norm, x, pass);
+    fn scores_of(&self, stream: ResidualStream, pass: &mut Pass) -> Scores<'_> {
+        let input = stream.normalized(&self.decoder_norm, pass);
         pass.record("decoder.readout", || input.clone());
         Scores { input, output: &self.output, embedding: Some(&self.target_embedding) }
     }
@@ -128,10 +129,10 @@ impl TransformerModel {
         let places = pass.places(self.randomized_positions, target_input.len(), DECODER);
         let positions = self.decoder_position().in_attention_at(&places, &device);
         let x = self.embed_target(target_input.ids.clone(), &places, pass);
-        let x = self
+        let stream = self
             .decoder_layers()
-            .run(x, &memory, pass, |mixing, _, x, pass| mixing.forward(x, None, &causal, &positions, pass));
-        self.scores_of(x, pass)
+            .run(x, &memory, pass, |mixing, _, stream, pass| mixing.forward(stream, None, &causal, &positions, pass));
+        self.scores_of(stream, pass)
     }
 }
 
@@ -161,8 +162,8 @@ impl Autoregressive for TransformerModel {
         let positions = self.decoder_position().in_attention_at(&place, &previous.device());
         let x = self.embed_target(previous.unsqueeze_dim(1), &place, pass);
         pass.record("decoder.embedded", || x.clone());
-        let x = self.decoder_layers().step(x, &mut state, &positions, memory, pass);
-        (self.scores_of(x, pass).logits(pass).squeeze_dim(1), state)
+        let stream = self.decoder_layers().step(x, &mut state, &positions, memory, pass);
+        (self.scores_of(stream, pass).logits(pass).squeeze_dim(1), state)
     }
 
     fn prefill(
@@ -181,11 +182,14 @@ impl Autoregressive for TransformerModel {
         let places = Places::Following { offset: 0, len };
         let positions = self.decoder_position().in_attention_at(&places, &device);
         let x = self.embed_target(tokens, &places, pass);
-        let x = self.decoder_layers().run(x, memory, pass, |mixing, depth, x, pass| {
-            mixing.prefill(x, &rows, &mut state.layers[depth], &causal, &positions, pass)
+        let stream = self.decoder_layers().run(x, memory, pass, |mixing, depth, stream, pass| {
+            mixing.prefill(stream, &rows, &mut state.layers[depth], &causal, &positions, pass)
         });
         state.len = len;
-        let scored = (n_scored > 0).then(|| self.scores_of(x.narrow(1, len - n_scored, n_scored), pass).logits(pass));
+        let scored = (n_scored > 0).then(|| {
+            let last = stream.sum(pass.body()).narrow(1, len - n_scored, n_scored);
+            self.scores_of(last.into(), pass).logits(pass)
+        });
         (scored, state)
     }
 

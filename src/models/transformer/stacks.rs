@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::layers::norm::Norm;
 use crate::layers::position::{Places, Position, Side};
 use crate::layers::{Init, Mask, Pass};
-use crate::models::block::{Block, normalized};
+use crate::models::block::Block;
 use crate::models::stack::Stack;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -152,10 +152,10 @@ impl TransformerDecoder {
         let ([_, len, _], device) = (input.dims(), input.device());
         let (causal, positions) = (Mask::causal(len, &device), self.position.in_attention(0, len, &device));
         let x = pass.dropout(self.position.embed(input, 0), self.dropout_rate);
-        let x = self
+        let stream = self
             .decoder_layers()
-            .run(x, memory, pass, |mixing, _, x, pass| mixing.forward(x, None, &causal, &positions, pass));
-        normalized(&self.norm, x, pass)
+            .run(x, memory, pass, |mixing, _, stream, pass| mixing.forward(stream, None, &causal, &positions, pass));
+        stream.normalized(&self.norm, pass)
     }
 
     /// The state before the first position.
@@ -177,7 +177,7 @@ impl TransformerDecoder {
         let place = Places::Following { offset: state.len, len: 1 };
         let positions = self.position.in_attention_at(&place, &input.device());
         let x = pass.dropout(self.position.embed_at(input, &place), self.dropout_rate);
-        let x = self.decoder_layers().step(x, &mut state, &positions, memory, pass);
-        (normalized(&self.norm, x, pass), state)
+        let stream = self.decoder_layers().step(x, &mut state, &positions, memory, pass);
+        (stream.normalized(&self.norm, pass), state)
     }
 }

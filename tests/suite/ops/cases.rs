@@ -137,6 +137,9 @@ pub const CASES: &[(&str, Run)] = &[
     ("AddDropped", add_dropped),
     ("LayerNorm", layer_norm),
     ("RmsNorm", rms_norm),
+    ("LayerNorm of sum", layer_norm_of_sum),
+    ("LayerNorm with sum", layer_norm_with_sum),
+    ("RmsNorm with sum", rms_norm_with_sum),
     ("Embedding", embedding),
     ("Rotate", rotate),
     ("Attention packed", attention_packed),
@@ -203,6 +206,29 @@ fn rms_norm(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
     let width = sizes.width + 4;
     let input = leaves.leaf("input", [sizes.batch, sizes.len, width], 2.0);
     vec![flat(ops::rms_norm(input, leaves.leaf("gamma", [width], 2.0), 1e-5, body))]
+}
+
+/// What goes around a layer, what has gone through it, a scale and a shift.
+fn summands(leaves: &mut Leaves, sizes: &Sizes) -> ([Tensor<3>; 2], Tensor<1>, Tensor<1>) {
+    let width = sizes.width + 4;
+    let shape = [sizes.batch, sizes.len, width];
+    let both = [leaves.leaf("around", shape, 2.0), leaves.leaf("through", shape, 2.0)];
+    (both, leaves.leaf("gamma", [width], 2.0), leaves.leaf("beta", [width], 2.0))
+}
+
+fn layer_norm_of_sum(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
+    let (both, gamma, beta) = summands(leaves, sizes);
+    vec![flat(ops::norm_of_sum(both, sizes.dropout(), gamma, Some(beta), 1e-5, body))]
+}
+
+fn layer_norm_with_sum(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
+    let (both, gamma, beta) = summands(leaves, sizes);
+    ops::norm_with_sum(both, sizes.dropout(), gamma, Some(beta), 1e-5, body).map(flat).to_vec()
+}
+
+fn rms_norm_with_sum(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {
+    let (both, gamma, _) = summands(leaves, sizes);
+    ops::norm_with_sum(both, sizes.dropout(), gamma, None, 1e-5, body).map(flat).to_vec()
 }
 
 fn embedding(leaves: &mut Leaves, sizes: &Sizes, body: Body) -> Vec<Tensor<1>> {

@@ -50,9 +50,16 @@ impl<B: DropoutBackend> Kept<B, 1> for Dropped {
     }
 }
 
-impl<B: DropoutBackend> Kept<B, 2> for Dropped {
+/// A sum with what is left after dropout, if there is any.
+#[derive(Clone, Debug)]
+pub(super) struct Added(pub Option<Dropout>);
+
+impl<B: DropoutBackend> Kept<B, 2> for Added {
     fn gradients(self, gradient: FloatTensor<B>, needed: [bool; 2]) -> [Option<FloatTensor<B>>; 2] {
-        let of_through = needed[1].then(|| B::dropped(gradient.clone(), self.0));
+        let of_through = needed[1].then(|| match self.0 {
+            Some(dropout) => B::dropped(gradient.clone(), dropout),
+            None => gradient.clone(),
+        });
         [Some(gradient), of_through]
     }
 }
@@ -66,7 +73,7 @@ impl<B: DropoutBackend, C: CheckpointStrategy> DropoutBackend for Autodiff<B, C>
     fn sum_with_dropped(around: FloatTensor<Self>, through: FloatTensor<Self>, dropout: Dropout) -> FloatTensor<Self> {
         let [(around, of_around), (through, of_through)] = [around, through].map(|it| it.into_parts());
         let sum = B::sum_with_dropped(around, through, dropout);
-        node::<B, C, _, 2>([of_around, of_through], sum, Dropped(dropout))
+        node::<B, C, _, 2>([of_around, of_through], sum, Added(Some(dropout)))
     }
 }
 

@@ -31,7 +31,7 @@ pub use likeliest::likeliest;
 pub use linear_recurrence::linear_recurrence;
 pub use loss::cross_entropy;
 pub use matrix_memory::matrix_memory;
-pub use norm::{layer_norm, norm_of_sum, rms_norm};
+pub use norm::{layer_norm, norm_of_sum, norm_with_sum, rms_norm};
 pub use one_query::one_query;
 pub use product::{linear, product};
 pub use rectifier::{rectified_linear, rectify};

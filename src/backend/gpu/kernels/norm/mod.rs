@@ -4,13 +4,58 @@
 mod columns;
 mod rows;
 
+use super::computed;
+use super::dropout::{Added, DropoutBackend};
 use super::node::{Kept, node};
-use super::{computed, computed_plain};
+use crate::kernels::dropout::Dropout;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Autodiff, Backend, Dispatch, backend_extension};
+use burn::backend::{Autodiff, Backend, Dispatch, DispatchTensor, ExtensionType, backend_extension};
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
+
+/// What is added, and the parameters of the norm.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct Summands<B: Backend> {
+    /// What goes around a layer.
+    pub around: FloatTensor<B>,
+    /// What has gone through it.
+    pub through: FloatTensor<B>,
+    /// `[width]`.
+    pub gamma: FloatTensor<B>,
+    /// `[width]`; not read unless rows are centered.
+    pub beta: FloatTensor<B>,
+}
+
+/// What becomes of them.
+#[derive(Clone, Debug, ExtensionType)]
+#[cfg_attr(feature = "fusion", extension_type(fusion))]
+pub struct Sums<B: Backend> {
+    /// The normalized rows.
+    pub rows: FloatTensor<B>,
+    /// The mean of each, and one over its deviation: `[rows, 2]`.
+    pub moments: FloatTensor<B>,
+    /// The sum; of one element where it is not kept.
+    pub sums: FloatTensor<B>,
+}
+
+/// How a sum is made and normalized.
+#[derive(Clone, Copy, Debug)]
+pub struct Summing {
+    epsilon: f32,
+    is_centered: bool,
+    dropout: Option<Dropout>,
+    /// Whether somebody asks for the sum.
+    is_asked: bool,
+}
+
+impl Summing {
+    /// Whether the sum is written: what is dropped is decided once.
+    fn keeps_sum(self) -> bool {
+        self.is_asked || self.dropout.is_some()
+    }
+}
 
 /// Backends with kernels for both passes.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"))]
@@ -29,16 +74,9 @@ pub trait NormKernels: Backend {
         is_centered: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
 
-    /// The normalized rows of a sum of two tensors.
-    #[fusion(meta = |around, _through, _gamma, _beta, _epsilon, _is_centered| around.clone())]
-    fn normalized_sums(
-        around: FloatTensor<Self>,
-        through: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f32,
-        is_centered: bool,
-    ) -> FloatTensor<Self>;
+    /// The same of a sum of two tensors.
+    #[fusion(meta = |inputs, how| spec::sums(inputs, how))]
+    fn normalized_sums(#[extension_type] inputs: Summands<Self>, how: Summing) -> Sums<Self>;
 
     /// The gradient of the input.
     #[fusion(meta = |input, _gamma, _moments, _gradient, _is_centered| input.clone())]
@@ -75,6 +113,31 @@ pub trait NormBackend: Backend {
     /// The rows divided by their root mean squares.
     #[fusion(meta = |input, _gamma, _epsilon| input.clone())]
     fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self>;
+
+    /// The normalized rows of a sum, and the sum.
+    #[fusion(meta = |inputs, how| {
+        let SumsMetadata { rows, sums, .. } = spec::sums(inputs, how);
+        (rows, sums)
+    })]
+    fn norm_of_sums(#[extension_type] inputs: Summands<Self>, how: Summing) -> (FloatTensor<Self>, FloatTensor<Self>);
+}
+
+/// Shapes of what has yet to be computed.
+#[cfg(feature = "fusion")]
+mod spec {
+    use super::{SummandsMetadata, Summing, SumsMetadata};
+    use burn::backend::fusion::custom::TensorSpec;
+
+    pub(super) fn sums(inputs: &SummandsMetadata, how: &Summing) -> SumsMetadata {
+        let around = &inputs.around;
+        let n_rows = around.shape.num_elements() / inputs.gamma.shape.num_elements();
+        let nothing = TensorSpec::new([1].into(), around.dtype);
+        SumsMetadata {
+            rows: around.clone(),
+            moments: TensorSpec::new([n_rows, 2].into(), around.dtype),
+            sums: if how.keeps_sum() { around.clone() } else { nothing },
+        }
+    }
 }
 
 /// [`layer_norm`](crate::ops::layer_norm) by these kernels. None where the tensors are not ones of 32-bit floats on a device that has
@@ -95,20 +158,51 @@ pub fn rms_norm<const D: usize>(input: &Tensor<D>, gamma: &Tensor<1>, epsilon: f
     Some(Tensor::from_dispatch(Dispatch::rms_norm_of_rows(input, gamma, epsilon as f32)))
 }
 
-/// `norm(x + y)`, layer normalization with `beta` and that by the root mean square without. None where a tensor has a graph, and where they
-/// are not ones of 32-bit floats on a device that has these kernels.
+/// `norm(x + dropout(y))`, layer normalization with `beta` and that by the root mean square without. None where the tensors are not ones of
+/// 32-bit floats on a device that has these kernels.
 pub fn norm_of_sum<const D: usize>(
-    [around, through]: [&Tensor<D>; 2],
+    both: [&Tensor<D>; 2],
+    dropout: Option<Dropout>,
     gamma: &Tensor<1>,
     beta: Option<&Tensor<1>>,
     epsilon: f64,
 ) -> Option<Tensor<D>> {
+    let how = Summing { epsilon: epsilon as f32, is_centered: beta.is_some(), dropout, is_asked: false };
+    let (rows, _) = sums(both, gamma, beta, how)?;
+    Some(rows)
+}
+
+/// `x + dropout(y)`, and `norm(x + dropout(y))`, likewise.
+pub fn norm_with_sum<const D: usize>(
+    both: [&Tensor<D>; 2],
+    dropout: Option<Dropout>,
+    gamma: &Tensor<1>,
+    beta: Option<&Tensor<1>>,
+    epsilon: f64,
+) -> Option<[Tensor<D>; 2]> {
+    let how = Summing { epsilon: epsilon as f32, is_centered: beta.is_some(), dropout, is_asked: true };
+    let (rows, sums) = sums(both, gamma, beta, how)?;
+    Some([Tensor::from_dispatch(sums), rows])
+}
+
+/// The normalized rows, and the sum if it is kept.
+fn sums<const D: usize>(
+    [around, through]: [&Tensor<D>; 2],
+    gamma: &Tensor<1>,
+    beta: Option<&Tensor<1>>,
+    how: Summing,
+) -> Option<(Tensor<D>, DispatchTensor)> {
     assert_eq!(around.dims(), through.dims(), "what goes by a layer and what has gone through it");
     let width = around.dims()[D - 1];
     assert!(gamma.dims() == [width] && beta.is_none_or(|beta| beta.dims() == [width]), "a norm of {width} elements");
-    let (around, through) = (computed_plain(around)?, computed_plain(through)?);
-    let (gamma, beta, is_centered) = (computed_plain(gamma)?, computed_plain(beta.unwrap_or(gamma))?, beta.is_some());
-    Some(Tensor::from_dispatch(Dispatch::normalized_sums(around, through, gamma, beta, epsilon as f32, is_centered)))
+    let inputs = Summands::<Dispatch> {
+        around: computed(around)?,
+        through: computed(through)?,
+        gamma: computed(gamma)?,
+        beta: computed(beta.unwrap_or(gamma))?,
+    };
+    let (rows, sums) = Dispatch::norm_of_sums(inputs, how);
+    Some((Tensor::from_dispatch(rows), sums))
 }
 
 /// What is kept of either norm.
@@ -139,7 +233,7 @@ impl<B: NormKernels> Kept<B, 2> for Normalized<B> {
     }
 }
 
-impl<B: NormKernels, C: CheckpointStrategy> NormBackend for Autodiff<B, C> {
+impl<B: NormKernels + DropoutBackend, C: CheckpointStrategy> NormBackend for Autodiff<B, C> {
     fn layer_norm_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
@@ -158,6 +252,23 @@ impl<B: NormKernels, C: CheckpointStrategy> NormBackend for Autodiff<B, C> {
         let kept = Normalized { input, gamma, moments, is_centered: false };
         node::<B, C, _, 2>([of_input, of_gamma], output, kept)
     }
+
+    fn norm_of_sums(inputs: Summands<Self>, how: Summing) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let Summands { around, through, gamma, beta } = inputs;
+        let [around, through, gamma, beta] = [around, through, gamma, beta].map(|it| it.into_parts());
+        let inputs = Summands::<B> { around: around.0, through: through.0, gamma: gamma.0.clone(), beta: beta.0 };
+        // The gradient of the norm needs it.
+        let Sums { rows, moments, sums } = B::normalized_sums(inputs, Summing { is_asked: true, ..how });
+        let kept = Normalized { input: sums.clone(), gamma: gamma.0, moments, is_centered: how.is_centered };
+        // Two nodes, as of two operations: the rows stand below the sum.
+        let sums = node::<B, C, _, 2>([around.1, through.1], sums, Added(how.dropout));
+        let (_, of_sums) = sums.clone().into_parts();
+        let rows = match how.is_centered {
+            true => node::<B, C, _, 3>([of_sums, gamma.1, beta.1], rows, kept),
+            false => node::<B, C, _, 2>([of_sums, gamma.1], rows, kept),
+        };
+        (rows, sums)
+    }
 }
 
 impl NormBackend for CubeBackend {
@@ -173,6 +284,11 @@ impl NormBackend for CubeBackend {
     fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
         Self::normalized_rows(input, gamma.clone(), gamma, epsilon, false).0
     }
+
+    fn norm_of_sums(inputs: Summands<Self>, how: Summing) -> (FloatTensor<Self>, FloatTensor<Self>) {
+        let Sums { rows, sums, .. } = Self::normalized_sums(inputs, how);
+        (rows, sums)
+    }
 }
 
 impl NormKernels for CubeBackend {
@@ -183,18 +299,14 @@ impl NormKernels for CubeBackend {
         epsilon: f32,
         is_centered: bool,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        rows::normalized(input, None, [gamma, beta], epsilon, is_centered)
+        let how = Summing { epsilon, is_centered, dropout: None, is_asked: false };
+        let Sums { rows, moments, .. } = rows::normalized(input, None, [gamma, beta], how);
+        (rows, moments)
     }
 
-    fn normalized_sums(
-        around: FloatTensor<Self>,
-        through: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f32,
-        is_centered: bool,
-    ) -> FloatTensor<Self> {
-        rows::normalized(around, Some(through), [gamma, beta], epsilon, is_centered).0
+    fn normalized_sums(inputs: Summands<Self>, how: Summing) -> Sums<Self> {
+        let Summands { around, through, gamma, beta } = inputs;
+        rows::normalized(around, Some(through), [gamma, beta], how)
     }
 
     fn gradient_of_rows(

@@ -1,44 +1,81 @@
 //! Each row by itself: what is normalized, and the gradient of what was.
 
+use super::{Summing, Sums};
 use crate::backend::gpu::kernels::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube};
+use crate::backend::gpu::kernels::dropout::{factor_at, numbers};
 use crate::backend::gpu::kernels::{new_like, new_of_shape, unused};
+use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
-/// The normalized rows of `input`, or of its sum with `through`, and their moments.
+/// The normalized rows of `input`, or of its sum with `through`.
 pub(super) fn normalized(
     input: CubeTensor,
     through: Option<CubeTensor>,
     [gamma, beta]: [CubeTensor; 2],
-    epsilon: f32,
-    is_centered: bool,
-) -> (CubeTensor, CubeTensor) {
+    how: Summing,
+) -> Sums<CubeBackend> {
     let [input, gamma] = [input, gamma].map(into_contiguous);
-    let beta = if is_centered { into_contiguous(beta) } else { unused(&input) };
-    let is_sum = through.is_some();
+    let beta = if how.is_centered { into_contiguous(beta) } else { unused(&input) };
+    let form = Form {
+        is_centered: how.is_centered,
+        is_sum: through.is_some(),
+        keeps_sum: how.keeps_sum(),
+        drops: how.dropout.is_some(),
+    };
     let through = through.map_or_else(|| unused(&input), into_contiguous);
     let width = gamma.meta.shape().num_elements();
     let n_rows = input.meta.shape().num_elements() / width;
-    let output = new_of_shape(&input);
+    let rows = new_of_shape(&input);
     let moments = new_like(&input, [n_rows, 2].into());
+    let sums = if form.keeps_sum { new_of_shape(&input) } else { unused(&input) };
+    let ([key_low, key_high], threshold, kept) = numbers(how.dropout);
     normalize::launch(
         &input.client.clone(),
         cube_for_each(n_rows),
         CubeDim::new_1d(UNITS_OF_ROW),
-        input.into_buffer_arg(),
-        through.into_buffer_arg(),
+        SummedLaunch::new(
+            input.into_buffer_arg(),
+            through.into_buffer_arg(),
+            sums.clone().into_buffer_arg(),
+            key_low,
+            key_high,
+            threshold,
+            kept,
+        ),
         gamma.into_buffer_arg(),
         beta.into_buffer_arg(),
-        output.clone().into_buffer_arg(),
+        rows.clone().into_buffer_arg(),
         moments.clone().into_buffer_arg(),
         n_rows,
         width,
-        epsilon,
-        is_centered,
-        is_sum,
+        how.epsilon,
+        form,
     );
-    (output, moments)
+    Sums { rows, moments, sums }
+}
+
+/// What a kernel is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Form {
+    is_centered: bool,
+    is_sum: bool,
+    keeps_sum: bool,
+    drops: bool,
+}
+
+/// What is added, and the numbers of dropout.
+#[derive(CubeType, CubeLaunch)]
+struct Summed {
+    around: Box<[f32]>,
+    through: Box<[f32]>,
+    /// What is written, if it is kept.
+    sums: Box<[f32]>,
+    key_low: u32,
+    key_high: u32,
+    threshold: u32,
+    kept: f32,
 }
 
 /// The gradient of the input, from input, gamma, moments and the gradient of what was normalized.
@@ -63,14 +100,30 @@ pub(super) fn gradient(tensors: [CubeTensor; 4], is_centered: bool) -> CubeTenso
     of_input
 }
 
-/// An element of the input, or of its sum with `through`.
+/// An element of the input, or of its sum with what is left of `through`.
+#[cube]
+fn added(summed: &Summed, at: usize, #[comptime] form: Form) -> f32 {
+    let mut value = summed.around[at];
+    if comptime!(form.is_sum) {
+        let mut through = summed.through[at];
+        if comptime!(form.drops) {
+            through *= factor_at(at, summed.key_low, summed.key_high, summed.threshold, summed.kept);
+        }
+        value += through;
+    }
+    value
+}
+
+/// Such an element, which is not added again where the sum is kept.
 // A kernel has no variable without a value: what every branch sets is set before.
 #[allow(unused_assignments)]
 #[cube]
-fn summed(input: &[f32], through: &[f32], at: usize, #[comptime] is_sum: bool) -> f32 {
-    let mut value = input[at];
-    if comptime!(is_sum) {
-        value = input[at] + through[at];
+fn element(summed: &Summed, at: usize, #[comptime] form: Form) -> f32 {
+    let mut value = 0.0f32;
+    if comptime!(form.keeps_sum) {
+        value = summed.sums[at];
+    } else {
+        value = added(summed, at, form);
     }
     value
 }
@@ -79,8 +132,7 @@ fn summed(input: &[f32], through: &[f32], at: usize, #[comptime] is_sum: bool) -
 #[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 fn normalize(
-    input: &[f32],
-    through: &[f32],
+    mut summed: Summed,
     gamma: &[f32],
     beta: &[f32],
     output: &mut [f32],
@@ -88,8 +140,7 @@ fn normalize(
     n_rows: usize,
     width: usize,
     epsilon: f32,
-    #[comptime] is_centered: bool,
-    #[comptime] is_sum: bool,
+    #[comptime] form: Form,
 ) {
     let row = CUBE_POS;
     if row < n_rows {
@@ -100,9 +151,17 @@ fn normalize(
         let mut own = 0.0f32;
         let mut at = first;
         let mut mean = 0.0f32;
-        if is_centered {
+        if comptime!(form.keeps_sum) {
+            // A unit reads what it has written itself.
             while at < width {
-                own += summed(input, through, start + at, is_sum);
+                summed.sums[start + at] = added(&summed, start + at, form);
+                at += step;
+            }
+            at = first;
+        }
+        if comptime!(form.is_centered) {
+            while at < width {
+                own += element(&summed, start + at, form);
                 at += step;
             }
             mean = sum_of_cube(own, UNITS_OF_ROW) / n;
@@ -110,15 +169,15 @@ fn normalize(
             at = first;
         }
         while at < width {
-            let centered = summed(input, through, start + at, is_sum) - mean;
+            let centered = element(&summed, start + at, form) - mean;
             own += centered * centered;
             at += step;
         }
         let scale = 1.0f32 / (sum_of_cube(own, UNITS_OF_ROW) / n + epsilon).sqrt();
         at = first;
         while at < width {
-            let mut value = (summed(input, through, start + at, is_sum) - mean) * scale * gamma[at];
-            if is_centered {
+            let mut value = (element(&summed, start + at, form) - mean) * scale * gamma[at];
+            if comptime!(form.is_centered) {
                 value += beta[at];
             }
             output[start + at] = value;
