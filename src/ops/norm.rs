@@ -60,10 +60,10 @@ pub fn norm_of_sum<const D: usize>(
     epsilon: f64,
     body: Body,
 ) -> Tensor<D> {
-    if body == Body::Fused {
-        if let Some(output) = gpu::norm_of_sum(both.each_ref(), dropout, &gamma, beta.as_ref(), epsilon) {
-            return output;
-        }
+    if body == Body::Fused
+        && let Some(output) = gpu::norm_of_sum(both.each_ref(), dropout, &gamma, beta.as_ref(), epsilon)
+    {
+        return output;
     }
     let [_, output] = apart(both, dropout, gamma, beta, epsilon, body);
     output
@@ -83,10 +83,10 @@ pub fn norm_with_sum<const D: usize>(
     epsilon: f64,
     body: Body,
 ) -> [Tensor<D>; 2] {
-    if body == Body::Fused {
-        if let Some(outputs) = gpu::norm_with_sum(both.each_ref(), dropout, &gamma, beta.as_ref(), epsilon) {
-            return outputs;
-        }
+    if body == Body::Fused
+        && let Some(outputs) = gpu::norm_with_sum(both.each_ref(), dropout, &gamma, beta.as_ref(), epsilon)
+    {
+        return outputs;
     }
     apart(both, dropout, gamma, beta, epsilon, body)
 }

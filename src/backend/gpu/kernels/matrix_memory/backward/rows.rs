@@ -62,7 +62,9 @@ fn show(
     missing * of_written
 }
 
-/// A row of a memory, from memory or of zeros.
+/// A row of a memory that is given, or of zeros.
+// The outer condition is decided when the kernel is compiled.
+#[allow(clippy::collapsible_if)]
 #[cube]
 fn row_of(memory: &[f32], own_head: usize, #[comptime] is_given: bool, #[comptime] form: Form) -> Array<f32> {
     let unit = UNIT_POS as usize;
