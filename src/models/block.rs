@@ -132,19 +132,13 @@ impl Mixing<'_> {
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> ResidualStream {
-        self.residual.around(stream, pass, |x, pass| {
-            let x = match self.convolution {
-                Some(convolution) => convolution.advance(x, &mut None, pass),
-                None => x,
-            };
-            match (self.attention, self.recurrence) {
-                (Some(attention), _) => {
-                    pass.scoped("self_attention", |pass| attention.forward(x, mask, positions, pass))
-                }
-                (None, Some(recurrence)) => pass.scoped("recurrence", |pass| recurrence.forward(x, lengths, pass)),
-                (None, None) => x,
-            }
-        })
+        self.mix(
+            stream,
+            |convolution, x, pass| convolution.advance(x, &mut None, pass),
+            |attention, x, pass| attention.forward(x, mask, positions, pass),
+            |recurrence, x, pass| recurrence.forward(x, lengths, pass),
+            pass,
+        )
     }
 
     /// The next position alone; `mask` hides the part of the cache that lies before a row begins.
@@ -156,21 +150,14 @@ impl Mixing<'_> {
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> ResidualStream {
-        self.residual.around(stream, pass, |x, pass| {
-            let x = match self.convolution {
-                Some(convolution) => convolution.advance(x, &mut state.inputs, pass),
-                None => x,
-            };
-            match (self.attention, self.recurrence) {
-                (Some(attention), _) => {
-                    pass.scoped("self_attention", |pass| attention.step(x, &mut state.cache, mask, positions, pass))
-                }
-                (None, Some(recurrence)) => {
-                    pass.scoped("recurrence", |pass| recurrence.advance(x, None, &mut state.recurrent, pass))
-                }
-                (None, None) => x,
-            }
-        })
+        let LayerState { inputs, cache, recurrent } = state;
+        self.mix(
+            stream,
+            |convolution, x, pass| convolution.advance(x, inputs, pass),
+            |attention, x, pass| attention.step(x, cache, mask, positions, pass),
+            |recurrence, x, pass| recurrence.advance(x, None, recurrent, pass),
+            pass,
+        )
     }
 
     /// The first positions of sequences that go on, all at once, laid out as `rows` says.
@@ -183,23 +170,38 @@ impl Mixing<'_> {
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> ResidualStream {
+        let LayerState { inputs, cache, recurrent } = state;
+        self.mix(
+            stream,
+            // What is before the beginning of a row is as nothing.
+            |convolution, x, pass| convolution.advance(rows.real(x), inputs, pass),
+            |attention, x, pass| {
+                let (x, filled) = attention.prefill(x, rows.starts(), mask, positions, pass);
+                *cache = Some(filled);
+                x
+            },
+            |recurrence, x, pass| rows.to_right(recurrence.advance(rows.to_left(x), rows.lengths(), recurrent, pass)),
+            pass,
+        )
+    }
+
+    /// The convolution, if there is one, and what the layer mixes with, called as those say.
+    fn mix(
+        &self,
+        stream: ResidualStream,
+        convolve: impl FnOnce(&ShortConvolution, Tensor<3>, &mut Pass) -> Tensor<3>,
+        attend: impl FnOnce(&SelfAttention, Tensor<3>, &mut Pass) -> Tensor<3>,
+        recur: impl FnOnce(&RecurrentMixer, Tensor<3>, &mut Pass) -> Tensor<3>,
+        pass: &mut Pass,
+    ) -> ResidualStream {
         self.residual.around(stream, pass, |x, pass| {
             let x = match self.convolution {
-                // What is before the beginning of a row is as nothing.
-                Some(convolution) => convolution.advance(rows.real(x), &mut state.inputs, pass),
+                Some(convolution) => convolve(convolution, x, pass),
                 None => x,
             };
             match (self.attention, self.recurrence) {
-                (Some(attention), _) => pass.scoped("self_attention", |pass| {
-                    let (x, cache) = attention.prefill(x, rows.starts(), mask, positions, pass);
-                    state.cache = Some(cache);
-                    x
-                }),
-                (None, Some(recurrence)) => pass.scoped("recurrence", |pass| {
-                    let lengths = rows.lengths();
-                    let x = recurrence.advance(rows.to_left(x), lengths, &mut state.recurrent, pass);
-                    rows.to_right(x)
-                }),
+                (Some(attention), _) => pass.scoped("self_attention", |pass| attend(attention, x, pass)),
+                (None, Some(recurrence)) => pass.scoped("recurrence", |pass| recur(recurrence, x, pass)),
                 (None, None) => x,
             }
         })

@@ -58,6 +58,12 @@ impl ResidualStream {
         }
     }
 
+    /// The sum at the last `n` positions.
+    pub(super) fn last(self, n: usize, body: Body) -> Self {
+        let len = self.dims()[1];
+        self.sum(body).narrow(1, len - n, n).into()
+    }
+
     /// The sum, and the sum normalized.
     fn split(self, norm: &Norm, pass: &Pass) -> [Tensor<3>; 2] {
         match self.through {

@@ -1,13 +1,14 @@
-//! A stack of layers over vectors, as encoders have it.
+//! A stack of layers over vectors.
 
-use super::block::Block;
+use super::block::{Block, Mixing};
 use super::residual::ResidualStream;
 use crate::layers::norm::Norm;
 use crate::layers::position::AttentionPositions;
 use crate::layers::{Mask, Pass};
 use burn::tensor::Tensor;
 
-/// The layers of an encoder, gone through again where there are fewer than `depth`, and the norm behind the last.
+/// The layers of a model without attention to another sequence, gone through again where there are fewer than `depth`, and the norm behind
+/// the last.
 pub(super) struct Stack<'a> {
     pub(super) layers: &'a [Block],
     pub(super) depth: usize,
@@ -15,11 +16,30 @@ pub(super) struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    /// What the layers make of sequences that end in padding.
+    /// Through all layers, which are traced as those of `side`; `mix` says how a mixer is called, at which depth.
+    pub(super) fn run(
+        &self,
+        side: &str,
+        x: Tensor<3>,
+        pass: &mut Pass,
+        mut mix: impl FnMut(Mixing<'_>, usize, ResidualStream, &mut Pass) -> ResidualStream,
+    ) -> ResidualStream {
+        let mut stream = ResidualStream::from(x);
+        for depth in 0..self.depth {
+            let layer = &self.layers[depth % self.layers.len()];
+            stream = pass.scoped(format_args!("{side}.{depth}"), |pass| {
+                let mixed = mix(layer.mixing(), depth, stream, pass);
+                layer.after_mixing(mixed, pass)
+            });
+        }
+        stream
+    }
+
+    /// What the layers of an encoder make of sequences that end in padding.
     ///
     /// # Shapes
     /// - x, output: `[batch, len, d_model]`
-    pub(super) fn forward(
+    pub(super) fn encode(
         &self,
         x: Tensor<3>,
         lengths: &[usize],
@@ -27,14 +47,9 @@ impl Stack<'_> {
         positions: &AttentionPositions,
         pass: &mut Pass,
     ) -> Tensor<3> {
-        let mut stream = ResidualStream::from(x);
-        for depth in 0..self.depth {
-            let layer = &self.layers[depth % self.layers.len()];
-            stream = pass.scoped(format_args!("encoder.{depth}"), |pass| {
-                let mixed = layer.mixing().forward(stream, Some(lengths), mask, positions, pass);
-                layer.after_mixing(mixed, pass)
-            });
-        }
+        let stream = self.run("encoder", x, pass, |mixing, _, stream, pass| {
+            mixing.forward(stream, Some(lengths), mask, positions, pass)
+        });
         stream.normalized(self.norm, pass)
     }
 }

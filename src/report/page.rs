@@ -12,6 +12,9 @@ use sha2::{Digest, Sha256};
 
 pub use maud::{Markup, PreEscaped};
 
+/// Marks of tokens: what they mean, and how a token looks without them. It goes before a page's own script.
+pub const MARKS_SCRIPT: &str = include_str!("page/marks.js");
+
 /// What the pages of reports share beyond the shell: shortcuts, the wall, the address, hints, marks of tokens, vectors as cells,
 /// copying. It goes before a page's own script.
 pub const VIEW_SCRIPT: &str = concat!(

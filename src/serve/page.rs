@@ -1,9 +1,9 @@
 //! The page at `/`: a sentence, its translation, and the translation after an intervention.
 
-use crate::report::page::Page;
+use crate::report::page::{MARKS_SCRIPT, Page};
 use maud::PreEscaped;
 
-/// One script of several files, each of which uses only those above it.
+/// One script of several files, each of which uses only those above it and the marks of tokens.
 const SCRIPT: &str = concat!(
     include_str!("page/api.js"),
     include_str!("page/state.js"),
@@ -23,7 +23,7 @@ pub(super) fn page() -> String {
         title: "Lookback".to_owned(),
         body: PreEscaped(include_str!("page/page.html").to_owned()),
         style: include_str!("page/page.css").to_owned(),
-        script: SCRIPT.to_owned(),
+        script: [MARKS_SCRIPT, SCRIPT].concat(),
         is_connected: true,
         ..Page::default()
     }

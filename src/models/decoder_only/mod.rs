@@ -11,13 +11,14 @@ pub use config::DecoderOnlyConfig;
 use super::block::{Block, LayerState, RightAligned};
 use super::readout::{Output, Scores};
 use super::residual::ResidualStream;
+use super::stack::Stack;
 use super::transformer::{NormPosition, TiedEmbeddings};
 use super::{Autoregressive, LengthLimits, Rows, Seq2Seq, Vocabularies, embedding_scale, prefill_by_steps};
 use crate::data::batch::Padded;
 use crate::error::Result;
 use crate::layers::linear::embedding;
 use crate::layers::norm::Norm;
-use crate::layers::position::{Position, Side};
+use crate::layers::position::{Places, Position, Side};
 use crate::layers::{Init, Mask, Pass, indices};
 use burn::module::Module;
 use burn::nn::Embedding;
@@ -147,9 +148,8 @@ impl DecoderOnlyModel {
         pass.watch_input(embedded)
     }
 
-    /// The layer at a depth.
-    fn layer(&self, depth: usize) -> &Block {
-        &self.layers[depth % self.layers.len()]
+    fn stack(&self) -> Stack<'_> {
+        Stack { layers: &self.layers, depth: self.n_layers, norm: &self.norm }
     }
 
     fn scores_of(&self, stream: ResidualStream, pass: &mut Pass) -> Scores<'_> {
@@ -161,7 +161,7 @@ impl DecoderOnlyModel {
     /// Fills the caches of layers that have seen nothing with words that end in the same column; what the last layer makes of them.
     fn read(
         &self,
-        scope: &str,
+        side: &str,
         x: Tensor<3>,
         rows: &RightAligned,
         layers: &mut [LayerState],
@@ -170,14 +170,17 @@ impl DecoderOnlyModel {
     ) -> ResidualStream {
         // A row that begins later has smaller distances to the same column: only differences of columns are looked at.
         let positions = self.position.in_attention(0, x.dims()[1], &x.device());
-        let mut stream = ResidualStream::from(x);
-        for (depth, state) in layers.iter_mut().enumerate() {
-            stream = pass.scoped(format_args!("{scope}.{depth}"), |pass| {
-                let mixed = self.layer(depth).mixing().prefill(stream, rows, state, mask, &positions, pass);
-                self.layer(depth).after_mixing(mixed, pass)
-            });
-        }
-        stream
+        self.stack().run(side, x, pass, |mixing, depth, stream, pass| {
+            mixing.prefill(stream, rows, &mut layers[depth], mask, &positions, pass)
+        })
+    }
+
+    /// What the layers make of whole sequences, of which `mask` hides what a word may not see.
+    fn whole(&self, words: Tensor<3>, places: &Places, mask: &Mask, pass: &mut Pass) -> ResidualStream {
+        let positions = self.position.in_attention_at(places, &words.device());
+        let x = pass.dropout(self.position.embed_at(words, places), self.embedding_dropout_rate);
+        self.stack()
+            .run("decoder", x, pass, |mixing, _, stream, pass| mixing.forward(stream, None, mask, &positions, pass))
     }
 
     /// The scores of every target position, as [`Seq2Seq::forward`] has them.
@@ -187,46 +190,26 @@ impl DecoderOnlyModel {
         }
         let device = source.ids.device();
         let joined = Joined::new(source, target_input);
-        let words = [
-            self.embed_source(source.ids.clone(), pass),
-            self.embed(&self.target_embedding, target_input.ids.clone(), pass),
-        ];
-        let [source_words, target_words] = words;
+        let source_words = self.embed_source(source.ids.clone(), pass);
+        let target_words = self.embed(&self.target_embedding, target_input.ids.clone(), pass);
         let places = pass.places(self.randomized_positions, joined.len(), 0);
-        let embedded = self.position.embed_at(joined.join(source_words, target_words), &places);
-        let mut stream = ResidualStream::from(pass.dropout(embedded, self.embedding_dropout_rate));
         let mask = joined.mask(self.sees_whole_source, &device);
-        let positions = self.position.in_attention_at(&places, &device);
-        for depth in 0..self.n_layers {
-            let before = pass.n_recorded();
-            stream = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let mixed = self.layer(depth).mixing().forward(stream, None, &mask, &positions, pass);
-                self.layer(depth).after_mixing(mixed, pass)
-            });
-            // In a batch the sources are not of one length; whoever traces takes one sentence at a time.
-            if let Some(n_source) = joined.n_source_of_one() {
-                pass.rework(before, |entries| seen::apart(entries, n_source, n_source));
-            }
+        let before = pass.n_recorded();
+        let stream = self.whole(joined.join(source_words, target_words), &places, &mask, pass);
+        // In a batch the sources are not of one length; whoever traces takes one sentence at a time.
+        if let Some(n_source) = joined.n_source_of_one() {
+            pass.rework(before, |entries| seen::apart(entries, n_source, n_source));
         }
         self.scores_of(joined.target(stream.sum(pass.body())).into(), pass)
     }
 
     /// The scores of every word of a text that is not the continuation of anything.
     fn scores_of_text(&self, text: &Padded, pass: &mut Pass) -> Scores<'_> {
-        let (device, len) = (text.ids.device(), text.len());
         let words = self.embed(&self.target_embedding, text.ids.clone(), pass);
         let words = pass.watch_input(words);
-        let places = pass.places(self.randomized_positions, len, 0);
-        let embedded = pass.dropout(self.position.embed_at(words, &places), self.embedding_dropout_rate);
-        let mut stream = ResidualStream::from(embedded);
-        let mask = Mask::causal(len, &device);
-        let positions = self.position.in_attention_at(&places, &device);
-        for depth in 0..self.n_layers {
-            stream = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let mixed = self.layer(depth).mixing().forward(stream, None, &mask, &positions, pass);
-                self.layer(depth).after_mixing(mixed, pass)
-            });
-        }
+        let places = pass.places(self.randomized_positions, text.len(), 0);
+        let mask = Mask::causal(text.len(), &words.device());
+        let stream = self.whole(words, &places, &mask, pass);
         self.scores_of(stream, pass)
     }
 }
@@ -261,17 +244,13 @@ impl Autoregressive for DecoderOnlyModel {
         };
         let x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("decoder.embedded", || x.clone());
-        let mut stream = ResidualStream::from(x);
         let positions = self.position.in_attention(state.len, 1, &device);
-        for depth in 0..self.n_layers {
-            let before = pass.n_recorded();
-            stream = pass.scoped(format_args!("decoder.{depth}"), |pass| {
-                let mixed = self.layer(depth).mixing().step(stream, &mut state.layers[depth], &mask, &positions, pass);
-                self.layer(depth).after_mixing(mixed, pass)
-            });
-            if self.reads_source {
-                pass.rework(before, |entries| seen::apart(entries, state.n_source, 0));
-            }
+        let before = pass.n_recorded();
+        let stream = self.stack().run("decoder", x, pass, |mixing, depth, stream, pass| {
+            mixing.step(stream, &mut state.layers[depth], &mask, &positions, pass)
+        });
+        if self.reads_source {
+            pass.rework(before, |entries| seen::apart(entries, state.n_source, 0));
         }
         state.len += 1;
         (self.scores_of(stream, pass).logits(pass).squeeze_dim(1), state)
@@ -295,10 +274,7 @@ impl Autoregressive for DecoderOnlyModel {
         let x = pass.dropout(embedded, self.embedding_dropout_rate);
         let stream = self.read("decoder", x, &rows, &mut state.layers, &Mask::causal(len, &device), pass);
         state.len = len;
-        let scored = (n_scored > 0).then(|| {
-            let last = stream.sum(pass.body()).narrow(1, len - n_scored, n_scored);
-            self.scores_of(last.into(), pass).logits(pass)
-        });
+        let scored = (n_scored > 0).then(|| self.scores_of(stream.last(n_scored, pass.body()), pass).logits(pass));
         (scored, state)
     }
 

@@ -6,7 +6,7 @@
 
 use crate::layers::TraceEntry;
 
-/// The entries of a layer over a sequence whose first `n_source` words are the source; `n_source_rows` of the queries are.
+/// The entries of layers over a sequence whose first `n_source` words are the source; `n_source_rows` of the queries are.
 pub(super) fn apart(entries: Vec<TraceEntry>, n_source: usize, n_source_rows: usize) -> Vec<TraceEntry> {
     entries.into_iter().flat_map(|entry| parts(entry, n_source, n_source_rows)).collect()
 }

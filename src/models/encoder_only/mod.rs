@@ -236,7 +236,7 @@ impl Seq2Seq for EncoderOnlyModel {
         let x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
         let stack = Stack { layers: &self.layers, depth: self.n_layers, norm: &self.norm };
-        let states = stack.forward(x, &source.lengths, &mask, &positions, pass);
+        let states = stack.encode(x, &source.lengths, &mask, &positions, pass);
         pass.record("encoder.output", || states.clone());
         let last = |of: fn(usize) -> usize| indices(source.lengths.iter().map(|length| of(*length)), &device);
         match self.answers {

@@ -186,10 +186,7 @@ impl Autoregressive for TransformerModel {
             mixing.prefill(stream, &rows, &mut state.layers[depth], &causal, &positions, pass)
         });
         state.len = len;
-        let scored = (n_scored > 0).then(|| {
-            let last = stream.sum(pass.body()).narrow(1, len - n_scored, n_scored);
-            self.scores_of(last.into(), pass).logits(pass)
-        });
+        let scored = (n_scored > 0).then(|| self.scores_of(stream.last(n_scored, pass.body()), pass).logits(pass));
         (scored, state)
     }
 
@@ -214,7 +211,7 @@ impl Seq2Seq for TransformerModel {
         let x = pass.dropout(embedded, self.embedding_dropout_rate);
         pass.record("encoder.embedded", || x.clone());
         let stack = Stack { layers: &self.encoder, depth: self.depths[0], norm: &self.encoder_norm };
-        let x = stack.forward(x, &source.lengths, &mask, &positions, pass);
+        let x = stack.encode(x, &source.lengths, &mask, &positions, pass);
         pass.record("encoder.output", || x.clone());
         self.decoder_layers().prepare(x, mask, pass)
     }

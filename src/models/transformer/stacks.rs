@@ -94,7 +94,7 @@ impl TransformerEncoder {
         let mask = Mask::padding(lengths, len, &device);
         let positions = self.position.in_attention(0, len, &device);
         let x = pass.dropout(self.position.embed(input, 0), self.dropout_rate);
-        Stack { layers: &self.layers, depth: self.depth, norm: &self.norm }.forward(x, lengths, &mask, &positions, pass)
+        Stack { layers: &self.layers, depth: self.depth, norm: &self.norm }.encode(x, lengths, &mask, &positions, pass)
     }
 }
 

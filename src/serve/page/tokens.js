@@ -1,21 +1,5 @@
 const percent = p => p >= 0.995 ? "100\u202f%" : p >= 0.0095 ? `${(100 * p).toFixed(0)}\u202f%` : p >= 0.001 ? `${(100 * p).toFixed(1)}\u202f%` : "< 0.1\u202f%";
 const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-const isSpecial = token => /^<\/?[a-z]+>$/.test(token);
-
-/** How a token is shown: its mark for a space before it, or for none, becomes the space itself. */
-function bare(token) {
-  const text = token.replace(/^[▁Ġ␣](?=.)/u, "").replace(/^##(?=.)/, "");
-  return text === "▁" || text === "Ġ" ? "␣" : text;
-}
-
-/** For each token, whether a space stands before it. Tokens without any mark are words. */
-function spaces(tokens) {
-  const hasMarks = tokens.some(token => /^[▁Ġ␣]/u.test(token));
-  return tokens.map(token => isSpecial(token) || (hasMarks ? /^[▁Ġ␣]./u.test(token) : !/^##./.test(token)));
-}
-
-/** Whether a text is written from right to left, by its first letter. */
-const isLeftward = text => /[\u0590-\u08ff\ufb1d-\ufefc]/.test(text.match(/\p{L}/u)?.[0] ?? "");
 
 /** Which elements of two lists are in no longest common subsequence: [of the first, of the second]. */
 function differences(a, b) {

@@ -13,31 +13,32 @@ use burn::backend::{Autodiff, Backend, Dispatch, TensorMetadata, backend_extensi
 use burn::tensor::Tensor;
 use burn_cubecl::CubeBackend;
 
+/// How heads attend.
+#[derive(Clone, Copy, Debug)]
+pub struct Attending {
+    heads: Heads,
+    /// Whether `hiding` hides anything; else it does not matter what it is.
+    hides: bool,
+    softening: Softening,
+}
+
 /// Backends on which attention is one operation with gradients.
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait AttentionBackend: Backend {
-    /// Of a sequence to itself: queries, keys and values lie side by side. What `hiding` is if nothing `hides` does not matter.
-    #[fusion(meta = |packed, _hiding, _hides, heads, _how| {
-        let shape = [packed.shape[0], packed.shape[1], heads.n_heads * heads.d_head].into();
+    /// Of a sequence to itself: queries, keys and values lie side by side.
+    #[fusion(meta = |packed, _hiding, how| {
+        let shape = [packed.shape[0], packed.shape[1], how.heads.n_heads * how.heads.d_head].into();
         burn::backend::fusion::custom::TensorSpec::new(shape, packed.dtype)
     })]
-    fn attend_within(
-        packed: FloatTensor<Self>,
-        hiding: FloatTensor<Self>,
-        hides: bool,
-        heads: Heads,
-        how: Softening,
-    ) -> FloatTensor<Self>;
+    fn attend_within(packed: FloatTensor<Self>, hiding: FloatTensor<Self>, how: Attending) -> FloatTensor<Self>;
 
     /// Of one sequence to another, whose keys and values lie side by side.
-    #[fusion(meta = |query, _key_value, _hiding, _hides, _heads, _how| query.clone())]
+    #[fusion(meta = |query, _key_value, _hiding, _how| query.clone())]
     fn attend_across(
         query: FloatTensor<Self>,
         key_value: FloatTensor<Self>,
         hiding: FloatTensor<Self>,
-        hides: bool,
-        heads: Heads,
-        how: Softening,
+        how: Attending,
     ) -> FloatTensor<Self>;
 }
 
@@ -64,12 +65,12 @@ pub fn attention(
     if let Some(hiding) = hiding {
         super::softmax::check_hiding(hiding, [batch, heads.n_heads, query_len, key_len]);
     }
-    let hides = hiding.is_some();
+    let how = Attending { heads, hides: hiding.is_some(), softening: how };
     let hiding = computed(&hiding.cloned().unwrap_or_else(|| super::softmax::nothing(&query.device())))?;
     let query = computed(query)?;
     let context = match key_value {
-        Some(key_value) => Dispatch::attend_across(query, computed(key_value)?, hiding, hides, heads, how),
-        None => Dispatch::attend_within(query, hiding, hides, heads, how),
+        Some(key_value) => Dispatch::attend_across(query, computed(key_value)?, hiding, how),
+        None => Dispatch::attend_within(query, hiding, how),
     };
     Some(Tensor::from_dispatch(context))
 }
@@ -105,18 +106,13 @@ fn unfold<B: Backend>(folded: FloatTensor<B>, n_heads: usize) -> FloatTensor<B> 
 
 impl<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend> Attended<B> {
     /// The contexts of all heads side by side, and what the backward pass needs.
-    fn new(
-        [query, key, value]: [FloatTensor<B>; 3],
-        hiding: FloatTensor<B>,
-        hides: bool,
-        how: Softening,
-    ) -> (FloatTensor<B>, Self) {
+    fn new([query, key, value]: [FloatTensor<B>; 3], hiding: FloatTensor<B>, how: Attending) -> (FloatTensor<B>, Self) {
         let (n_heads, n_folded) = (query.shape()[1], key.shape()[1]);
         let scores = B::multiplied(fold::<B>(query.clone(), n_folded), transposed::<B>(key.clone()));
-        let (dropped, weights) = B::weights_of_scores(unfold::<B>(scores, n_heads), hiding, hides, how);
+        let (dropped, weights) = B::weights_of_scores(unfold::<B>(scores, n_heads), hiding, how.hides, how.softening);
         let context = B::multiplied(fold::<B>(dropped, n_folded), value.clone());
         let context = B::join_one(unfold::<B>(context, n_heads));
-        (context, Self { query, key, value, weights, how })
+        (context, Self { query, key, value, weights, how: how.softening })
     }
 
     /// The gradients of queries, keys and values.
@@ -162,38 +158,28 @@ impl<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend> Kept<B,
 fn within<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend>(
     packed: FloatTensor<B>,
     hiding: FloatTensor<B>,
-    hides: bool,
-    heads: Heads,
-    how: Softening,
+    how: Attending,
 ) -> (FloatTensor<B>, Attended<B>) {
-    let (query, key, value) = B::cut_three(packed, heads.n_heads, heads.d_head);
-    Attended::new([query, key, value], hiding, hides, how)
+    let (query, key, value) = B::cut_three(packed, how.heads.n_heads, how.heads.d_head);
+    Attended::new([query, key, value], hiding, how)
 }
 
 fn across<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend>(
     query: FloatTensor<B>,
     key_value: FloatTensor<B>,
     hiding: FloatTensor<B>,
-    hides: bool,
-    heads: Heads,
-    how: Softening,
+    how: Attending,
 ) -> (FloatTensor<B>, Attended<B>) {
-    let (key, value) = B::cut_two(key_value, heads.d_head);
-    Attended::new([B::cut_one(query, heads.d_head), key, value], hiding, hides, how)
+    let (key, value) = B::cut_two(key_value, how.heads.d_head);
+    Attended::new([B::cut_one(query, how.heads.d_head), key, value], hiding, how)
 }
 
 impl<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend, C: CheckpointStrategy> AttentionBackend
     for Autodiff<B, C>
 {
-    fn attend_within(
-        packed: FloatTensor<Self>,
-        hiding: FloatTensor<Self>,
-        hides: bool,
-        heads: Heads,
-        how: Softening,
-    ) -> FloatTensor<Self> {
+    fn attend_within(packed: FloatTensor<Self>, hiding: FloatTensor<Self>, how: Attending) -> FloatTensor<Self> {
         let ((packed, parent), (hiding, _)) = (packed.into_parts(), hiding.into_parts());
-        let (context, kept) = within::<B>(packed, hiding, hides, heads, how);
+        let (context, kept) = within::<B>(packed, hiding, how);
         node::<B, C, _, 1>([parent], context, Within(kept))
     }
 
@@ -201,38 +187,29 @@ impl<B: SoftmaxKernels + HeadsKernels + ProductKernels + DropoutBackend, C: Chec
         query: FloatTensor<Self>,
         key_value: FloatTensor<Self>,
         hiding: FloatTensor<Self>,
-        hides: bool,
-        heads: Heads,
-        how: Softening,
+        how: Attending,
     ) -> FloatTensor<Self> {
         let [(query, of_query), (key_value, of_key_value)] = [query, key_value].map(|it| it.into_parts());
-        let (context, kept) = across::<B>(query, key_value, hiding.into_parts().0, hides, heads, how);
+        let (context, kept) = across::<B>(query, key_value, hiding.into_parts().0, how);
         node::<B, C, _, 2>([of_query, of_key_value], context, Across(kept))
     }
 }
 
 impl AttentionBackend for CubeBackend {
-    fn attend_within(
-        packed: FloatTensor<Self>,
-        hiding: FloatTensor<Self>,
-        hides: bool,
-        heads: Heads,
-        how: Softening,
-    ) -> FloatTensor<Self> {
-        within::<Self>(packed, hiding, hides, heads, how).0
+    fn attend_within(packed: FloatTensor<Self>, hiding: FloatTensor<Self>, how: Attending) -> FloatTensor<Self> {
+        within::<Self>(packed, hiding, how).0
     }
 
     fn attend_across(
         query: FloatTensor<Self>,
         key_value: FloatTensor<Self>,
         hiding: FloatTensor<Self>,
-        hides: bool,
-        heads: Heads,
-        how: Softening,
+        how: Attending,
     ) -> FloatTensor<Self> {
-        if one_query::is_taken(&query, &key_value, how) {
-            return one_query::attend(query, key_value, hiding, hides, heads, how);
+        let Attending { heads, hides, softening } = how;
+        if one_query::is_taken(&query, &key_value, softening) {
+            return one_query::attend(query, key_value, hiding, hides, heads, softening);
         }
-        across::<Self>(query, key_value, hiding, hides, heads, how).0
+        across::<Self>(query, key_value, hiding, how).0
     }
 }

@@ -1,4 +1,4 @@
-//! What the units of a cube do together.
+//! What kernels share: their cubes, what the units of one do together, and the order in which they read a sequence.
 
 use burn_cubecl::cubecl::{self, calculate_cube_count_elemwise, prelude::*};
 
@@ -21,6 +21,16 @@ pub(super) fn cube_for_each(n_rows: usize) -> CubeCount {
 pub(super) fn unit_for_each(n: usize, client: &Client) -> (CubeCount, CubeDim) {
     let cube_dim = CubeDim::new(client, n);
     (calculate_cube_count_elemwise(client, n, cube_dim), cube_dim)
+}
+
+/// The `i`-th of `len` positions in the order of reading.
+#[cube]
+pub(super) fn position_read(i: usize, len: usize, #[comptime] is_backward: bool) -> usize {
+    let mut position = i;
+    if comptime!(is_backward) {
+        position = len - 1 - i;
+    }
+    position
 }
 
 /// The sum of a number of each unit, added in the same order every time; `n_units` is a power of two.

@@ -77,10 +77,23 @@ impl<B: DropoutBackend, C: CheckpointStrategy> DropoutBackend for Autodiff<B, C>
     }
 }
 
-/// The numbers of dropout for a kernel: the halves of its key, the threshold and what stays. Those of no dropout are not read.
-pub(super) fn numbers(dropout: Option<Dropout>) -> ([u32; 2], u32, f32) {
-    let halves = |key: u64| [key as u32, (key >> 32) as u32];
-    dropout.map_or(([0; 2], 0, 1.0), |dropout| (halves(dropout.key()), dropout.threshold(), dropout.kept()))
+/// Dropout in a kernel.
+#[derive(CubeType, CubeLaunch)]
+pub(super) struct Dropping {
+    /// The halves of its key.
+    key_low: u32,
+    key_high: u32,
+    /// Elements whose bits are below it are dropped.
+    threshold: u32,
+    /// What the others are multiplied by.
+    kept: f32,
+}
+
+/// It as the argument of a kernel, which does not read that of no dropout.
+pub(super) fn dropping(dropout: Option<Dropout>) -> DroppingLaunch {
+    let (key, threshold, kept) =
+        dropout.map_or((0, 0, 1.0), |dropout| (dropout.key(), dropout.threshold(), dropout.kept()));
+    DroppingLaunch::new(key as u32, (key >> 32) as u32, threshold, kept)
 }
 
 impl DropoutBackend for CubeBackend {
@@ -90,7 +103,6 @@ impl DropoutBackend for CubeBackend {
         let len = shape.num_elements();
         let output = new_like(&input, shape);
         let (cube_count, cube_dim) = unit_for_each(len, &client);
-        let ([key_low, key_high], threshold, kept) = numbers(Some(dropout));
         drop_elements::launch(
             &client,
             cube_count,
@@ -98,10 +110,7 @@ impl DropoutBackend for CubeBackend {
             input.into_buffer_arg(),
             output.clone().into_buffer_arg(),
             len,
-            key_low,
-            key_high,
-            threshold,
-            kept,
+            dropping(Some(dropout)),
         );
         output
     }
@@ -112,7 +121,6 @@ impl DropoutBackend for CubeBackend {
         let len = shape.num_elements();
         let output = new_like(&around, shape);
         let (cube_count, cube_dim) = unit_for_each(len, &client);
-        let ([key_low, key_high], threshold, kept) = numbers(Some(dropout));
         add_elements::launch(
             &client,
             cube_count,
@@ -121,57 +129,37 @@ impl DropoutBackend for CubeBackend {
             through.into_buffer_arg(),
             output.clone().into_buffer_arg(),
             len,
-            key_low,
-            key_high,
-            threshold,
-            kept,
+            dropping(Some(dropout)),
         );
         output
     }
 }
 
 #[cube(launch)]
-fn drop_elements(
-    input: &[f32],
-    output: &mut [f32],
-    len: usize,
-    key_low: u32,
-    key_high: u32,
-    threshold: u32,
-    kept: f32,
-) {
+fn drop_elements(input: &[f32], output: &mut [f32], len: usize, dropping: Dropping) {
     let at = ABSOLUTE_POS;
     if at < len {
-        output[at] = input[at] * factor_at(at, key_low, key_high, threshold, kept);
+        output[at] = input[at] * factor_at(&dropping, at);
     }
 }
 
 #[allow(clippy::too_many_arguments)]
 #[cube(launch)]
-fn add_elements(
-    around: &[f32],
-    through: &[f32],
-    output: &mut [f32],
-    len: usize,
-    key_low: u32,
-    key_high: u32,
-    threshold: u32,
-    kept: f32,
-) {
+fn add_elements(around: &[f32], through: &[f32], output: &mut [f32], len: usize, dropping: Dropping) {
     let at = ABSOLUTE_POS;
     if at < len {
-        output[at] = around[at] + through[at] * factor_at(at, key_low, key_high, threshold, kept);
+        output[at] = around[at] + through[at] * factor_at(&dropping, at);
     }
 }
 
 /// What the element at a place is multiplied by: each 64 bits decide two elements.
 #[cube]
-pub(super) fn factor_at(at: usize, key_low: u32, key_high: u32, threshold: u32, kept: f32) -> f32 {
+pub(super) fn factor_at(dropping: &Dropping, at: usize) -> f32 {
     let position = Wide { low: (at / 2) as u32, high: 0u32 };
-    let key = Wide { low: key_low, high: key_high };
+    let key = Wide { low: dropping.key_low, high: dropping.key_high };
     let bits = mix(plus(key, times(position, GAMMA)));
     let half = select(at & 1 == 0, bits.low, bits.high);
-    select(half < threshold, 0.0f32, kept)
+    select(half < dropping.threshold, 0.0f32, dropping.kept)
 }
 
 /// 64 bits as two halves.

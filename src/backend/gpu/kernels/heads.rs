@@ -141,6 +141,29 @@ fn arguments<const N: usize>(
     (buffers, sizes)
 }
 
+/// Where an element of heads side by side is when they are apart.
+#[derive(CubeType, Clone, Copy)]
+struct Place {
+    sentence: usize,
+    position: usize,
+    head: usize,
+    /// Of its head.
+    element: usize,
+}
+
+#[cube]
+fn place(at: usize, len: usize, width: usize, d_head: usize) -> Place {
+    let column = at % width;
+    let token = at / width;
+    Place { sentence: token / len, position: token % len, head: column / d_head, element: column % d_head }
+}
+
+/// The same as an index into a part that has `n_heads` of the heads, `first` and those behind it.
+#[cube]
+fn index(place: &Place, first: usize, n_heads: usize, len: usize, d_head: usize) -> usize {
+    ((place.sentence * n_heads + place.head - first) * len + place.position) * d_head + place.element
+}
+
 /// Each unit an element of what lies side by side.
 #[allow(clippy::too_many_arguments)]
 #[cube(launch)]
@@ -155,26 +178,20 @@ fn cut_heads(
 ) {
     let at = ABSOLUTE_POS;
     if at < n {
-        let column = at % width;
-        let token = at / width;
-        let mut head = column / d_head;
-        let mut is_found = false;
+        let place = place(at, len, width, d_head);
+        let mut first = 0usize;
         #[unroll]
         for i in 0..parts.len() {
             let own = *n_heads.index(i);
-            if !is_found {
-                if head < own {
-                    let row = ((token / len) * own + head) * len + token % len;
-                    parts.index_mut(i)[row * d_head + column % d_head] = packed[at];
-                    is_found = true;
-                } else {
-                    head -= own;
-                }
+            if place.head >= first && place.head < first + own {
+                parts.index_mut(i)[index(&place, first, own, len, d_head)] = packed[at];
             }
+            first += own;
         }
     }
 }
 
+/// Likewise.
 #[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 fn join_heads(
@@ -188,22 +205,15 @@ fn join_heads(
 ) {
     let at = ABSOLUTE_POS;
     if at < n {
-        let column = at % width;
-        let token = at / width;
-        let mut head = column / d_head;
-        let mut is_found = false;
+        let place = place(at, len, width, d_head);
+        let mut first = 0usize;
         #[unroll]
         for i in 0..parts.len() {
             let own = *n_heads.index(i);
-            if !is_found {
-                if head < own {
-                    let row = ((token / len) * own + head) * len + token % len;
-                    packed[at] = parts.index(i)[row * d_head + column % d_head];
-                    is_found = true;
-                } else {
-                    head -= own;
-                }
+            if place.head >= first && place.head < first + own {
+                packed[at] = parts.index(i)[index(&place, first, own, len, d_head)];
             }
+            first += own;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Bias, rectifier and dropout on a GPU in one launch, and their gradient in two, where burn's operations take four and five.
 
 use super::cube::unit_for_each;
-use super::dropout::{factor_at, numbers};
+use super::dropout::{Dropping, dropping, factor_at};
 use super::node::{Kept, node};
 use super::product::{ProductKernels, flat, rectified, with_axes_of};
 use super::{computed, computed_plain, new_like};
@@ -107,7 +107,6 @@ impl RectifierKernels for CubeBackend {
         let (len, width) = (shape.num_elements(), bias.meta.shape().num_elements());
         let active = new_like(&sums, shape);
         let (cube_count, cube_dim) = unit_for_each(len, &client);
-        let ([key_low, key_high], threshold, kept) = numbers(dropout);
         rectify_elements::launch(
             &client,
             cube_count,
@@ -117,10 +116,7 @@ impl RectifierKernels for CubeBackend {
             active.clone().into_buffer_arg(),
             len,
             width,
-            key_low,
-            key_high,
-            threshold,
-            kept,
+            dropping(dropout),
             dropout.is_some(),
         );
         active
@@ -165,10 +161,7 @@ fn rectify_elements(
     active: &mut [f32],
     len: usize,
     width: usize,
-    key_low: u32,
-    key_high: u32,
-    threshold: u32,
-    kept: f32,
+    dropping: Dropping,
     #[comptime] drops: bool,
 ) {
     let at = ABSOLUTE_POS;
@@ -177,7 +170,7 @@ fn rectify_elements(
         // What is not a number stays so.
         let mut value = select(sum <= 0.0f32, 0.0f32, sum);
         if drops {
-            value *= factor_at(at, key_low, key_high, threshold, kept);
+            value *= factor_at(&dropping, at);
         }
         active[at] = value;
     }

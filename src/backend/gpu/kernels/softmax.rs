@@ -2,7 +2,7 @@
 //! operations take about twenty.
 
 use super::cube::{UNITS_OF_ROW, cube_for_each, max_of_cube, sum_of_cube};
-use super::dropout::{factor_at, numbers};
+use super::dropout::{Dropping, dropping, factor_at};
 use super::node::{Kept, node};
 use super::{computed, new_like, unused};
 use crate::backend::gpu::Softening;
@@ -132,7 +132,6 @@ impl SoftmaxKernels for CubeBackend {
         let axes = hiding.meta.shape().clone();
         let of_query = if hides && axes[2] > 1 { width } else { 0 };
         let of_sentence = if hides && axes[0] > 1 { axes[2] * width } else { 0 };
-        let ([key_low, key_high], threshold, kept) = numbers(how.dropout);
         soften::launch(
             &scores.client.clone(),
             cube_for_each(n_rows),
@@ -148,10 +147,7 @@ impl SoftmaxKernels for CubeBackend {
             query_len,
             of_sentence,
             of_query,
-            key_low,
-            key_high,
-            threshold,
-            kept,
+            dropping(how.dropout),
             hides,
             how.dropout.is_some(),
         );
@@ -168,7 +164,6 @@ impl SoftmaxKernels for CubeBackend {
         let width = shape[3];
         let n_rows = shape.num_elements() / width.max(1);
         let of_scores = new_like(&weights, shape);
-        let ([key_low, key_high], threshold, kept) = numbers(how.dropout);
         backward::launch(
             &weights.client.clone(),
             cube_for_each(n_rows),
@@ -179,10 +174,7 @@ impl SoftmaxKernels for CubeBackend {
             n_rows,
             width,
             how.scale,
-            key_low,
-            key_high,
-            threshold,
-            kept,
+            dropping(how.dropout),
             how.dropout.is_some(),
         );
         of_scores
@@ -204,10 +196,7 @@ fn soften(
     query_len: usize,
     of_sentence: usize,
     of_query: usize,
-    key_low: u32,
-    key_high: u32,
-    threshold: u32,
-    kept: f32,
+    dropping: Dropping,
     #[comptime] hides: bool,
     #[comptime] drops: bool,
 ) {
@@ -243,7 +232,7 @@ fn soften(
             let weight = weights[start + at] / sum;
             weights[start + at] = weight;
             if drops {
-                dropped[start + at] = weight * factor_at(start + at, key_low, key_high, threshold, kept);
+                dropped[start + at] = weight * factor_at(&dropping, start + at);
             }
             at += step;
         }
@@ -259,10 +248,7 @@ fn backward(
     n_rows: usize,
     width: usize,
     scale: f32,
-    key_low: u32,
-    key_high: u32,
-    threshold: u32,
-    kept: f32,
+    dropping: Dropping,
     #[comptime] drops: bool,
 ) {
     let row = CUBE_POS;
@@ -275,7 +261,7 @@ fn backward(
         while at < width {
             let mut of_weight = gradient[start + at];
             if drops {
-                of_weight *= factor_at(start + at, key_low, key_high, threshold, kept);
+                of_weight *= factor_at(&dropping, start + at);
             }
             of_scores[start + at] = of_weight;
             own += of_weight * weights[start + at];

@@ -1,6 +1,7 @@
 //! The scan, and the scan back.
 
 use super::ScanInputs;
+use crate::backend::gpu::kernels::cube::position_read;
 use crate::backend::gpu::kernels::functions::{logistic, softplus, tanh};
 use crate::kernels::linear_recurrence::{Gating, RG_LRU_FLOOR, RG_LRU_SPEED};
 use burn_cubecl::CubeBackend;
@@ -29,22 +30,42 @@ pub(super) fn gated(inputs: ScanInputs<CubeBackend>) -> GatedLaunch {
     GatedLaunch::new(gates, start, decay, lengths, batch * d, len, d)
 }
 
+/// A unit's channel of a sentence at a position.
+#[derive(CubeType, Clone, Copy)]
+struct Place {
+    position: usize,
+    /// Among the states.
+    state: usize,
+    /// The first gate; the others follow, each after as many elements as there are channels.
+    gate: usize,
+}
+
+/// The channel of unit `at` at the `i`-th position in the order of reading, or of going back.
+#[cube]
+fn place(inputs: &Gated, at: usize, i: usize, #[comptime] is_backward: bool, #[comptime] gating: Gating) -> Place {
+    let n_gates = comptime!(gating.n_gates()).runtime();
+    let position = position_read(i, inputs.len, is_backward);
+    let token = at / inputs.d * inputs.len + position;
+    let channel = at % inputs.d;
+    Place { position, state: token * inputs.d + channel, gate: token * n_gates * inputs.d + channel }
+}
+
 /// What RG-LRU keeps at most of the channel, as a logarithm; of the others nothing is asked.
 #[cube]
-fn slowest_of(inputs: &Gated, channel: usize, #[comptime] gating: Gating) -> f32 {
+fn slowest_of(inputs: &Gated, at: usize, #[comptime] gating: Gating) -> f32 {
     let mut found = 0.0f32;
     if comptime!(gating == Gating::RgLru) {
-        found = slowest(inputs.decay[channel]);
+        found = slowest(inputs.decay[at % inputs.d]);
     }
     found
 }
 
 /// The positions of a sentence before its padding.
 #[cube]
-fn n_real(inputs: &Gated, sentence: usize, #[comptime] has_lengths: bool) -> usize {
+fn n_real(inputs: &Gated, at: usize, #[comptime] has_lengths: bool) -> usize {
     let mut found = inputs.len;
     if comptime!(has_lengths) {
-        found = min(inputs.len, usize::cast_from(inputs.lengths[sentence]));
+        found = min(inputs.len, usize::cast_from(inputs.lengths[at / inputs.d]));
     }
     found
 }
@@ -88,21 +109,13 @@ pub(super) fn forwards(
     let at = ABSOLUTE_POS;
     if at < inputs.n {
         let gates = &inputs.gates;
-        let len = inputs.len;
         let d = inputs.d;
-        let sentence = at / d;
-        let channel = at % d;
-        let n_gates = comptime!(gating.n_gates()).runtime();
         let floor = comptime!(RG_LRU_FLOOR).runtime();
-        let slowest_here = slowest_of(&inputs, channel, gating);
-        let n_real = n_real(&inputs, sentence, has_lengths);
+        let slowest_here = slowest_of(&inputs, at, gating);
+        let n_real = n_real(&inputs, at, has_lengths);
         let mut h = inputs.start[at];
-        for i in 0..len {
-            let mut position = i;
-            if comptime!(is_backward) {
-                position = len - 1 - i;
-            }
-            let gate = (sentence * len + position) * n_gates * d + channel;
+        for i in 0..inputs.len {
+            let Place { position, state, gate } = place(&inputs, at, i, is_backward, gating);
             let mut next = h;
             if comptime!(gating == Gating::MinGru) {
                 next = h + logistic(gates[gate]) * (positive(gates[gate + d]) - h);
@@ -123,7 +136,7 @@ pub(super) fn forwards(
                 shown = select(position < n_real, next, 0.0f32);
                 next = select(position < n_real, next, h);
             }
-            states[(sentence * len + position) * d + channel] = shown;
+            states[state] = shown;
             h = next;
         }
     }
@@ -146,34 +159,26 @@ pub(super) fn back(
     let at = ABSOLUTE_POS;
     if at < inputs.n {
         let gates = &inputs.gates;
-        let len = inputs.len;
         let d = inputs.d;
-        let sentence = at / d;
-        let channel = at % d;
-        let n_gates = comptime!(gating.n_gates()).runtime();
         let floor = comptime!(RG_LRU_FLOOR).runtime();
-        let slowest_here = slowest_of(&inputs, channel, gating);
-        let n_real = n_real(&inputs, sentence, has_lengths);
+        let slowest_here = slowest_of(&inputs, at, gating);
+        let n_real = n_real(&inputs, at, has_lengths);
         let mut of_h = 0.0f32;
         let mut of_slowest = 0.0f32;
-        for i in 0..len {
-            let mut position = len - 1 - i;
-            if comptime!(is_backward) {
-                position = i;
-            }
-            let row = (sentence * len + position) * d + channel;
-            let gate = (sentence * len + position) * n_gates * d + channel;
+        for i in 0..inputs.len {
+            // The other way.
+            let Place { position, state, gate } = place(&inputs, at, i, comptime!(!is_backward), gating);
             if position < n_real {
                 // The state before this position in the order of reading.
                 let mut before = inputs.start[at];
                 if comptime!(is_backward) {
                     if position + 1 < n_real {
-                        before = states[row + d];
+                        before = states[state + d];
                     }
                 } else if position > 0 {
-                    before = states[row - d];
+                    before = states[state - d];
                 }
-                let g = of_h + gradient[row];
+                let g = of_h + gradient[state];
                 if comptime!(gating == Gating::MinGru) {
                     let z = logistic(gates[gate]);
                     let x = gates[gate + d];
@@ -214,14 +219,14 @@ pub(super) fn back(
                     of_h = g * a;
                 }
             } else {
-                for part in 0..n_gates {
+                for part in 0..comptime!(gating.n_gates()).runtime() {
                     of_gates[gate + part * d] = 0.0f32;
                 }
             }
         }
         of_start[at] = of_h;
         if comptime!(gating == Gating::RgLru) {
-            of_decays[at] = of_slowest * comptime!(RG_LRU_SPEED as f32).runtime() * logistic(-inputs.decay[channel]);
+            of_decays[at] = of_slowest * comptime!(RG_LRU_SPEED as f32).runtime() * logistic(-inputs.decay[at % d]);
         }
     }
 }

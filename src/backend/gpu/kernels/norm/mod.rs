@@ -9,6 +9,7 @@ use super::dropout::{Added, DropoutBackend};
 use super::node::{Kept, node};
 use crate::kernels::dropout::Dropout;
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::ops::NodeGuard;
 use burn::backend::tensor::FloatTensor;
 use burn::backend::{Autodiff, Backend, Dispatch, DispatchTensor, ExtensionType, backend_extension};
 use burn::tensor::Tensor;
@@ -102,17 +103,14 @@ pub trait NormKernels: Backend {
 #[backend_extension(Cube, Fusion: cfg(feature = "fusion"), Autodiff)]
 pub trait NormBackend: Backend {
     /// The normalized rows.
-    #[fusion(meta = |input, _gamma, _beta, _epsilon| input.clone())]
-    fn layer_norm_of_rows(
+    #[fusion(meta = |input, _gamma, _beta, _epsilon, _is_centered| input.clone())]
+    fn norm_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
         epsilon: f32,
+        is_centered: bool,
     ) -> FloatTensor<Self>;
-
-    /// The rows divided by their root mean squares.
-    #[fusion(meta = |input, _gamma, _epsilon| input.clone())]
-    fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self>;
 
     /// The normalized rows of a sum, and the sum.
     #[fusion(meta = |inputs, how| {
@@ -149,13 +147,13 @@ pub fn layer_norm<const D: usize>(
     epsilon: f64,
 ) -> Option<Tensor<D>> {
     let (input, gamma, beta) = (computed(input)?, computed(gamma)?, computed(beta)?);
-    Some(Tensor::from_dispatch(Dispatch::layer_norm_of_rows(input, gamma, beta, epsilon as f32)))
+    Some(Tensor::from_dispatch(Dispatch::norm_of_rows(input, gamma, beta, epsilon as f32, true)))
 }
 
 /// [`rms_norm`](crate::ops::rms_norm) by these kernels, likewise.
 pub fn rms_norm<const D: usize>(input: &Tensor<D>, gamma: &Tensor<1>, epsilon: f64) -> Option<Tensor<D>> {
     let (input, gamma) = (computed(input)?, computed(gamma)?);
-    Some(Tensor::from_dispatch(Dispatch::rms_norm_of_rows(input, gamma, epsilon as f32)))
+    Some(Tensor::from_dispatch(Dispatch::norm_of_rows(input, gamma.clone(), gamma, epsilon as f32, false)))
 }
 
 /// `norm(x + dropout(y))`, layer normalization with `beta` and that by the root mean square without. None where the tensors are not ones of
@@ -233,24 +231,31 @@ impl<B: NormKernels> Kept<B, 2> for Normalized<B> {
     }
 }
 
+impl<B: NormKernels> Normalized<B> {
+    /// The rows in the graph below input, gamma, and beta if they are centered.
+    fn node<C: CheckpointStrategy>(
+        self,
+        [input, gamma, beta]: [NodeGuard; 3],
+        rows: FloatTensor<B>,
+    ) -> FloatTensor<Autodiff<B, C>> {
+        match self.is_centered {
+            true => node::<B, C, _, 3>([input, gamma, beta], rows, self),
+            false => node::<B, C, _, 2>([input, gamma], rows, self),
+        }
+    }
+}
+
 impl<B: NormKernels + DropoutBackend, C: CheckpointStrategy> NormBackend for Autodiff<B, C> {
-    fn layer_norm_of_rows(
+    fn norm_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
         epsilon: f32,
+        is_centered: bool,
     ) -> FloatTensor<Self> {
         let [(input, of_input), (gamma, of_gamma), (beta, of_beta)] = [input, gamma, beta].map(|it| it.into_parts());
-        let (output, moments) = B::normalized_rows(input.clone(), gamma.clone(), beta, epsilon, true);
-        let kept = Normalized { input, gamma, moments, is_centered: true };
-        node::<B, C, _, 3>([of_input, of_gamma, of_beta], output, kept)
-    }
-
-    fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
-        let [(input, of_input), (gamma, of_gamma)] = [input, gamma].map(|it| it.into_parts());
-        let (output, moments) = B::normalized_rows(input.clone(), gamma.clone(), gamma.clone(), epsilon, false);
-        let kept = Normalized { input, gamma, moments, is_centered: false };
-        node::<B, C, _, 2>([of_input, of_gamma], output, kept)
+        let (rows, moments) = B::normalized_rows(input.clone(), gamma.clone(), beta, epsilon, is_centered);
+        Normalized { input, gamma, moments, is_centered }.node::<C>([of_input, of_gamma, of_beta], rows)
     }
 
     fn norm_of_sums(inputs: Summands<Self>, how: Summing) -> (FloatTensor<Self>, FloatTensor<Self>) {
@@ -263,26 +268,19 @@ impl<B: NormKernels + DropoutBackend, C: CheckpointStrategy> NormBackend for Aut
         // Two nodes, as of two operations: the rows stand below the sum.
         let sums = node::<B, C, _, 2>([around.1, through.1], sums, Added(how.dropout));
         let (_, of_sums) = sums.clone().into_parts();
-        let rows = match how.is_centered {
-            true => node::<B, C, _, 3>([of_sums, gamma.1, beta.1], rows, kept),
-            false => node::<B, C, _, 2>([of_sums, gamma.1], rows, kept),
-        };
-        (rows, sums)
+        (kept.node::<C>([of_sums, gamma.1, beta.1], rows), sums)
     }
 }
 
 impl NormBackend for CubeBackend {
-    fn layer_norm_of_rows(
+    fn norm_of_rows(
         input: FloatTensor<Self>,
         gamma: FloatTensor<Self>,
         beta: FloatTensor<Self>,
         epsilon: f32,
+        is_centered: bool,
     ) -> FloatTensor<Self> {
-        Self::normalized_rows(input, gamma, beta, epsilon, true).0
-    }
-
-    fn rms_norm_of_rows(input: FloatTensor<Self>, gamma: FloatTensor<Self>, epsilon: f32) -> FloatTensor<Self> {
-        Self::normalized_rows(input, gamma.clone(), gamma, epsilon, false).0
+        Self::normalized_rows(input, gamma, beta, epsilon, is_centered).0
     }
 
     fn norm_of_sums(inputs: Summands<Self>, how: Summing) -> (FloatTensor<Self>, FloatTensor<Self>) {

@@ -2,7 +2,7 @@
 
 use super::{Summing, Sums};
 use crate::backend::gpu::kernels::cube::{UNITS_OF_ROW, cube_for_each, sum_of_cube};
-use crate::backend::gpu::kernels::dropout::{factor_at, numbers};
+use crate::backend::gpu::kernels::dropout::{Dropping, dropping, factor_at};
 use crate::backend::gpu::kernels::{new_like, new_of_shape, unused};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
@@ -30,7 +30,6 @@ pub(super) fn normalized(
     let rows = new_of_shape(&input);
     let moments = new_like(&input, [n_rows, 2].into());
     let sums = if form.keeps_sum { new_of_shape(&input) } else { unused(&input) };
-    let ([key_low, key_high], threshold, kept) = numbers(how.dropout);
     normalize::launch(
         &input.client.clone(),
         cube_for_each(n_rows),
@@ -39,10 +38,7 @@ pub(super) fn normalized(
             input.into_buffer_arg(),
             through.into_buffer_arg(),
             sums.clone().into_buffer_arg(),
-            key_low,
-            key_high,
-            threshold,
-            kept,
+            dropping(how.dropout),
         ),
         gamma.into_buffer_arg(),
         beta.into_buffer_arg(),
@@ -65,17 +61,14 @@ struct Form {
     drops: bool,
 }
 
-/// What is added, and the numbers of dropout.
+/// What is added.
 #[derive(CubeType, CubeLaunch)]
 struct Summed {
     around: Box<[f32]>,
     through: Box<[f32]>,
     /// What is written, if it is kept.
     sums: Box<[f32]>,
-    key_low: u32,
-    key_high: u32,
-    threshold: u32,
-    kept: f32,
+    dropping: Dropping,
 }
 
 /// The gradient of the input, from input, gamma, moments and the gradient of what was normalized.
@@ -107,7 +100,7 @@ fn added(summed: &Summed, at: usize, #[comptime] form: Form) -> f32 {
     if comptime!(form.is_sum) {
         let mut through = summed.through[at];
         if comptime!(form.drops) {
-            through *= factor_at(at, summed.key_low, summed.key_high, summed.threshold, summed.kept);
+            through *= factor_at(&summed.dropping, at);
         }
         value += through;
     }

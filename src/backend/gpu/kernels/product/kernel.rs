@@ -39,44 +39,85 @@ impl Side {
     }
 }
 
-/// The `number`-th four of the part of an operand that a cube takes at a time.
-// The first of two equal branches is taken while the kernel is compiled, and leaves no condition there.
-#[allow(clippy::too_many_arguments, clippy::if_same_then_else)]
-#[cube]
-fn four_of(
-    operand: &[f32],
-    start: usize,
+/// What a kernel is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Form {
+    pub rows: Side,
+    pub columns: Side,
+    /// Whether tiles and parts end where the factors do.
+    pub is_whole: bool,
+    pub ending: Ending,
+}
+
+impl Form {
+    /// The units of a cube, each of which has sixteen numbers of its tile.
+    pub fn n_units(self) -> usize {
+        self.rows.size * self.columns.size / 16
+    }
+
+    /// The fours that a unit brings of a side's factor at a time.
+    fn n_brought(self, side: Side) -> usize {
+        side.size * FOURS / self.n_units()
+    }
+}
+
+/// A factor.
+#[derive(CubeType, CubeLaunch)]
+pub(super) struct Factor {
+    numbers: Box<[f32]>,
+    /// Its rows, if it is the left one, else its columns.
+    n: usize,
+    /// From one row or column to the next.
     step: usize,
-    number: usize,
+    /// From one matrix to the next.
+    step_of_matrix: usize,
+}
+
+/// What a cube takes of a factor at a time.
+#[derive(CubeType, Clone, Copy)]
+struct Window {
+    /// Where its matrix begins.
+    start: usize,
+    /// The first row or column.
     first: usize,
-    n_first: usize,
+    /// The first place along the inner axis, and the end of the cube's part of that.
     at: usize,
     end: usize,
+}
+
+/// The `number`-th four of that.
+// The first of two equal branches is taken while the kernel is compiled, and leaves no condition there.
+#[allow(clippy::if_same_then_else)]
+#[cube]
+fn four_of(
+    factor: &Factor,
+    window: &Window,
+    number: usize,
     #[comptime] side: Side,
     #[comptime] is_whole: bool,
 ) -> Four {
     let n_neighbours = comptime!(side.n_neighbours());
     let mut row = number / n_neighbours;
     let mut column = 4 * (number % n_neighbours);
-    let mut n_rows = n_first;
-    let mut n_columns = end;
+    let mut n_rows = factor.n;
+    let mut n_columns = window.end;
     if comptime!(side.is_along_inner) {
-        row += first;
-        column += at;
+        row += window.first;
+        column += window.at;
     } else {
-        row += at;
-        column += first;
-        n_rows = end;
-        n_columns = n_first;
+        row += window.at;
+        column += window.first;
+        n_rows = window.end;
+        n_columns = factor.n;
     }
-    let place = start + row * step + column;
+    let place = window.start + row * factor.step + column;
     let mut four = Four::new(0.0f32);
     #[unroll]
     for i in 0..4usize {
         if comptime!(is_whole) {
-            four.insert(i, operand[place + i]);
+            four.insert(i, factor.numbers[place + i]);
         } else if row < n_rows && column + i < n_columns {
-            four.insert(i, operand[place + i]);
+            four.insert(i, factor.numbers[place + i]);
         }
     }
     four
@@ -89,27 +130,14 @@ fn place_of(number: usize, #[comptime] side: Side) -> usize {
     (number / n_neighbours) * comptime!(side.width()) + number % n_neighbours
 }
 
-/// Reads what a unit brings of the next part of an operand.
-#[allow(clippy::too_many_arguments)]
+/// Reads what a unit brings of a window.
 #[cube]
-fn bring(
-    into: &mut Array<Four>,
-    operand: &[f32],
-    start: usize,
-    step: usize,
-    first: usize,
-    n_first: usize,
-    at: usize,
-    end: usize,
-    #[comptime] n: usize,
-    #[comptime] n_units: usize,
-    #[comptime] side: Side,
-    #[comptime] is_whole: bool,
-) {
+fn bring(into: &mut Array<Four>, factor: &Factor, window: &Window, #[comptime] side: Side, #[comptime] form: Form) {
+    let n_units = comptime!(form.n_units());
     #[unroll]
-    for i in 0..n {
+    for i in 0..comptime!(form.n_brought(side)) {
         let number = UNIT_POS as usize + i * n_units;
-        into[i] = four_of(operand, start, step, number, first, n_first, at, end, side, is_whole);
+        into[i] = four_of(factor, window, number, side, form.is_whole);
     }
 }
 
@@ -118,27 +146,20 @@ fn bring(
 #[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 pub(super) fn multiply(
-    left: &[f32],
-    right: &[f32],
+    left: Factor,
+    right: Factor,
     bias: &[f32],
     out: &mut [f32],
-    m: usize,
-    n: usize,
     k: usize,
-    left_step: usize,
-    right_step: usize,
-    left_matrix: usize,
-    right_matrix: usize,
     of_part: usize,
     n_parts: usize,
-    #[comptime] rows: Side,
-    #[comptime] columns: Side,
-    #[comptime] is_whole: bool,
-    #[comptime] ending: Ending,
+    #[comptime] form: Form,
 ) {
-    let n_units = comptime!(rows.size * columns.size / 16);
-    let n_left = comptime!(rows.size * FOURS / n_units);
-    let n_right = comptime!(columns.size * FOURS / n_units);
+    let rows = comptime!(form.rows);
+    let columns = comptime!(form.columns);
+    let n_units = comptime!(form.n_units());
+    let n_left = comptime!(form.n_brought(rows));
+    let n_right = comptime!(form.n_brought(columns));
     let mut lefts = Shared::<[Four]>::new_slice(comptime!(rows.n_fours()));
     let mut rights = Shared::<[Four]>::new_slice(comptime!(columns.n_fours()));
     let unit = UNIT_POS as usize;
@@ -147,7 +168,6 @@ pub(super) fn multiply(
     let first_row = CUBE_POS_Y as usize * comptime!(rows.size);
     let first_column = CUBE_POS_X as usize * comptime!(columns.size);
     let matrix = CUBE_POS_Z as usize / n_parts;
-    let (left_start, right_start) = (matrix * left_matrix, matrix * right_matrix);
     let mut at = (CUBE_POS_Z as usize % n_parts) * of_part;
     let end = min(k, at + of_part);
 
@@ -158,21 +178,10 @@ pub(super) fn multiply(
     }
     let mut next_left = Array::<Four>::new(n_left);
     let mut next_right = Array::<Four>::new(n_right);
-    bring(&mut next_left, left, left_start, left_step, first_row, m, at, end, n_left, n_units, rows, is_whole);
-    bring(
-        &mut next_right,
-        right,
-        right_start,
-        right_step,
-        first_column,
-        n,
-        at,
-        end,
-        n_right,
-        n_units,
-        columns,
-        is_whole,
-    );
+    let mut of_left = Window { start: matrix * left.step_of_matrix, first: first_row, at, end };
+    let mut of_right = Window { start: matrix * right.step_of_matrix, first: first_column, at, end };
+    bring(&mut next_left, &left, &of_left, rows, form);
+    bring(&mut next_right, &right, &of_right, columns, form);
     while at < end {
         // Every unit has read what is about to be overwritten.
         sync_cube();
@@ -187,21 +196,10 @@ pub(super) fn multiply(
         sync_cube();
         at += comptime!(DEPTH).runtime();
         if at < end {
-            bring(&mut next_left, left, left_start, left_step, first_row, m, at, end, n_left, n_units, rows, is_whole);
-            bring(
-                &mut next_right,
-                right,
-                right_start,
-                right_step,
-                first_column,
-                n,
-                at,
-                end,
-                n_right,
-                n_units,
-                columns,
-                is_whole,
-            );
+            of_left.at = at;
+            of_right.at = at;
+            bring(&mut next_left, &left, &of_left, rows, form);
+            bring(&mut next_right, &right, &of_right, columns, form);
         }
         for four in 0..comptime!(FOURS).runtime() {
             // Four of a row or column along the inner axis, or of one place of it along the tile. Columns along the inner axis are dealt out in turn,
@@ -244,16 +242,16 @@ pub(super) fn multiply(
     #[unroll]
     for i in 0..4usize {
         let row = first_row + 4 * unit_row + i;
-        if row < m {
-            let start = (CUBE_POS_Z as usize * m + row) * n;
+        if row < left.n {
+            let start = (CUBE_POS_Z as usize * left.n + row) * right.n;
             #[unroll]
             for j in 0..4usize {
                 let mut column = first_column + 4 * unit_column + j;
                 if comptime!(columns.is_along_inner) {
                     column = first_column + unit_column + j * across;
                 }
-                if column < n {
-                    out[start + column] = ended(sums[i].extract(j), bias, column, ending);
+                if column < right.n {
+                    out[start + column] = ended(sums[i].extract(j), bias, column, form.ending);
                 }
             }
         }

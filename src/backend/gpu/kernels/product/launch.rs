@@ -1,6 +1,6 @@
 //! How a product is cut into tiles, and its launch.
 
-use super::kernel::{DEPTH, Ending, Side, add_parts, multiply, sum_rows};
+use super::kernel::{DEPTH, Ending, Form, Side, add_parts, multiply, sum_rows};
 use super::operand::Operand;
 use crate::backend::gpu::kernels::cube::unit_for_each;
 use crate::backend::gpu::kernels::{new_like, unused};
@@ -79,27 +79,24 @@ pub(super) fn launch(left: Operand, right: Operand, bias: Option<CubeTensor>, en
     let bias = bias.map_or_else(|| unused(&out), into_contiguous);
     let parts = if n_parts == 1 { out.clone() } else { new_like(&out, [n_matrices * n_parts, m, n].into()) };
     let cubes = [n.div_ceil(columns), m.div_ceil(rows), n_matrices * n_parts].map(|n| n as u32);
+    let form = Form {
+        rows: Side { size: rows, is_along_inner: left.has_rows },
+        columns: Side { size: columns, is_along_inner: !right.has_rows },
+        is_whole: m.is_multiple_of(rows) && n.is_multiple_of(columns) && k.is_multiple_of(DEPTH) && k > 0,
+        ending: if n_parts == 1 { ending } else { Ending::Plain },
+    };
     multiply::launch(
         &client,
         CubeCount::Static(cubes[0], cubes[1], cubes[2]),
-        CubeDim::new_1d((rows * columns / 16) as u32),
-        left.tensor.into_buffer_arg(),
-        right.tensor.into_buffer_arg(),
+        CubeDim::new_1d(form.n_units() as u32),
+        left.factor(m),
+        right.factor(n),
         bias.clone().into_buffer_arg(),
         parts.clone().into_buffer_arg(),
-        m,
-        n,
         k,
-        left.step,
-        right.step,
-        left.step_of_matrix,
-        right.step_of_matrix,
         of_part,
         n_parts,
-        Side { size: rows, is_along_inner: left.has_rows },
-        Side { size: columns, is_along_inner: !right.has_rows },
-        m.is_multiple_of(rows) && n.is_multiple_of(columns) && k.is_multiple_of(DEPTH) && k > 0,
-        if n_parts == 1 { ending } else { Ending::Plain },
+        form,
     );
     if n_parts > 1 {
         let (cube_count, cube_dim) = unit_for_each(n_matrices * m * n, &client);

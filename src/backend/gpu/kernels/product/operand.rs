@@ -1,5 +1,6 @@
 //! A factor as it lies in memory.
 
+use super::kernel::FactorLaunch;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 
@@ -44,6 +45,11 @@ impl Operand {
         };
         as_it_lies(&tensor)
             .unwrap_or_else(|| as_it_lies(&into_contiguous(tensor)).expect("what is contiguous lies in rows"))
+    }
+
+    /// It as the argument of a kernel that takes so many rows or columns of it.
+    pub fn factor(self, n: usize) -> FactorLaunch {
+        FactorLaunch::new(self.tensor.into_buffer_arg(), n, self.step, self.step_of_matrix)
     }
 
     /// All matrices as one, one below the other, if that is how they lie.

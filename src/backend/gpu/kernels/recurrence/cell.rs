@@ -80,10 +80,7 @@ impl Forward {
             self.packed.clone().into_buffer_arg(),
             self.previous.clone().into_buffer_arg(),
             self.kept.clone().into_buffer_arg(),
-            batch * d,
-            len,
-            d,
-            step,
+            StepLaunch::new(batch * d, len, d, step),
             place,
             self.has_lengths,
             self.kind,
@@ -135,15 +132,67 @@ impl Back {
             of_product.clone().into_buffer_arg(),
             new_past.clone().into_buffer_arg(),
             new_memory.clone().into_buffer_arg(),
-            batch * d,
-            len,
-            d,
-            step,
+            StepLaunch::new(batch * d, len, d, step),
             place,
             self.has_lengths,
             self.kind,
         );
         [of_product, new_past, new_memory]
+    }
+}
+
+/// A step, and the sizes of what it reads and writes.
+#[derive(CubeType, CubeLaunch)]
+struct Step {
+    /// The elements of the states of all sentences.
+    n: usize,
+    /// The steps of a sentence.
+    len: usize,
+    /// The elements of a state.
+    d: usize,
+    /// Which of the steps it is.
+    number: usize,
+}
+
+/// Where the things of one element of a state are. Of several vectors side by side, each comes after as many elements as a state has.
+#[derive(CubeType, Clone, Copy)]
+struct Element {
+    sentence: usize,
+    /// Its number in a state.
+    i: usize,
+    /// Among the states before all steps.
+    previous: usize,
+    /// Among the gates of all steps, the first.
+    gate: usize,
+    /// Among the products of this step, the first.
+    product: usize,
+    /// Among what is kept of all steps, the first.
+    saved: usize,
+    /// Among what a layer shows.
+    shown: usize,
+    /// Among the last states that stand behind that, the first.
+    last: usize,
+}
+
+#[cube]
+fn element(step: &Step, at: usize, #[comptime] kind: CellKind) -> Element {
+    let d = step.d;
+    let sentence = at / d;
+    let i = at % d;
+    let n_gates = comptime!(kind.n_gates()).runtime();
+    let n_saved = comptime!(n_saved(kind)).runtime();
+    let n_last = comptime!(n_last(kind)).runtime();
+    let token = sentence * step.len + step.number;
+    let first_shown = sentence * (step.len + n_last) * d + i;
+    Element {
+        sentence,
+        i,
+        previous: token * d + i,
+        gate: token * n_gates * d + i,
+        product: sentence * n_gates * d + i,
+        saved: token * n_saved * d + i,
+        shown: first_shown + step.number * d,
+        last: first_shown + step.len * d,
     }
 }
 
@@ -163,24 +212,18 @@ fn advance(
     packed: &mut [f32],
     previous: &mut [f32],
     kept: &mut [f32],
-    n: usize,
-    len: usize,
-    d: usize,
-    step: usize,
+    step: Step,
     #[comptime] place: Place,
     #[comptime] has_lengths: bool,
     #[comptime] kind: CellKind,
 ) {
     let at = ABSOLUTE_POS;
-    if at < n {
-        let sentence = at / d;
-        let i = at % d;
-        let n_gates = comptime!(kind.n_gates()).runtime();
-        let vectors = comptime!(n_saved(kind)).runtime();
-        let n_last = comptime!(n_last(kind)).runtime();
-        let input = (sentence * len + step) * n_gates * d + i;
-        let own = sentence * n_gates * d + i;
-        let save = (sentence * len + step) * vectors * d + i;
+    if at < step.n {
+        let d = step.d;
+        let here = element(&step, at, kind);
+        let input = here.gate;
+        let own = here.product;
+        let save = here.saved;
         let old = hidden[at];
         let mut new = old;
         let mut new_memory = 0.0f32;
@@ -190,7 +233,7 @@ fn advance(
         } else if comptime!(kind == CellKind::Gru) {
             let reset = logistic(gates[input] + product[own]);
             let update = logistic(gates[input + d] + product[own + d]);
-            let inner = product[own + 2 * d] + bias[i];
+            let inner = product[own + 2 * d] + bias[here.i];
             let candidate = (gates[input + 2 * d] + reset * inner).tanh();
             new = candidate + update * (old - candidate);
             kept[save] = reset;
@@ -214,7 +257,7 @@ fn advance(
         }
         let mut shown = new;
         if has_lengths {
-            let is_real = f32::cast_from(step) < lengths[sentence];
+            let is_real = f32::cast_from(step.number) < lengths[here.sentence];
             shown = select(is_real, new, 0.0f32);
             new = select(is_real, new, old);
             if comptime!(kind == CellKind::Lstm) {
@@ -224,20 +267,19 @@ fn advance(
         if comptime!(place == Place::Alone) {
             packed[at] = new;
             if comptime!(kind == CellKind::Lstm) {
-                packed[n + at] = new_memory;
+                packed[step.n + at] = new_memory;
             }
         } else {
-            previous[(sentence * len + step) * d + i] = old;
-            let start = sentence * (len + n_last) * d + i;
-            packed[start + step * d] = shown;
+            previous[here.previous] = old;
+            packed[here.shown] = shown;
             next[at] = new;
             if comptime!(kind == CellKind::Lstm) {
                 next_memory[at] = new_memory;
             }
             if comptime!(place == Place::Last) {
-                packed[start + len * d] = new;
+                packed[here.last] = new;
                 if comptime!(kind == CellKind::Lstm) {
-                    packed[start + (len + 1) * d] = new_memory;
+                    packed[here.last + d] = new_memory;
                 }
             }
         }
@@ -261,25 +303,18 @@ fn go_back(
     of_product: &mut [f32],
     new_past: &mut [f32],
     new_memory: &mut [f32],
-    n: usize,
-    len: usize,
-    d: usize,
-    step: usize,
+    step: Step,
     #[comptime] place: Place,
     #[comptime] has_lengths: bool,
     #[comptime] kind: CellKind,
 ) {
     let at = ABSOLUTE_POS;
-    if at < n {
-        let sentence = at / d;
-        let i = at % d;
-        let n_gates = comptime!(kind.n_gates()).runtime();
-        let vectors = comptime!(n_saved(kind)).runtime();
-        let n_last = comptime!(n_last(kind)).runtime();
-        let output = (sentence * len + step) * n_gates * d + i;
-        let own = sentence * n_gates * d + i;
-        let save = (sentence * len + step) * vectors * d + i;
-        let start = sentence * (len + n_last) * d + i;
+    if at < step.n {
+        let d = step.d;
+        let here = element(&step, at, kind);
+        let output = here.gate;
+        let own = here.product;
+        let save = here.saved;
         // What the steps after this one say of the state, and of the memory.
         let mut carried = 0.0f32;
         let mut of_memory_after = 0.0f32;
@@ -287,14 +322,14 @@ fn go_back(
         if comptime!(place == Place::Alone) {
             carried = gradient[at];
             if comptime!(kind == CellKind::Lstm) {
-                of_memory_after = gradient[n + at];
+                of_memory_after = gradient[step.n + at];
             }
         } else {
-            of_shown = gradient[start + step * d];
+            of_shown = gradient[here.shown];
             if comptime!(place == Place::Last) {
-                carried = gradient[start + len * d];
+                carried = gradient[here.last];
                 if comptime!(kind == CellKind::Lstm) {
-                    of_memory_after = gradient[start + (len + 1) * d];
+                    of_memory_after = gradient[here.last + d];
                 }
             } else {
                 carried = past[at] + product[at];
@@ -305,10 +340,10 @@ fn go_back(
         }
         let mut is_real = true;
         if has_lengths {
-            is_real = f32::cast_from(step) < lengths[sentence];
+            is_real = f32::cast_from(step.number) < lengths[here.sentence];
         }
         let g = carried + of_shown;
-        let old = previous[(sentence * len + step) * d + i];
+        let old = previous[here.previous];
         let mut direct = 0.0f32;
         let mut of_memory_before = 0.0f32;
         if comptime!(kind == CellKind::Vanilla) {
