@@ -26,7 +26,7 @@ fn places() -> Vec<PathBuf> {
 fn what_documents_say_of_results_is_what_the_command_writes() {
     let dir = copied();
     let said = succeed(dir.path(), &["results"]);
-    assert_says(&said, &["3 documents from 14 results"]);
+    assert_says(&said, &["3 documents from 15 results"]);
     for place in places() {
         let (committed, written) = (read(root().join(&place)), read(dir.path().join(&place)));
         assert!(committed == written, "{} is not what `lookback results` writes", place.display());
@@ -142,7 +142,7 @@ fn a_mark_that_asks_for_what_is_not_there_is_refused_with_its_line() {
     says(
         "tuor; about",
         &[
-            "there are no results \"tuor\" (cmudict, cmudict-together, cmudict-transformer, dutch, dutch-together, long, multi30k-bahdanau, multi30k-rnn, multi30k-transformer, scan-length, scan-simple, small, tour, wu-2021)",
+            "there are no results \"tuor\" (cmudict, cmudict-together, cmudict-transformer, dutch, dutch-together, long, long-copy, multi30k-bahdanau, multi30k-rnn, multi30k-transformer, scan-length, scan-simple, small, tour, wu-2021)",
         ],
     );
     says("tour; abuot", &["\"abuot\" is nothing that can be written", "claims"]);
