@@ -54,7 +54,7 @@ pub(super) struct CompareArgs {
     /// A finished run to compare; may be repeated. Runs that differ in nothing but the seed count as one model.
     #[arg(short, long = "run", value_name = "RUN")]
     runs: Vec<PathBuf>,
-    /// Families of models by tasks: `small` (20 to 70 minutes on two cores), `long` (about 12 hours), or a file.
+    /// Families of models by tasks: `small` (20 to 70 minutes on two cores), `long` (half a day to two days), or a file.
     #[arg(long, value_name = "NAME", conflicts_with_all = [
         "configs", "sweeps", "runs", "budget", "tune", "match_parameters", "lengths", "per_length", "max_cost_length",
     ])]
