@@ -143,7 +143,6 @@ fn drop_elements(input: &[f32], output: &mut [f32], len: usize, dropping: Droppi
     }
 }
 
-#[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 fn add_elements(around: &[f32], through: &[f32], output: &mut [f32], len: usize, dropping: Dropping) {
     let at = ABSOLUTE_POS;

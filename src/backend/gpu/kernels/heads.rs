@@ -165,7 +165,6 @@ fn index(place: &Place, first: usize, n_heads: usize, len: usize, d_head: usize)
 }
 
 /// Each unit an element of what lies side by side.
-#[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 fn cut_heads(
     packed: &[f32],
@@ -192,7 +191,6 @@ fn cut_heads(
 }
 
 /// Likewise.
-#[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 fn join_heads(
     parts: Sequence<Box<[f32]>>,

@@ -153,7 +153,6 @@ impl RectifierKernels for CubeBackend {
     }
 }
 
-#[allow(clippy::too_many_arguments)]
 #[cube(launch)]
 fn rectify_elements(
     sums: &[f32],

@@ -97,7 +97,7 @@ fn room(log: f32, a: f32) -> f32 {
 /// Each unit a channel of a sentence, through all of its positions. The equations are those of
 /// [`LinearRecurrence`](crate::layers::mixer::LinearRecurrence).
 // A kernel has no variable without a value: what every branch sets is set before.
-#[allow(clippy::too_many_arguments, unused_assignments)]
+#[allow(unused_assignments)]
 #[cube(launch)]
 pub(super) fn forwards(
     inputs: Gated,
