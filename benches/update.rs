@@ -147,7 +147,7 @@ mod few_rows {
         (random([n_rows, 512]), random([512, 2048]))
     }
 
-    #[divan::bench(args = [1, 8, 32, 128])]
+    #[divan::bench(args = [1, 8, 32, 96, 128])]
     fn ours(bencher: Bencher, n_rows: usize) {
         let (x, weight) = operands(n_rows);
         bencher.bench(|| {
@@ -155,7 +155,7 @@ mod few_rows {
         });
     }
 
-    #[divan::bench(args = [1, 8, 32, 128])]
+    #[divan::bench(args = [1, 8, 32, 96, 128])]
     fn burn(bencher: Bencher, n_rows: usize) {
         let (x, weight) = operands(n_rows);
         bencher.bench(|| in_pool(&x.device(), || x.clone().matmul(weight.clone())));

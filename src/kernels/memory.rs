@@ -1,6 +1,7 @@
 //! Vectors that all cores fill, piece by piece.
 //!
-//! `unsafe` because new memory is written once, by the core that goes on to use it, instead of being cleared by one core first.
+//! `unsafe` because new memory is written once, by the core that goes on to use it, instead of being cleared by one core first, and because
+//! memory is fetched ahead by pointer.
 #![allow(unsafe_code)]
 
 use super::machine::vectorized;
@@ -127,6 +128,19 @@ pub(crate) fn side_by_side(values: Vec<f32>, n_rows: usize, width: usize, n_grou
         }
     });
     whole
+}
+
+/// Asks for the line of memory that is `distance` elements from `at`, whether there is one or not; nothing on processors other than x86.
+#[inline(always)]
+pub(crate) fn fetch_ahead(at: &[f32], distance: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: nothing is read: the processor drops what it cannot fetch.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.as_ptr().wrapping_add(distance).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (at, distance);
 }
 
 /// Elements that one task works on: enough to outweigh starting it, and little enough for the cache.

@@ -99,7 +99,6 @@ impl Int8Rows {
             return instructions.multiply(panel.as_chunks().0, excess, &self.bytes, sums);
         };
         sums.as_flattened_mut().fill(0);
-        let mut scratch = [[0.0; WIDTH]; panel::DEPTH];
         let mut part: Vec<PanelRow> = vec![[0.0; WIDTH]; sums.len()];
         for (piece, bytes) in panel.chunks(EXACT).enumerate() {
             let x = Matrix::strided(&floats[piece * EXACT..], sums.len(), bytes.len(), QUAD * self.n_quads);
@@ -107,7 +106,6 @@ impl Int8Rows {
             panel::multiply(
                 x,
                 &mut part,
-                &mut scratch,
                 #[inline(always)]
                 |input, rows| {
                     for (floats, bytes) in rows.iter_mut().zip(&bytes[input..]) {

@@ -28,9 +28,9 @@ const PARALLEL_FROM: usize = 1 << 20;
 /// Rows up to which a product with a transposed matrix is made column by column.
 const FEW_ROWS: usize = 128;
 
-/// Rows for which `gemm` waits for a matrix of [`PANEL_COLUMNS`] or more, whose rows are as far apart in memory: with fewer rows
-/// it is as fast as memory, with more it copies the matrix together itself.
-const PANEL_ROWS: std::ops::RangeInclusive<usize> = 8..=64;
+/// Rows for which `gemm` waits for a matrix of [`PANEL_COLUMNS`] or more, whose rows are as far apart in memory. It copies the matrix together
+/// itself from 128 rows on.
+const PANEL_ROWS: std::ops::RangeInclusive<usize> = 8..=127;
 // A transposed matrix has its own way for as many rows.
 const _: () = assert!(*PANEL_ROWS.end() <= FEW_ROWS);
 

@@ -78,7 +78,7 @@ impl WithSimd for PanelProduct<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         for (piece, weights) in self.panel.chunks(DEPTH).enumerate() {
-            add_rows(simd, weights, (self.x, piece * DEPTH), self.sums);
+            add_rows::<S, true>(simd, weights, (self.x, piece * DEPTH), self.sums);
         }
     }
 }

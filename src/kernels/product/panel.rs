@@ -7,9 +7,9 @@
 
 use crate::machine::dispatch;
 use crate::matrix::Matrix;
-use crate::memory::new_columns;
-use crate::vectors::each;
+use crate::memory::{fetch_ahead, new_columns};
 use pulp::{Simd, WithSimd};
+use std::ops::Range;
 
 /// Columns of a panel.
 pub const WIDTH: usize = 64;
@@ -20,6 +20,12 @@ pub type PanelRow = [f32; WIDTH];
 /// Inputs that are loaded at a time: their floats stay in the first cache while all rows are multiplied.
 pub const DEPTH: usize = 128;
 
+/// Lines of the cache in a row of a panel.
+const LINES: usize = size_of::<PanelRow>() / 64;
+
+/// Rows that are multiplied at a time, at most.
+const MOST_ROWS: usize = 6;
+
 /// Multiplications that make a task.
 const TASK_PRODUCTS: usize = 1 << 17;
 
@@ -29,42 +35,47 @@ const TASK_PRODUCTS: usize = 1 << 17;
 /// # Shapes
 /// - x: `[n_rows, n_inputs]`
 /// - sums: `[n_rows, WIDTH]`
-pub fn multiply(x: Matrix, sums: &mut [PanelRow], scratch: &mut [PanelRow], load: impl Fn(usize, &mut [PanelRow])) {
-    dispatch(Loaded { x, sums, scratch, load });
+pub fn multiply(x: Matrix, sums: &mut [PanelRow], load: impl Fn(usize, &mut [PanelRow])) {
+    dispatch(Loaded { x, sums, load });
 }
 
 struct Loaded<'a, L> {
     x: Matrix<'a>,
     sums: &'a mut [PanelRow],
-    scratch: &'a mut [PanelRow],
     load: L,
 }
+
+/// A piece of a panel. A vector across two lines of the cache would take two loads.
+#[repr(align(64))]
+struct Piece([PanelRow; DEPTH]);
 
 impl<L: Fn(usize, &mut [PanelRow])> WithSimd for Loaded<'_, L> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { x, sums, scratch, load } = self;
-        for start in (0..x.n_columns()).step_by(scratch.len()) {
-            let n = scratch.len().min(x.n_columns() - start);
-            let panel = &mut scratch[..n];
+        let Self { x, sums, load } = self;
+        let mut piece = Piece([[0.0; WIDTH]; DEPTH]);
+        for start in (0..x.n_columns()).step_by(DEPTH) {
+            let n = DEPTH.min(x.n_columns() - start);
+            let panel = &mut piece.0[..n];
             load(start, panel);
-            add_rows(simd, panel, (x, start), sums);
+            add_rows::<S, false>(simd, panel, (x, start), sums);
         }
     }
 }
 
-/// Adds the products of all rows with a piece of a panel that begins at input `start`.
+/// Adds the products of all rows with a piece of a panel that begins at input `start`. With `GOES_ON`, the next piece lies behind this one,
+/// and memory is asked for it in time.
 #[inline(always)]
-pub fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], x: (Matrix, usize), sums: &mut [PanelRow]) {
+pub fn add_rows<S: Simd, const GOES_ON: bool>(simd: S, panel: &[PanelRow], x: (Matrix, usize), sums: &mut [PanelRow]) {
     let mut done = 0;
     // So many rows at a time, each with so many vectors of sums, as find room beside the vectors of weights and one factor: there are 16
     // registers with AVX2, and 32 elsewhere. The weights of a single row are used once and come from memory. Few rows wait for memory, which
     // brings long pieces of a panel faster than short ones: they take more vectors, although one finds no room.
     macro_rules! add {
         ($($rows:literal by $vectors:literal),+) => {
-            $(done += add_blocks::<S, $rows, $vectors>(simd, panel, x, done, sums);)+
+            $(done += add_blocks::<S, $rows, $vectors, GOES_ON>(simd, panel, x, done, sums);)+
         };
     }
     if S::F32_LANES == 8 {
@@ -77,19 +88,26 @@ pub fn add_rows<S: Simd>(simd: S, panel: &[PanelRow], x: (Matrix, usize), sums: 
 
 /// Rows from `first` on, `R` at a time with `V` vectors of sums each, as far as there are so many. The number of rows that it has taken.
 #[inline(always)]
-fn add_blocks<S: Simd, const R: usize, const V: usize>(
+fn add_blocks<S: Simd, const R: usize, const V: usize, const GOES_ON: bool>(
     simd: S,
     panel: &[PanelRow],
     (x, start): (Matrix, usize),
     first: usize,
     sums: &mut [PanelRow],
 ) -> usize {
+    let n_rows = sums.len();
     let (blocks, _) = sums[first..].as_chunks_mut::<R>();
     // Columns before rows: the weights of a group stay in the first cache.
     for group in 0..WIDTH.div_ceil(V * S::F32_LANES) {
         for (i, sums) in blocks.iter_mut().enumerate() {
-            let rows = each(&[][..], |r| &x.row(first + i * R + r)[start..]);
-            add_block::<S, R, V>(simd, panel, rows, sums, group);
+            let mut rows = [&[][..]; R];
+            for (r, row) in rows.iter_mut().enumerate() {
+                *row = &x.row(first + i * R + r)[start..];
+            }
+            // Every tile asks for its part of the lines, so that memory has the time of all.
+            let (tile, n_tiles) = ((first + i * R) / MOST_ROWS, n_rows.div_ceil(MOST_ROWS));
+            let ahead = if GOES_ON && group == 0 { LINES * tile / n_tiles..LINES * (tile + 1) / n_tiles } else { 0..0 };
+            add_block::<S, R, V>(simd, panel, rows, sums, group, ahead);
         }
     }
     blocks.len() * R
@@ -103,18 +121,21 @@ fn add_block<S: Simd, const R: usize, const V: usize>(
     mut x: [&[f32]; R],
     sums: &mut [PanelRow; R],
     group: usize,
+    ahead: Range<usize>,
 ) {
     // Lengths that the compiler sees, which it does not inside a closure: no test remains inside the loop.
     for x in &mut x {
         *x = &x[..panel.len()];
     }
-    let vectors = |row: &PanelRow| -> [S::f32s; V] {
-        let row = S::as_simd_f32s(row).0;
-        each(simd.splat_f32s(0.0), |i| row[V * group + i])
-    };
-    let mut totals: [[S::f32s; V]; R] = each([simd.splat_f32s(0.0); V], |r| vectors(&sums[r]));
+    let mut totals = [[simd.splat_f32s(0.0); V]; R];
+    for (r, totals) in totals.iter_mut().enumerate() {
+        *totals = vectors_of::<S, V>(simd, &sums[r], group);
+    }
     for (k, weights) in panel.iter().enumerate() {
-        let weights = vectors(weights);
+        for line in ahead.clone() {
+            fetch_ahead(weights, DEPTH * WIDTH + line * WIDTH / LINES);
+        }
+        let weights = vectors_of::<S, V>(simd, weights, group);
         for r in 0..R {
             let factor = simd.splat_f32s(x[r][k]);
             for i in 0..V {
@@ -130,6 +151,17 @@ fn add_block<S: Simd, const R: usize, const V: usize>(
     }
 }
 
+/// The vectors of a group. As a closure this stayed a call in the loops of one and two rows, and eight rows took longer than sixteen.
+#[inline(always)]
+fn vectors_of<S: Simd, const V: usize>(simd: S, row: &PanelRow, group: usize) -> [S::f32s; V] {
+    let row = S::as_simd_f32s(row).0;
+    let mut vectors = [simd.splat_f32s(0.0); V];
+    for (i, vector) in vectors.iter_mut().enumerate() {
+        *vector = row[V * group + i];
+    }
+    vectors
+}
+
 /// The product of the rows of `x` with a matrix of `n_columns` that is loaded panel by panel, over all cores: `load(panel, k,
 /// rows)` writes the rows of a panel from input `k` on as floats.
 ///
@@ -140,7 +172,6 @@ pub fn product(x: Matrix, n_columns: usize, load: impl Fn(usize, usize, &mut [Pa
         multiply(
             x,
             sums,
-            &mut [[0.0; WIDTH]; DEPTH],
             #[inline(always)]
             |k, rows| load(panel, k, rows),
         );
@@ -191,7 +222,7 @@ mod tests {
                 let value = |k: usize, j: usize| ((k * 7 + j) % 13) as f32 - 6.0;
                 let panel: Vec<PanelRow> = (start..n_inputs).map(|k| std::array::from_fn(|j| value(k, j))).collect();
                 let mut sums = vec![[1.0; WIDTH]; n_rows];
-                add_rows(simd, &panel, (x, start), &mut sums);
+                add_rows::<S, false>(simd, &panel, (x, start), &mut sums);
                 for (row, sums) in sums.iter().enumerate() {
                     for (j, sum) in sums.iter().enumerate() {
                         // Whole numbers: exact in any order.
