@@ -83,11 +83,11 @@ fn assert_same_gradients(
     what: &str,
     found: &BTreeMap<String, Vec<f32>>,
     expected: &BTreeMap<String, Vec<f32>>,
-    tolerance: f64,
+    tolerance: impl Fn(&str) -> f64,
 ) {
     assert!(!expected.is_empty() && expected.len() == found.len(), "{what}");
     for (path, expected) in expected {
-        assert_close(&format!("{what}: gradient of {path}"), &found[path], expected, tolerance);
+        assert_close(&format!("{what}: gradient of {path}"), &found[path], expected, tolerance(path));
     }
 }
 
@@ -106,8 +106,14 @@ fn gradients_over_many_chunks_are_the_same_fused_and_written_out() {
                 gradients_by_path(&mixer, loss.backward())
             };
             let (written, fused) = (gradients(false), gradients(true));
-            // In chunks, what decays element by element is undone by dividing, which costs digits: the next test is exact.
-            let tolerance = if kind == MixerKind::GatedLinear { 5e-4 } else { GRADIENT_TOLERANCE };
+            // In chunks, what decays element by element is undone by dividing, which costs digits, and so does the gradient of a decay, which
+            // is a difference of sums: on flex with AVX-512 that of burn's operations was 2.9e-5 off, on ndarray 3.1e-6, beside ours, which
+            // is the same on both. The next test is exact.
+            let tolerance = |path: &str| match kind {
+                MixerKind::GatedLinear => 5e-4,
+                MixerKind::GatedDelta if path.ends_with("decay") => 1e-4,
+                _ => GRADIENT_TOLERANCE,
+            };
             assert_same_gradients(&format!("{kind:?} on {}", adapter.backend), &fused, &written, tolerance);
         }
     }
@@ -131,7 +137,7 @@ fn gradients_of_a_whole_sequence_are_those_of_single_positions_written_out() {
             let pieces = Tensor::cat((0..LEN).map(step).collect(), 1);
             let written = gradients_by_path(&mixer, weighted_sum(pieces).backward());
             let what = format!("{kind:?} on {}", adapter.backend);
-            assert_same_gradients(&what, &fused, &written, GRADIENT_TOLERANCE);
+            assert_same_gradients(&what, &fused, &written, |_| GRADIENT_TOLERANCE);
         }
     }
 }
