@@ -111,6 +111,9 @@ fn gradients_over_many_chunks_are_the_same_fused_and_written_out() {
         for adapter in host_backends() {
             let what = format!("{kind:?} on {}", adapter.backend);
             assert_same_gradients(&what, &gradients(kind, &adapter, true), &expected, |_| tolerance);
+            if adapter.backend == ndarray.backend {
+                continue;
+            }
             // In chunks, the gradient of a decay is a difference of sums. With AVX-512, burn's operations on flex were 2.9e-5 off in it.
             let tolerance = |path: &str| if path.ends_with("decay") { 1e-4 } else { tolerance };
             let written = gradients(kind, &adapter, false);
