@@ -14,6 +14,7 @@ use super::plan::{Entrant, EntrantRun};
 use super::progress::Progress;
 use super::store::Store;
 use super::training::{Finished, finished};
+use super::work::Work;
 use super::{Prepared, fairness};
 use crate::backend::Adapter;
 use crate::data::Split;
@@ -25,9 +26,6 @@ use crate::report::comparison::{Comparison, Contestant, Cost, CostKind, Curve, F
 use crate::scoring::Bootstrap;
 use crate::scoring::{CONFIDENCE, LEVEL};
 use burn::module::Module;
-
-/// Work of measuring time and memory, as a part of measuring quality.
-pub(super) const TIMING: f64 = 0.6;
 
 /// Resamples of every interval and test.
 const BOOTSTRAP: Bootstrap = Bootstrap { n_samples: 1000, seed: 12345 };
@@ -43,35 +41,28 @@ struct Found {
     is_lowercase: bool,
 }
 
-/// Measures everything; `work` is the work of each contestant's measurements, by run.
+/// Measures everything.
 pub(super) fn assemble(
     prepared: &Prepared,
     options: &Options,
     jobs: &Jobs,
     progress: &mut Progress,
-    work: &[f64],
+    work: &[Work],
 ) -> Result<Comparison> {
-    let Prepared { entrants, test, trials, adapter } = prepared;
+    let Prepared { entrants, test, trials, adapter, decoding } = prepared;
     let store = Store::open(&options.out)?;
-    let mut decoding = entrants[0].config.decoding.clone();
-    if let Some(beam) = options.beam {
-        decoding.beam_size = beam;
-        decoding.n_best = decoding.n_best.min(beam);
-        decoding.sampling = None;
-    }
-    decoding.validate()?;
     let runs = entrants.iter().zip(work);
     let runs: Vec<_> =
-        runs.flat_map(|(entrant, work)| entrant.runs.iter().map(move |run| (entrant, run, *work))).collect();
+        runs.flat_map(|(entrant, work)| entrant.runs.iter().map(move |run| (entrant, run, work.testing))).collect();
     let name = |(entrant, run, _): &(&Entrant, &EntrantRun, f64)| format!("test-{}", name_of(entrant, run));
     jobs.share(&runs, progress, name, |(entrant, run, work), progress| {
-        test_run(entrant, run, prepared, &decoding, &store, progress, *work).map(|_| ())
+        test_run(entrant, run, prepared, &store, progress, *work).map(|_| ())
     })?;
     // Times are measured by one process at a time, which also writes the report.
     let _lock = jobs.wait_for("measure", progress)?;
     let mut found = Vec::new();
     for entrant in entrants {
-        found.push(measure(entrant, prepared, &decoding, &store, progress)?);
+        found.push(measure(entrant, prepared, &store, progress)?);
     }
     let (costs, timed) = costs(entrants, &found, options, &store, adapter, progress, work)?;
     progress.at("drawing resamples", 0.0);
@@ -107,7 +98,7 @@ pub(super) fn assemble(
             test_sentences: test.n_proper,
             test_sha256: test.sha256.clone(),
         },
-        decoding: decoding_words(&decoding),
+        decoding: decoding_words(decoding),
         resampling: Resampling {
             n_samples: BOOTSTRAP.n_samples,
             seed: BOOTSTRAP.seed,
@@ -159,7 +150,7 @@ fn costs(
     store: &Store,
     adapter: &Adapter,
     progress: &mut Progress,
-    work: &[f64],
+    work: &[Work],
 ) -> Result<(Vec<Cost>, Vec<String>)> {
     let bench = Bench {
         store,
@@ -174,7 +165,7 @@ fn costs(
     // For each entrant the place of the one that is measured.
     let mut places = Vec::new();
     for ((entrant, found), work) in entrants.iter().zip(found).zip(work) {
-        let work = work * TIMING * entrant.runs.len() as f64;
+        let work = work.timing;
         let key = (bench.config(entrant)?, found.vocabularies);
         let same = keys.iter().position(|other| *other == key);
         match same {
@@ -210,12 +201,11 @@ fn test_run(
     entrant: &Entrant,
     run: &EntrantRun,
     prepared: &Prepared,
-    decoding: &DecodingConfig,
     store: &Store,
     progress: &mut Progress,
     work: f64,
 ) -> Result<Tested> {
-    let Prepared { test, adapter, .. } = prepared;
+    let Prepared { test, adapter, decoding, .. } = prepared;
     let name = name_of(entrant, run);
     let run = Run::open(&run.folder)?;
     let observer = progress.observer().clone();
@@ -233,20 +223,14 @@ fn test_run(
 }
 
 /// Everything about one contestant that needs its parameters.
-fn measure(
-    entrant: &Entrant,
-    prepared: &Prepared,
-    decoding: &DecodingConfig,
-    store: &Store,
-    progress: &mut Progress,
-) -> Result<Found> {
+fn measure(entrant: &Entrant, prepared: &Prepared, store: &Store, progress: &mut Progress) -> Result<Found> {
     let Prepared { test, .. } = prepared;
     let config = &entrant.config;
     let (mut finished_runs, mut written, mut seen, mut all_curves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut best, mut last) = (Vec::new(), None);
     for entrant_run in &entrant.runs {
         // It has been tested, and counted.
-        let (loaded, translations, looked) = test_run(entrant, entrant_run, prepared, decoding, store, progress, 0.0)?;
+        let (loaded, translations, looked) = test_run(entrant, entrant_run, prepared, store, progress, 0.0)?;
         let (train, valid) = curves::read(&Run::open(&entrant_run.folder)?);
         all_curves.push(Curve { contestant: entrant.name.clone(), seed: entrant_run.seed, train, valid });
         finished_runs.push(finished(&entrant_run.folder, config)?);

@@ -19,23 +19,22 @@ pub mod test_set;
 pub mod training;
 pub mod tuning;
 pub mod width;
+pub mod work;
 
 pub use options::{Budget, Options};
 pub use progress::{Show, Status};
 pub use sweep::Sweep;
 
 use crate::backend::Adapter;
+use crate::decoding::DecodingConfig;
 use crate::error::{Error, Result};
-use crate::models::Vocabularies;
 use crate::report::comparison::{Comparison, Trial, files};
 use crate::trust;
 use jobs::Jobs;
 use plan::{Entrant, EntrantRun};
 use progress::Progress;
 use test_set::TestSet;
-
-/// Work of measuring one run, as a part of training one.
-const MEASURING: f64 = 0.25;
+use work::Work;
 
 /// A comparison whose runs are trained.
 pub struct Prepared {
@@ -47,6 +46,8 @@ pub struct Prepared {
     pub trials: Vec<Trial>,
     /// Where tensors live.
     pub adapter: Adapter,
+    /// How all of them decode.
+    pub decoding: DecodingConfig,
 }
 
 /// Makes a comparison, or goes on with it.
@@ -68,6 +69,7 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
         options.check,
         &*options.observer,
     )?;
+    let decoding = decoding(&entrants[0], options)?;
     let test = test_set::test_set(&entrants, options)?;
     std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
     let jobs = Jobs::open(&options.out)?;
@@ -84,25 +86,23 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     if options.match_parameters {
         width::match_parameters(&mut entrants, &adapter)?;
     }
-    let by_minutes = entrants.iter().all(|entrant| entrant.config.training.max_minutes.is_some());
-    let work: Vec<f64> = entrants.iter().map(|entrant| work_of(entrant, by_minutes)).collect();
-    let n_runs = |entrant: &Entrant| entrant.runs.len() as f64;
-    let (mut total, mut foreseen) = (0.0, 0.0);
-    for (entrant, work) in entrants.iter().zip(&work) {
-        total += work * n_runs(entrant) * MEASURING * (1.0 + assemble::TIMING);
-        if !entrant.is_given {
-            let trial = tuning_work(entrant, options, *work);
-            total += work * n_runs(entrant) + trial * options.trials as f64;
-            foreseen += entrant.runs.iter().filter(|run| training::is_finished(&run.folder)).count() as f64 * work;
-            let tried = |n: &usize| training::is_finished(&tuning::folder(entrant, options, *n));
-            foreseen += (1..=options.trials).filter(tried).count() as f64 * trial;
-        }
-    }
+    let guess = |entrant: &Entrant| Work::guess(entrant, options, &test, decoding.beam_size);
+    let mut work: Vec<Work> = entrants.iter().map(guess).collect();
+    let [total, foreseen] = work::totals(&entrants, &work, options);
     let mut progress = Progress::new(total, foreseen, options.processes, show, options.observer.clone());
     let trials = tune(&mut entrants, options, &adapter, &jobs, &mut progress, &work)?;
+    if !trials.is_empty() {
+        for (entrant, work) in entrants.iter().zip(&mut work).filter(|(entrant, _)| !entrant.is_given) {
+            *work = work.as_in_trials(entrant, options);
+        }
+        let [total, foreseen] = work::totals(&entrants, &work, options);
+        progress = Progress::new(total, foreseen, options.processes, show, options.observer.clone());
+        progress.skip(trials_of(&entrants, &work, options).map(|(_, _, seconds)| seconds).sum());
+    }
     let to_train = entrants.iter().zip(&work).filter(|(entrant, _)| !entrant.is_given);
-    let to_train: Vec<_> =
-        to_train.flat_map(|(entrant, work)| entrant.runs.iter().map(move |run| (entrant, run, *work))).collect();
+    let to_train: Vec<_> = to_train
+        .flat_map(|(entrant, work)| entrant.runs.iter().map(move |run| (entrant, run, work.training)))
+        .collect();
     let name = |(entrant, run, _): &(&Entrant, &EntrantRun, f64)| format!("train-{}-seed{}", entrant.name, run.seed);
     jobs.share(&to_train, &mut progress, name, |(entrant, run, work), progress| {
         let what = match entrant.runs.len() {
@@ -112,14 +112,20 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
         let state = (what.as_str(), *work);
         training::run_to_end(&entrant.config_of(run), &run.folder, &adapter, &options.command, progress, state)
     })?;
-    let prepared = Prepared { entrants, test, trials, adapter };
-    assemble::assemble(
-        &prepared,
-        options,
-        &jobs,
-        &mut progress,
-        &work.iter().map(|work| work * MEASURING).collect::<Vec<_>>(),
-    )
+    let prepared = Prepared { entrants, test, trials, adapter, decoding };
+    assemble::assemble(&prepared, options, &jobs, &mut progress, &work)
+}
+
+/// How all contestants decode: as the first of them, unless the options have a beam.
+fn decoding(first: &Entrant, options: &Options) -> Result<DecodingConfig> {
+    let mut decoding = first.config.decoding.clone();
+    if let Some(beam) = options.beam {
+        decoding.beam_size = beam;
+        decoding.n_best = decoding.n_best.min(beam);
+        decoding.sampling = None;
+    }
+    decoding.validate()?;
+    Ok(decoding)
 }
 
 /// Tries settings for every entrant that is trained here, and gives each its best.
@@ -129,15 +135,9 @@ fn tune(
     adapter: &Adapter,
     jobs: &Jobs,
     progress: &mut Progress,
-    work: &[f64],
+    work: &[Work],
 ) -> Result<Vec<Trial>> {
-    let tuned = entrants.iter().zip(work).filter(|(entrant, _)| !entrant.is_given);
-    let trials: Vec<_> = tuned
-        .flat_map(|(entrant, work)| {
-            let each = tuning_work(entrant, options, *work);
-            (1..=options.trials).map(move |trial| (entrant, trial, each))
-        })
-        .collect();
+    let trials: Vec<_> = trials_of(entrants, work, options).collect();
     let name = |(entrant, trial, _): &(&Entrant, usize, f64)| format!("tune-{}-trial{trial}", entrant.name);
     jobs.share(&trials, progress, name, |(entrant, trial, work), progress| {
         tuning::run_trial(entrant, options, *trial, adapter, progress, *work)
@@ -149,25 +149,13 @@ fn tune(
     Ok(found)
 }
 
-fn tuning_work(entrant: &Entrant, options: &Options, work: f64) -> f64 {
-    if options.trials == 0 {
-        return 0.0;
-    }
-    work * tuning::trial_updates(&entrant.config) as f64 / entrant.config.training.max_updates as f64
-}
-
-/// What a token takes beside its arithmetic, in operations of the forward pass: a guess, without which small models would count
-/// for nothing.
-const OPERATIONS_BESIDE: f64 = 3e6;
-
-/// About how long training takes: in minutes if they are the budget of all, else in operations.
-fn work_of(entrant: &Entrant, by_minutes: bool) -> f64 {
-    let training = &entrant.config.training;
-    if let Some(minutes) = training.max_minutes.filter(|_| by_minutes) {
-        return minutes;
-    }
-    // The vocabulary is not known before the data are read; a middling one stands for it.
-    let (len, vocabularies) = (32, Vocabularies { source: 1000, target: 1000, shared: true });
-    let operations = entrant.config.model.family().forward_flops(vocabularies, len) / len as f64;
-    (training.max_updates * training.batch_tokens as u64) as f64 * (operations + OPERATIONS_BESIDE)
+/// The trials of all entrants that are trained here: whose, which, and the seconds that it takes.
+fn trials_of<'a>(
+    entrants: &'a [Entrant],
+    work: &'a [Work],
+    options: &Options,
+) -> impl Iterator<Item = (&'a Entrant, usize, f64)> {
+    let tuned = entrants.iter().zip(work).filter(|(entrant, _)| !entrant.is_given);
+    let n = options.trials;
+    tuned.flat_map(move |(entrant, work)| (1..=n).map(move |trial| (entrant, trial, work.trial)))
 }

@@ -34,7 +34,7 @@ enum Outcome {
 }
 
 /// Visits of a cell, if its time allows: fewer have no interval worth the name.
-const FEWEST_VISITS: usize = 3;
+pub const FEWEST_VISITS: usize = 3;
 /// After so many visits a cell stays as uncertain as it is.
 const MOST_VISITS: usize = 9;
 /// A cell is visited until its interval reaches at most so far to each side of its mean, as a part.

@@ -10,10 +10,9 @@ use lookback::compare::measure::growth::{exponent, exponent_interval, last_cross
 use lookback::compare::measure::positions::{needed, positions};
 use lookback::compare::measure::quality::{self, Scored, deviation, quality};
 use lookback::compare::measure::translations::Translation;
-use lookback::compare::progress::Progress;
 use lookback::compare::test_set::TestSet;
 use lookback::compare::tuning::{self, candidate, settings, trial_updates};
-use lookback::compare::{Budget, Status, Sweep, sweep::combinations};
+use lookback::compare::{Budget, Sweep, sweep::combinations};
 use lookback::data::{Pair, TaskConfig};
 use lookback::experiment::Config;
 use lookback::layers::mixer::{MixerKind, SideConfig};
@@ -22,41 +21,6 @@ use lookback::models::{RnnConfig, TransformerConfig, Vocabularies};
 use lookback::report::comparison::measures::curves::band;
 use lookback::scoring::{Bootstrap, Metric, Verdict};
 use serde::Deserialize;
-
-#[test]
-fn what_will_be_found_done_is_not_left_to_do() {
-    let show = |_: &Status| ();
-    let mut progress = Progress::new(10.0, 6.0, 1, &show, std::sync::Arc::new(lookback::training::Silent));
-    assert_eq!(progress.left(), 4.0);
-    progress.skip(4.0);
-    assert_eq!(progress.left(), 4.0, "found as foreseen");
-    progress.finish(1.0, false);
-    assert_eq!(progress.left(), 3.0);
-    progress.skip(3.0);
-    assert_eq!(progress.left(), 2.0, "one more was found than was foreseen");
-}
-
-#[test]
-fn what_other_processes_do_is_done() {
-    let last = std::sync::Mutex::new(0.0);
-    let show = |status: &Status| *last.lock().unwrap() = status.done;
-    let mut progress = Progress::new(20.0, 4.0, 3, &show, std::sync::Arc::new(lookback::training::Silent));
-    let done = |progress: &Progress, part: f64| {
-        progress.at("x", part);
-        *last.lock().unwrap()
-    };
-    progress.skip(4.0);
-    assert_eq!(done(&progress, 0.0), 0.2, "what was there before is no work of others");
-    progress.finish(2.0, false);
-    assert_eq!(done(&progress, 0.0), 0.5, "two others have done as much");
-    assert_eq!(done(&progress, 1.0), 0.65);
-    progress.skip(3.0);
-    assert_eq!(done(&progress, 0.0), 0.5, "three of their four were found");
-    progress.skip(7.0);
-    assert_eq!(done(&progress, 0.0), 0.8, "more than they were thought to have done");
-    progress.finish(4.0, false);
-    assert_eq!(done(&progress, 0.0), 1.0);
-}
 
 #[derive(Deserialize)]
 struct Golden {
