@@ -63,9 +63,13 @@ pub(super) struct CompareArgs {
     /// make a part: copy the results.json, suite.toml and task folders of one to the next.
     #[arg(long = "task", value_name = "NAME", requires = "suite")]
     tasks: Vec<String>,
+    /// Of a suite, make this family only; may be repeated. Others whose results the folder has stay, as with --task, and are compared
+    /// with it if their answers are right or wrong.
+    #[arg(long = "family", value_name = "NAME", requires = "suite")]
+    families: Vec<String>,
     /// Train and measure nothing: draw the report of finished results again. A results.json, or the folder that has it.
     #[arg(long, value_name = "PATH", conflicts_with_all = [
-        "configs", "set", "sweeps", "runs", "suite", "tasks", "backend", "device", "seeds", "budget", "tune", "match_parameters", "lengths",
+        "configs", "set", "sweeps", "runs", "suite", "tasks", "families", "backend", "device", "seeds", "budget", "tune", "match_parameters", "lengths",
         "per_length", "max_cost_length", "cell_seconds", "beam", "jobs",
     ])]
     redraw: Option<PathBuf>,
@@ -157,6 +161,7 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
     };
     let options = Options {
         configs: args.configs,
+        only: Vec::new(),
         set: args.set,
         sweeps: args.sweeps,
         runs: args.runs,
@@ -184,7 +189,8 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
     }
     let bar = Bar::new();
     if let Some(suite) = suite {
-        let (found, comparisons) = suite::run(&suite, &args.tasks, &options, &|status| bar.show(status))?;
+        let part = suite::Part { tasks: args.tasks, families: args.families };
+        let (found, comparisons) = suite::run(&suite, &part, &options, &|status| bar.show(status))?;
         bar.finish();
         let page = suite_files::write(&found, &comparisons, &options.out)?;
         return print(&format!("{}\nthe report is {}\n", suite_words::summary(&found), page.display()));

@@ -28,7 +28,7 @@ use crate::scoring::{CONFIDENCE, LEVEL};
 use burn::module::Module;
 
 /// Resamples of every interval and test.
-const BOOTSTRAP: Bootstrap = Bootstrap { n_samples: 1000, seed: 12345 };
+pub(super) const BOOTSTRAP: Bootstrap = Bootstrap { n_samples: 1000, seed: 12345 };
 
 /// What was measured of one contestant.
 struct Found {
@@ -41,14 +41,14 @@ struct Found {
     is_lowercase: bool,
 }
 
-/// Measures everything.
+/// Measures everything: the comparison, and what every contestant made of every test sentence.
 pub(super) fn assemble(
     prepared: &Prepared,
     options: &Options,
     jobs: &Jobs,
     progress: &mut Progress,
     work: &[Work],
-) -> Result<Comparison> {
+) -> Result<(Comparison, Vec<Scored>)> {
     let Prepared { entrants, test, trials, adapter, decoding } = prepared;
     let store = Store::open(&options.out)?;
     let runs = entrants.iter().zip(work);
@@ -138,7 +138,7 @@ pub(super) fn assemble(
     comparison.claims.extend(claims::ends(&written, test, task, &BOOTSTRAP)?);
     comparison.metrics = metrics;
     comparison.thresholds = thresholds(&comparison);
-    Ok(comparison)
+    Ok((comparison, scored))
 }
 
 /// Time and memory of every contestant, and the names of those that were measured: what differs only in how it was trained is not

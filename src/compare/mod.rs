@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::report::comparison::{Comparison, Trial, files};
 use crate::trust;
 use jobs::Jobs;
+use measure::quality::Scored;
 use plan::{Entrant, EntrantRun};
 use progress::Progress;
 use test_set::TestSet;
@@ -55,6 +56,19 @@ pub struct Prepared {
 /// # Errors
 /// If the options, configs, runs or data cannot be used, training fails, or the observer stops it.
 pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
+    Ok(answered(options, show)?.comparison)
+}
+
+/// A comparison, and what it was made from.
+pub(crate) struct Answered {
+    pub(crate) comparison: Comparison,
+    /// What every contestant made of every test sentence.
+    pub(crate) scored: Vec<Scored>,
+    pub(crate) test: TestSet,
+}
+
+/// As [`compare`].
+fn answered(options: &Options, show: &Show<'_>) -> Result<Answered> {
     plan::check_folder(&options.out)?;
     if suite::is_suite(&options.out) {
         return Err(Error::file(
@@ -73,7 +87,9 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     let test = test_set::test_set(&entrants, options)?;
     std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
     let jobs = Jobs::open(&options.out)?;
-    let names: Vec<&str> = entrants.iter().map(|entrant| entrant.name.as_str()).collect();
+    let is_made = |entrant: &Entrant| options.only.is_empty() || options.only.contains(&entrant.name);
+    let made = entrants.iter().filter(|entrant| is_made(entrant));
+    let names: Vec<&str> = made.map(|entrant| entrant.name.as_str()).collect();
     if let Some((others, kept)) = files::keep_others(&names, &options.out)? {
         options.observer.warn(&format!(
             "{out} has a report with {others}, which the new one will replace; its numbers are kept: lookback compare --redraw {kept} --out \
@@ -86,6 +102,7 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
     if options.match_parameters {
         width::match_parameters(&mut entrants, &adapter)?;
     }
+    entrants.retain(is_made);
     let guess = |entrant: &Entrant| Work::guess(entrant, options, &test, decoding.beam_size);
     let mut work: Vec<Work> = entrants.iter().map(guess).collect();
     let [total, foreseen] = work::totals(&entrants, &work, options);
@@ -113,7 +130,8 @@ pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
         training::run_to_end(&entrant.config_of(run), &run.folder, &adapter, &options.command, progress, state)
     })?;
     let prepared = Prepared { entrants, test, trials, adapter, decoding };
-    assemble::assemble(&prepared, options, &jobs, &mut progress, &work)
+    let (comparison, scored) = assemble::assemble(&prepared, options, &jobs, &mut progress, &work)?;
+    Ok(Answered { comparison, scored, test: prepared.test })
 }
 
 /// How all contestants decode: as the first of them, unless the options have a beam.

@@ -13,6 +13,9 @@ use std::sync::Arc;
 pub struct Options {
     /// Configs to train.
     pub configs: Vec<PathBuf>,
+    /// Of these, by name, those that are made, if not all. The others count for what all have in common: their width, and the longest
+    /// source of training.
+    pub only: Vec<String>,
     /// Keys of all configs that are set, as `key.path=value`.
     pub set: Vec<String>,
     /// Keys that take several values, each in a contestant of its own.
@@ -65,6 +68,7 @@ impl Options {
     pub fn new(out: impl Into<PathBuf>) -> Self {
         Self {
             configs: Vec::new(),
+            only: Vec::new(),
             set: Vec::new(),
             sweeps: Vec::new(),
             runs: Vec::new(),

@@ -1,9 +1,11 @@
 //! From the comparisons of tasks to the cells of the matrix.
 
+use super::answers;
 use super::config::{SuiteConfig, SuiteTaskConfig};
+use crate::compare::Answered;
 use crate::error::{Error, Result};
 use crate::experiment::Run;
-use crate::report::comparison::{ClaimKind, Comparison, Contestant, Group, GroupKind, metric_of};
+use crate::report::comparison::{Claim, ClaimKind, Comparison, Contestant, Group, GroupKind, metric_of};
 use crate::report::suite::{Cell, CellScore, FORMAT, Family, Standing, Suite, SuiteTask};
 use crate::scoring::Verdict;
 use std::path::Path;
@@ -13,14 +15,14 @@ pub(super) fn suite(
     suite: &SuiteConfig,
     tasks: &[&SuiteTaskConfig],
     command: &str,
-    comparisons: &[Comparison],
+    made: &[Answered],
 ) -> Result<Suite> {
-    let first = comparisons.first().ok_or_else(|| Error::message("a suite has a task"))?;
+    let first = &made.first().ok_or_else(|| Error::message("a suite has a task"))?.comparison;
     let model_of = |name: &str| {
-        let of = |comparison: &Comparison| {
-            comparison.contestants.iter().find(|contestant| contestant.name == name).map(|own| own.model.clone())
+        let of = |made: &Answered| {
+            made.comparison.contestants.iter().find(|contestant| contestant.name == name).map(|own| own.model.clone())
         };
-        comparisons.iter().find_map(of).unwrap_or_default()
+        made.iter().find_map(of).unwrap_or_default()
     };
     let families =
         suite.family.iter().map(|family| Family { name: family.name.clone(), model: model_of(&family.name) });
@@ -36,10 +38,12 @@ pub(super) fn suite(
         families: families.collect(),
         ..Suite::default()
     };
-    for (task, comparison) in tasks.iter().zip(comparisons) {
+    for (task, Answered { comparison, scored, .. }) in tasks.iter().zip(made) {
         let groups = groups(comparison);
-        for contestant in &comparison.contestants {
-            found.cells.push(cell(&task.name, comparison, contestant, &groups)?);
+        let metric = metric_of(comparison.headline());
+        for (contestant, scored) in comparison.contestants.iter().zip(scored) {
+            let right = answers::digits(metric, scored);
+            found.cells.push(Cell { right, ..cell(&task.name, comparison, contestant, &groups)? });
         }
         found.tasks.push(SuiteTask {
             name: task.name.clone(),
@@ -49,7 +53,11 @@ pub(super) fn suite(
             trained_length: comparison.task.trained_length,
             train_pairs: comparison.task.train_pairs,
             groups,
+            test_sha256: comparison.task.test_sha256.clone(),
         });
+    }
+    for (task, Answered { comparison, .. }) in tasks.iter().zip(made) {
+        judge(&mut found, &task.name, &comparison.claims);
     }
     Ok(found)
 }
@@ -79,33 +87,60 @@ fn cell(task: &str, comparison: &Comparison, contestant: &Contestant, groups: &[
         state_bytes: config.model.family().state_bytes(length),
         longest_good: threshold.and_then(|row| row.longest_above),
         scores: groups.iter().filter_map(|group| score(comparison, name, &group.id)).collect(),
+        right: Vec::new(),
     })
 }
 
-/// A score, and how it stands beside the best of its group.
+/// A score, which has yet to be compared with others.
 fn score(comparison: &Comparison, name: &str, group: &str) -> Option<CellScore> {
-    let metric = comparison.headline();
-    let own = comparison.score(name, group, metric)?;
+    let own = comparison.score(name, group, comparison.headline())?;
+    let (group, score, low, high) = (group.to_string(), own.score, own.low, own.high);
+    Some(CellScore { group, score, low, high, ..CellScore::default() })
+}
+
+/// Says of all cells of a task how they stand beside the best of their group, by the claims about the families.
+pub(super) fn judge(suite: &mut Suite, task: &str, claims: &[Claim]) {
+    let Some(place) = suite.tasks.iter().position(|own| own.name == task) else { return };
+    let SuiteTask { metric, groups, .. } = suite.tasks[place].clone();
+    for group in groups {
+        let scores: Vec<(String, f64)> = suite
+            .cells
+            .iter()
+            .filter(|cell| cell.task == task)
+            .filter_map(|cell| Some((cell.family.clone(), cell.score(&group.id)?.score)))
+            .collect();
+        for cell in suite.cells.iter_mut().filter(|cell| cell.task == task) {
+            let Some(score) = cell.scores.iter_mut().find(|score| score.group == group.id) else { continue };
+            (score.standing, score.claim) = standing(&metric, &group.id, &cell.family, &scores, claims);
+        }
+    }
+}
+
+/// How a family stands beside the best of a group, and the claim that says so; `scores` are those of all.
+fn standing(
+    metric: &str,
+    group: &str,
+    name: &str,
+    scores: &[(String, f64)],
+    claims: &[Claim],
+) -> (Standing, Option<Claim>) {
     let is_less = metric_of(metric).lower_is_better();
-    let worth = |name: &str| {
-        let score = comparison.score(name, group, metric).map_or(f64::NEG_INFINITY, |score| score.score);
-        if is_less { -score } else { score }
-    };
-    let best = comparison.contestants.iter().map(|contestant| contestant.name.as_str());
+    let worth = |(_, score): &(String, f64)| if is_less { -score } else { *score };
     // Of several with one score the first.
-    let best = best.reduce(|best, other| if worth(other) > worth(best) { other } else { best })?;
-    let claim = comparison.claims.iter().find(|claim| {
+    let best = scores.iter().reduce(|best, other| if worth(other) > worth(best) { other } else { best });
+    let own = scores.iter().find(|(own, _)| own == name);
+    let Some((best, own)) = best.zip(own) else { return (Standing::default(), None) };
+    let claim = claims.iter().find(|claim| {
         let [one, other] = claim.operands.each_ref().map(String::as_str);
-        let is_pair = (one, other) == (best, name) || (one, other) == (name, best);
+        let is_pair = (one, other) == (best.0.as_str(), name) || (one, other) == (name, best.0.as_str());
         claim.kind == ClaimKind::Models && claim.group == group && claim.metric == metric && is_pair
     });
     let standing = match claim.map(|claim| claim.verdict) {
         _ if !is_less && worth(best) <= 0.0 => Standing::Unsolved,
-        _ if worth(name) >= worth(best) => Standing::Best,
+        _ if worth(own) >= worth(best) => Standing::Best,
         Some(Verdict::Different) => Standing::Behind,
         Some(Verdict::Equivalent) => Standing::Equivalent,
         Some(Verdict::Undecided) | None => Standing::Undecided,
     };
-    let (group, claim) = (group.to_string(), claim.cloned());
-    Some(CellScore { group, score: own.score, low: own.low, high: own.high, standing, claim })
+    (standing, claim.cloned())
 }

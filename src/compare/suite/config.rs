@@ -195,6 +195,26 @@ impl SuiteConfig {
         Ok(self.task.iter().filter(|task| names.is_empty() || names.contains(&task.name)).collect())
     }
 
+    /// The place of a family among all.
+    pub(super) fn row(&self, family: &str) -> Option<usize> {
+        self.family.iter().position(|own| own.name == family)
+    }
+
+    /// Refuses names of families that the suite does not have.
+    ///
+    /// # Errors
+    /// Then.
+    pub(super) fn check_families(&self, names: &[String]) -> Result<()> {
+        match names.iter().find(|name| self.family.iter().all(|family| family.name != **name)) {
+            Some(name) => {
+                let known: Vec<&str> = self.family.iter().map(|family| family.name.as_str()).collect();
+                let (suite, known) = (&self.name, known.join("; "));
+                Err(Error::message(format!("--family {name:?}: the suite {suite} has no such family ({known})")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The families that take part in a task.
     pub fn of_task<'a>(&'a self, task: &'a SuiteTaskConfig) -> impl Iterator<Item = &'a FamilyConfig> {
         let takes_part = |name: &str| task.families.as_ref().is_none_or(|names| names.iter().any(|own| own == name));

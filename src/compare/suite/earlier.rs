@@ -1,10 +1,14 @@
 //! What the folder of a suite has of tasks that are not made now.
 
-use super::Found;
-use super::config::SuiteConfig;
+use super::config::{SuiteConfig, SuiteTaskConfig};
+use super::{Found, answers, cells};
+use crate::compare::Answered;
+use crate::compare::assemble::BOOTSTRAP;
+use crate::compare::measure::claims::claims;
+use crate::compare::measure::quality::Scored;
 use crate::error::{Error, Result};
 use crate::report::documents::Results;
-use crate::report::suite::{FORMAT, Suite};
+use crate::report::suite::{Cell, FORMAT, Suite};
 use std::path::Path;
 
 /// The results of a suite that were there before.
@@ -35,16 +39,80 @@ impl Earlier {
         Ok(Some(Self(*earlier)))
     }
 
-    /// These and the new ones, in the order of the suite.
+    /// The cells of a task whose families are not among `made`.
+    fn others<'a>(&'a self, task: &'a str, made: &'a [String]) -> impl Iterator<Item = &'a Cell> {
+        self.0.cells.iter().filter(move |cell| cell.task == task && !made.contains(&cell.family))
+    }
+
+    /// Refuses to make the families `made` of a task alone if the others that are there could not be compared with them.
+    ///
+    /// # Errors
+    /// Then; says what to do instead.
+    pub(super) fn check_part(&self, task: &SuiteTaskConfig, made: &[String]) -> Result<()> {
+        match self.others(&task.name, made).find(|cell| cell.right.is_empty()) {
+            Some(cell) => Err(Error::message(format!(
+                "--family: of {} in the task {} the results do not have which answers are right, so that no other family can be compared \
+                 with it; make the task without --family, or in another folder with --out",
+                cell.family, task.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// Puts the cells of the families that were there beside those of `made` in a task of `new`, and compares all of them. Whether there
+    /// were any.
+    ///
+    /// # Errors
+    /// If the others were tested on other sentences.
+    pub(super) fn complete(&self, suite: &SuiteConfig, new: &mut Suite, task: &str, made: &Answered) -> Result<bool> {
+        let names: Vec<String> = made.scored.iter().map(|scored| scored.name.clone()).collect();
+        let others: Vec<Cell> = self.others(task, &names).cloned().collect();
+        if others.is_empty() {
+            return Ok(false);
+        }
+        let Answered { comparison, scored, test } = made;
+        let is_same = |suite: &&Suite| {
+            let hash = |own: &Suite| {
+                own.tasks.iter().find(|own| own.name == task).map(|own| (own.test_sha256.clone(), own.metric.clone()))
+            };
+            hash(suite) == hash(new)
+        };
+        let of_before = |cell: &Cell| answers::scored(&cell.family, &cell.right, test.pairs.len());
+        let before: Option<Vec<Scored>> =
+            Some(&self.0).filter(is_same).and_then(|_| others.iter().map(of_before).collect());
+        let before = before.ok_or_else(|| {
+            Error::message(format!(
+                "the families of the task {task} that are there were tested on other sentences; make the task without --family, or in \
+                 another folder with --out"
+            ))
+        })?;
+        // In the order of the suite, as if all had been made together: of several with one score the first counts as the best.
+        let mut all: Vec<Scored> = before.into_iter().chain(scored.iter().cloned()).collect();
+        all.sort_by_key(|scored| suite.row(&scored.name));
+        new.cells.extend(others);
+        new.cells.sort_by_key(|cell| suite.row(&cell.family));
+        let claims = claims(&all, test, &[comparison.headline().to_string()], &BOOTSTRAP)?;
+        cells::judge(new, task, &claims);
+        Ok(true)
+    }
+
+    /// These and the new ones, in the order of the suite; `is_completed` says whether some of these are among the new ones already.
     ///
     /// # Errors
     /// If a comparison in the folder cannot be read.
-    pub(super) fn join(self, suite: &SuiteConfig, (mut new, comparisons): Found, out: &Path) -> Result<Found> {
+    pub(super) fn join(
+        self,
+        suite: &SuiteConfig,
+        (mut new, comparisons): Found,
+        is_completed: bool,
+        out: &Path,
+    ) -> Result<Found> {
         let Self(old) = self;
         let mut made: Vec<_> = std::mem::take(&mut new.tasks).into_iter().zip(comparisons).collect();
         let mut kept = old.tasks;
         kept.retain(|task| made.iter().all(|(own, _)| own.name != task.name));
         let is_kept = |name: &str| kept.iter().any(|task| task.name == name);
+        let is_joined = is_completed || !kept.is_empty();
         new.cells.extend(old.cells.into_iter().filter(|cell| is_kept(&cell.task)));
         // What is said of a part is said of the whole where it is the same, and side by side where it is not.
         let whole = [
@@ -54,7 +122,7 @@ impl Earlier {
             (&mut new.device, old.device, "; "),
             (&mut new.command, old.command, "\n"),
         ];
-        for (own, old, between) in whole.into_iter().filter(|_| !kept.is_empty()) {
+        for (own, old, between) in whole.into_iter().filter(|_| is_joined) {
             if !old.split(between).any(|part| part == own) {
                 *own = old + between + own;
             } else {
@@ -73,7 +141,7 @@ impl Earlier {
         }
         let place = |name: &str| suite.task.iter().position(|task| task.name == name);
         made.sort_by_key(|(task, _)| place(&task.name));
-        new.cells.sort_by_key(|cell| place(&cell.task));
+        new.cells.sort_by_key(|cell| (place(&cell.task), suite.row(&cell.family)));
         let comparisons;
         (new.tasks, comparisons) = made.into_iter().unzip();
         Ok((new, comparisons))

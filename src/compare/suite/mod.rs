@@ -1,6 +1,7 @@
 //! A suite: families of models by tasks. Each task is a comparison of its own, in a folder of its own, and what they say together
 //! becomes one matrix.
 
+mod answers;
 mod cells;
 mod config;
 mod earlier;
@@ -10,7 +11,7 @@ use earlier::Earlier;
 
 use super::options::Options;
 use super::progress::{Show, Status};
-use super::{compare, plan};
+use super::{Answered, answered, plan};
 use crate::error::{Error, Result};
 use crate::files::replace;
 use crate::report::comparison::{Comparison, files};
@@ -24,21 +25,46 @@ const FILE: &str = "suite.toml";
 /// folder.
 pub type Found = (Suite, Vec<Option<Comparison>>);
 
+/// What is made of a suite: the tasks and families that are named, and all where none is.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// Names of tasks.
+    pub tasks: Vec<String>,
+    /// Names of families.
+    pub families: Vec<String>,
+}
+
+impl Part {
+    fn is_whole(&self) -> bool {
+        self.tasks.is_empty() && self.families.is_empty()
+    }
+}
+
 /// Makes a suite in `options.out`, or goes on with it; the comparisons of its tasks and their reports are there then. Of `options`
-/// count the folder, what is set, the number of seeds, where tensors live, and who is told. With `tasks`, only those are made, and
+/// count the folder, what is set, the number of seeds, where tensors live, and who is told. With `part`, only that is made, and
 /// what the folder's results have of others stays, so that several machines can each make a part.
 ///
 /// # Errors
-/// If the suite, its configs or data cannot be used, the suite has no such task, the folder has results of another suite, training
-/// fails, or the observer stops it.
-pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show<'_>) -> Result<Found> {
-    let made = suite.chosen(tasks)?;
+/// If the suite, its configs or data cannot be used, the suite has no such part, the folder has results of another suite or such that the
+/// part cannot be compared with, training fails, or the observer stops it.
+pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>) -> Result<Found> {
+    suite.check_families(&part.families)?;
+    let takes_part = |task: &&SuiteTaskConfig| {
+        part.families.is_empty() || suite.of_task(task).any(|family| part.families.contains(&family.name))
+    };
+    let made: Vec<_> = suite.chosen(&part.tasks)?.into_iter().filter(takes_part).collect();
+    if made.is_empty() {
+        return Err(Error::message(format!("--family: nobody of {} takes part", part.families.join(", "))));
+    }
     let earlier = Earlier::read(&options.out);
     prepare(suite, earlier.as_ref().ok().and_then(Option::as_ref), &options.out)?;
     // All tasks anew need nothing of results that cannot be read.
-    let earlier = if tasks.is_empty() { None } else { earlier? };
+    let earlier = if part.is_whole() { None } else { earlier? };
+    for task in made.iter().filter(|_| !part.families.is_empty()) {
+        earlier.as_ref().map_or(Ok(()), |earlier| earlier.check_part(task, &part.families))?;
+    }
     let n = made.len() as f64;
-    let mut comparisons = Vec::new();
+    let mut answers = Vec::new();
     for (i, task) in made.iter().enumerate() {
         let out = options.out.join(&task.name);
         let folder = out.join("configs");
@@ -53,6 +79,7 @@ pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show
         let longest_cost = task.costs.filter(|_| !options.cost_lengths.is_empty()).unwrap_or(0);
         let own = Options {
             configs,
+            only: part.families.clone(),
             out: out.clone(),
             trials: suite.tune,
             match_parameters: suite.match_parameters,
@@ -69,14 +96,20 @@ pub fn run(suite: &SuiteConfig, tasks: &[String], options: &Options, show: &Show
                 seconds_left: status.seconds_left.filter(|_| i + 1 == made.len()),
             })
         };
-        let comparison = compare(&own, &show)?;
-        files::write(&comparison, &out)?;
-        comparisons.push(comparison);
+        let found = answered(&own, &show)?;
+        files::write(&found.comparison, &out)?;
+        answers.push(found);
     }
-    let found = cells::suite(suite, &made, &options.command, &comparisons)?;
-    let comparisons = comparisons.into_iter().map(Some).collect();
+    let mut found = cells::suite(suite, &made, &options.command, &answers)?;
+    let mut is_completed = false;
+    if let Some(earlier) = earlier.as_ref().filter(|_| !part.families.is_empty()) {
+        for (task, answered) in made.iter().zip(&answers) {
+            is_completed |= earlier.complete(suite, &mut found, &task.name, answered)?;
+        }
+    }
+    let comparisons = answers.into_iter().map(|Answered { comparison, .. }| Some(comparison)).collect();
     match earlier {
-        Some(earlier) => earlier.join(suite, (found, comparisons), &options.out),
+        Some(earlier) => earlier.join(suite, (found, comparisons), is_completed, &options.out),
         None => Ok((found, comparisons)),
     }
 }

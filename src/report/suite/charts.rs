@@ -61,10 +61,15 @@ pub fn costs(suite: &Suite, comparisons: &[Option<Comparison>]) -> Vec<Chart> {
     with_comparison(suite, comparisons).flat_map(of).collect()
 }
 
-/// The tasks whose comparison is there.
+/// The tasks whose comparison is there, with all families that have a cell: a part of them would look like all.
 pub(super) fn with_comparison<'a>(
     suite: &'a Suite,
     comparisons: &'a [Option<Comparison>],
 ) -> impl Iterator<Item = (&'a SuiteTask, &'a Comparison)> {
-    suite.tasks.iter().zip(comparisons).filter_map(|(task, comparison)| Some((task, comparison.as_ref()?)))
+    let is_whole = |(task, comparison): &(&SuiteTask, &Comparison)| {
+        let mut cells = suite.cells.iter().filter(|cell| cell.task == task.name);
+        cells.all(|cell| comparison.contestants.iter().any(|contestant| contestant.name == cell.family))
+    };
+    let there = suite.tasks.iter().zip(comparisons).filter_map(|(task, comparison)| Some((task, comparison.as_ref()?)));
+    there.filter(is_whole)
 }

@@ -63,6 +63,9 @@ pub struct SuiteTask {
     pub train_pairs: usize,
     /// The test sentences that cells are scored on: the test set, and the longest single length.
     pub groups: Vec<Group>,
+    /// Of all test sentences, those of other lengths too.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub test_sha256: String,
 }
 
 /// What a family does in a task.
@@ -87,6 +90,10 @@ pub struct Cell {
     pub longest_good: Option<usize>,
     /// One for each of the task's groups.
     pub scores: Vec<CellScore>,
+    /// For each seed which test sentences it answered right, where the score counts those: a hexadecimal digit for every four, the first of
+    /// them its highest bit. Families that are made later are compared by it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub right: Vec<String>,
 }
 
 /// A score of a cell, and what is claimed of it.

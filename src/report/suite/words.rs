@@ -7,7 +7,7 @@ use crate::report::comparison::score::capitalized;
 
 /// The findings: who is level with the best everywhere, then a sentence for each column.
 pub fn findings(suite: &Suite) -> Vec<String> {
-    let mut found = vec![everywhere(suite)];
+    let mut found: Vec<String> = everywhere(suite).into_iter().collect();
     found.extend(columns(suite).into_iter().filter_map(|column| of_column(suite, column)));
     if suite.n_seeds() < 2 {
         found.push("A single seed: this is said of these runs, and not of what other seeds would give.".into());
@@ -30,29 +30,50 @@ fn is_unsolved(suite: &Suite, column: (&SuiteTask, &Group)) -> bool {
     cells.any(|cell| cell.standing == Standing::Unsolved)
 }
 
-/// Which families may be as good as the best in every column that any of them has something right in.
-fn everywhere(suite: &Suite) -> String {
+/// The families that take no part in a column, or have not been made in it.
+fn left_out<'a>(suite: &'a Suite, column: (&SuiteTask, &Group)) -> Vec<&'a str> {
+    let is_out = |name: &&str| score_in(suite, name, column).is_none();
+    suite.families.iter().map(|family| family.name.as_str()).filter(is_out).collect()
+}
+
+/// Which families may be as good as the best in every column that any of them has something right in; nothing where no column has all
+/// families.
+fn everywhere(suite: &Suite) -> Option<String> {
     let all = columns(suite);
-    let columns: Vec<_> = all.iter().filter(|column| !is_unsolved(suite, **column)).collect();
-    let which = if columns.len() < all.len() { " in which anything is right" } else { "" };
-    let is_level = |family: &str| columns.iter().all(|column| matrix::is_level(suite, family, **column));
+    let whole: Vec<_> = all.iter().filter(|column| left_out(suite, **column).is_empty()).collect();
+    if whole.is_empty() {
+        return None;
+    }
+    let columns: Vec<_> = whole.iter().filter(|column| !is_unsolved(suite, ***column)).collect();
+    let which = match (whole.len() < all.len(), columns.len() < whole.len()) {
+        (false, false) => "",
+        (false, true) => " in which anything is right",
+        (true, false) => " in which all families take part",
+        (true, true) => " in which all families take part and anything is right",
+    };
+    let is_level = |family: &str| columns.iter().all(|column| matrix::is_level(suite, family, ***column));
     let level: Vec<&str> =
         suite.families.iter().map(|family| family.name.as_str()).filter(|name| is_level(name)).collect();
     let n = columns.len();
     let those = if n == 1 { format!("the one column{which}") } else { format!("all {n} columns{which}") };
-    match &level[..] {
+    Some(match &level[..] {
+        _ if n == 0 && whole.len() < all.len() => "No family has anything right where all take part.".into(),
         _ if n == 0 => "No family has anything right.".into(),
         [] => format!("No family is the best, or as good as the best, in {those}."),
         [one] => format!("{one} is the best, or perhaps as good as the best, in {those}; no other is."),
         _ => format!("The best, or perhaps as good as the best, in {those}: {}.", level.join("; ")),
-    }
+    })
 }
 
 /// Who is best in a column, who may be, and who is not.
 fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
     let (task, group) = column;
+    let out = match &left_out(suite, column)[..] {
+        [] => String::new(),
+        names => format!("; left out: {}", names.join("; ")),
+    };
     if is_unsolved(suite, column) {
-        return Some(format!("{}: no family has anything right.", capitalized(&place(task, group))));
+        return Some(format!("{}: no family has anything right{out}.", capitalized(&place(task, group))));
     }
     let of = |family: &str| {
         let cell = score_in(suite, family, column)?;
@@ -86,7 +107,7 @@ fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
             text += &format!("; {what}: {}", names.join(", "));
         }
     }
-    Some(text + ".")
+    Some(text + &out + ".")
 }
 
 /// What a column is about, in words.

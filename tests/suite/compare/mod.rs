@@ -7,6 +7,7 @@ mod claims;
 mod command;
 mod going_on;
 mod page;
+mod parts;
 mod progress;
 mod redraw;
 mod refusals;

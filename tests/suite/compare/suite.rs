@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-const SMALL: &str = r#"
+pub(super) const SMALL: &str = r#"
 about = "Two families and two tasks."
 match_parameters = true
 [config]
@@ -65,7 +65,7 @@ pub(super) static MADE: LazyLock<(TempDir, String)> = LazyLock::new(|| {
     (dir, said)
 });
 
-fn results(out: &Path) -> Suite {
+pub(super) fn results(out: &Path) -> Suite {
     serde_json::from_str(&read(out.join("results.json"))).unwrap()
 }
 
@@ -146,59 +146,6 @@ fn the_same_command_again_finds_everything_finished() {
 }
 
 #[test]
-fn machines_can_each_make_a_part() {
-    let (made, _) = &*MADE;
-    let [one, other] = [(); 2].map(|()| TempDir::new().unwrap());
-    for dir in [&one, &other] {
-        std::fs::write(dir.path().join("own.toml"), SMALL).unwrap();
-    }
-    let of = |task| ["compare", "--suite", "own.toml", "--task", task, "--out", "out"];
-    let said = succeed(one.path(), &of("reverse"));
-    assert!(said.contains("reverse to 4") && !said.contains("copy to 4"), "{said}");
-    assert!(!one.path().join("out/copy").exists());
-    // What the next machine needs of the first one.
-    std::fs::create_dir(other.path().join("out")).unwrap();
-    for file in ["out/results.json", "out/suite.toml"] {
-        std::fs::copy(one.path().join(file), other.path().join(file)).unwrap();
-    }
-    let said = succeed(other.path(), &of("copy"));
-    assert_says(&said, &["copy to 4", "copy at 6", "reverse to 4"]);
-    let page = read(other.path().join("out/report/index.html"));
-    assert!(page.contains("../copy/report/index.html"), "its report is there");
-    assert!(!page.contains("../reverse/report/index.html"), "its report lies on the other machine");
-    let whole = |dir: &Path| {
-        let mut suite = results(&dir.join("out"));
-        suite.cells.iter_mut().for_each(|cell| cell.train_seconds = 0.0);
-        let command = std::mem::take(&mut suite.command);
-        (suite, command)
-    };
-    let (suite, command) = whole(other.path());
-    assert_eq!(suite, whole(made.path()).0, "as one machine makes it");
-    let commands: Vec<&str> = command.lines().collect();
-    assert_eq!(commands.len(), 2, "{command}");
-    assert!(commands[0].contains("--task reverse") && commands[1].contains("--task copy"), "{command}");
-    // The same task again takes the place of what was there.
-    succeed(other.path(), &of("copy"));
-    assert_eq!(whole(other.path()), (suite, command));
-    let refused = |task, parts: &[&str]| assert_says(&fail(other.path(), &of(task)), parts);
-    refused("sort", &["--task sort", "has no such task (copy, reverse)"]);
-    std::fs::write(other.path().join("own.toml"), SMALL.replace("max_updates = 3", "max_updates = 4")).unwrap();
-    refused("copy", &["suite.toml", "is not the suite own as it is now: [config] differs", "--out"]);
-    // Where the one task has no results yet, it may become another, and comments may anyway.
-    let other =
-        SMALL.replace("{ learning_rate = 0.01 }", "{ learning_rate = 0.02 }").replace("it backwards", "backwards");
-    let changed = format!("# Later.\n{other}");
-    std::fs::write(one.path().join("own.toml"), &changed).unwrap();
-    succeed(one.path(), &of("reverse"));
-    assert_eq!(read(one.path().join("out/suite.toml")), changed);
-    std::fs::write(one.path().join("own.toml"), changed.replace("lengths = [4]", "lengths = [5]")).unwrap();
-    assert_says(&fail(one.path(), &of("reverse")), &["is not the suite own as it is now: the task reverse differs"]);
-    let (first, second) = (changed.rfind("[[task]]").unwrap(), changed.find("[[family]]").unwrap());
-    std::fs::write(one.path().join("own.toml"), [&changed[..first], &changed[second..]].concat()).unwrap();
-    assert_says(&fail(one.path(), &of("copy")), &["the task reverse is gone; give another folder with --out"]);
-}
-
-#[test]
 fn what_makes_no_suite_is_refused() {
     let dir = TempDir::new().unwrap();
     let says = |text: &str, parts: &[&str]| {
@@ -275,6 +222,7 @@ fn example() -> Suite {
         state_bytes: 4096,
         longest_good: Some(20),
         scores: vec![of(scores[0].0, scores[0].1, "all"), of(scores[1].0, scores[1].1, "length-40")],
+        right: Vec::new(),
     };
     let names = ["one <b>", "two", "three"];
     Suite {
@@ -388,6 +336,21 @@ fn sentences_say_what_cells_claim_and_no_more() {
     assert_eq!(matrix::text(&unsolved).matches('*').count(), 1);
     unsolved.cells.iter_mut().for_each(|cell| cell.scores[0].standing = Standing::Unsolved);
     assert_eq!(words::findings(&unsolved)[0], "No family has anything right.");
+    // What has not been made of a column is neither behind nor the best in it.
+    let mut part = suite.clone();
+    part.cells[1].scores.remove(0);
+    let found = words::findings(&part);
+    assert_eq!(
+        found[..2],
+        [
+            "The best, or perhaps as good as the best, in the one column in which all families take part: two; three.",
+            "Copy, sources of up to 20 words as in training: best is one <b> (90.0); significantly worse: three (30.0); left out: two.",
+        ]
+    );
+    part.cells[2].scores.remove(1);
+    let found = words::findings(&part);
+    assert_says(&found[0], &["Copy, sources of up to 20 words"]);
+    assert_says(&found[1], &["significantly worse: one <b> (10.0); left out: three."]);
     let text = matrix::text(&suite);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["guessing", "3.4", "-"]);
