@@ -32,8 +32,10 @@ pub fn page(suite: &Suite, comparisons: &[Option<Comparison>]) -> Page {
             (made(suite))
         }))
     };
+    let several = |n: usize, one: &str, more: &str| format!("{n} {}", if n == 1 { one } else { more });
+    let families = several(suite.families.len(), "family", "families");
     Page {
-        title: format!("{} families, {} tasks", suite.families.len(), suite.tasks.len()),
+        title: format!("{families}, {}", several(suite.tasks.len(), "task", "tasks")),
         body,
         style: [VIEW_STYLE, include_str!("../comparison/page.css"), include_str!("page.css")].concat(),
         script: [VIEW_SCRIPT, include_str!("../comparison/page.js")].concat(),
@@ -50,7 +52,7 @@ const COST: &str = "One pair of sentences with random weights: only the size of 
 /// What the page is about, and its contents; `tasks` are those whose reports lie beside it.
 fn head<'a>(suite: &Suite, sections: &[(&str, &str)], tasks: impl Iterator<Item = &'a str>) -> Markup {
     let seeds = match suite.n_seeds() {
-        1 => "one seed each".to_string(),
+        1 => "One seed each".to_string(),
         n => format!("{n} seeds each, scores are their means"),
     };
     let sections = sections.iter().chain(&[("cells", "Every cell")]);
@@ -107,7 +109,7 @@ fn matrix(suite: &Suite) -> Markup {
 fn cell(suite: &Suite, family: &str, column: (&SuiteTask, &Group)) -> Markup {
     let metric = &column.0.metric;
     let Some(cell) = score_in(suite, family, column) else {
-        return html! { td.number { "–" } };
+        return html! { td.number data-tip="not made, or takes no part" { "–" } };
     };
     let [value, low, high] = [cell.score, cell.low, cell.high].map(|value| shown(metric, value));
     let (class, standing) = match cell.standing {

@@ -89,7 +89,7 @@ fn machines_can_each_make_a_family_and_claims_are_those_of_one_machine() {
     succeed(together.path(), &["compare", "--suite", "own.toml", "--out", "out"]);
     let of = |family| ["compare", "--suite", "own.toml", "--family", family, "--out", "out"];
     let said = succeed(one.path(), &of("RNN, attention"));
-    assert_says(&said, &["copy to 4", "left out: Transformer", "Transformer            -"]);
+    assert_says(&said, &["copy to 9", "left out: Transformer", "Transformer            -"]);
     assert!(!said.contains("reverse"), "nobody reverses without the Transformer: {said}");
     let (alone, _) = whole(one.path());
     assert_eq!((alone.cells.len(), alone.cells[0].right.len()), (1, 1), "one cell of one seed");
