@@ -56,7 +56,7 @@ pub struct Prepared {
 /// # Errors
 /// If the options, configs, runs or data cannot be used, training fails, or the observer stops it.
 pub fn compare(options: &Options, show: &Show<'_>) -> Result<Comparison> {
-    Ok(answered(options, show)?.comparison)
+    Ok(answered(options, &|_| Ok(()), show)?.comparison)
 }
 
 /// A comparison, and what it was made from.
@@ -67,8 +67,8 @@ pub(crate) struct Answered {
     pub(crate) test: TestSet,
 }
 
-/// As [`compare`].
-fn answered(options: &Options, show: &Show<'_>) -> Result<Answered> {
+/// As [`compare`], unless `accepts` refuses what is tested on, before anything is trained.
+fn answered(options: &Options, accepts: &dyn Fn(&TestSet) -> Result<()>, show: &Show<'_>) -> Result<Answered> {
     plan::check_folder(&options.out)?;
     if suite::is_suite(&options.out) {
         return Err(Error::file(
@@ -85,6 +85,7 @@ fn answered(options: &Options, show: &Show<'_>) -> Result<Answered> {
     )?;
     let decoding = decoding(&entrants[0], options)?;
     let test = test_set::test_set(&entrants, options)?;
+    accepts(&test)?;
     std::fs::create_dir_all(&options.out).map_err(Error::io(&options.out))?;
     let jobs = Jobs::open(&options.out)?;
     let is_made = |entrant: &Entrant| options.only.is_empty() || options.only.contains(&entrant.name);

@@ -6,6 +6,7 @@ use crate::compare::Answered;
 use crate::compare::assemble::BOOTSTRAP;
 use crate::compare::measure::claims::claims;
 use crate::compare::measure::quality::Scored;
+use crate::compare::test_set::TestSet;
 use crate::error::{Error, Result};
 use crate::report::documents::Results;
 use crate::report::suite::{Cell, FORMAT, Suite};
@@ -59,37 +60,38 @@ impl Earlier {
         }
     }
 
-    /// Puts the cells of the families that were there beside those of `made` in a task of `new`, and compares all of them. Whether there
-    /// were any.
+    /// The answers of the families of a task that are not among `made`.
     ///
     /// # Errors
-    /// If the others were tested on other sentences.
-    pub(super) fn complete(&self, suite: &SuiteConfig, new: &mut Suite, task: &str, made: &Answered) -> Result<bool> {
-        let names: Vec<String> = made.scored.iter().map(|scored| scored.name.clone()).collect();
-        let others: Vec<Cell> = self.others(task, &names).cloned().collect();
-        if others.is_empty() {
-            return Ok(false);
-        }
-        let Answered { comparison, scored, test } = made;
-        let is_same = |suite: &&Suite| {
-            let hash = |own: &Suite| {
-                own.tasks.iter().find(|own| own.name == task).map(|own| (own.test_sha256.clone(), own.metric.clone()))
-            };
-            hash(suite) == hash(new)
-        };
-        let of_before = |cell: &Cell| answers::scored(&cell.family, &cell.right, test.pairs.len());
-        let before: Option<Vec<Scored>> =
-            Some(&self.0).filter(is_same).and_then(|_| others.iter().map(of_before).collect());
-        let before = before.ok_or_else(|| {
+    /// If they are not of the sentences of `test`.
+    pub(super) fn answers(&self, task: &str, made: &[String], test: &TestSet) -> Result<Vec<Scored>> {
+        let of_task = self.0.tasks.iter().find(|own| own.name == task);
+        let is_same = of_task.is_none_or(|own| own.test_sha256 == test.sha256);
+        let of = |cell: &Cell| answers::scored(&cell.family, &cell.right, test.pairs.len()).filter(|_| is_same);
+        self.others(task, made).map(of).collect::<Option<_>>().ok_or_else(|| {
             Error::message(format!(
                 "the families of the task {task} that are there were tested on other sentences; make the task without --family, or in \
                  another folder with --out"
             ))
-        })?;
+        })
+    }
+
+    /// Puts the cells of the families that were there beside those of `made` in a task of `new`, and compares all of them. Whether there
+    /// were any.
+    ///
+    /// # Errors
+    /// As [`answers`](Self::answers).
+    pub(super) fn complete(&self, suite: &SuiteConfig, new: &mut Suite, task: &str, made: &Answered) -> Result<bool> {
+        let Answered { comparison, scored, test } = made;
+        let names: Vec<String> = scored.iter().map(|scored| scored.name.clone()).collect();
         // In the order of the suite, as if all had been made together: of several with one score the first counts as the best.
-        let mut all: Vec<Scored> = before.into_iter().chain(scored.iter().cloned()).collect();
+        let mut all = self.answers(task, &names, test)?;
+        if all.is_empty() {
+            return Ok(false);
+        }
+        all.extend(scored.iter().cloned());
         all.sort_by_key(|scored| suite.row(&scored.name));
-        new.cells.extend(others);
+        new.cells.extend(self.others(task, &names).cloned());
         new.cells.sort_by_key(|cell| suite.row(&cell.family));
         let claims = claims(&all, test, &[comparison.headline().to_string()], &BOOTSTRAP)?;
         cells::judge(new, task, &claims);

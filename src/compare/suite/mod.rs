@@ -11,6 +11,7 @@ use earlier::Earlier;
 
 use super::options::Options;
 use super::progress::{Show, Status};
+use super::test_set::TestSet;
 use super::{Answered, answered, plan};
 use crate::error::{Error, Result};
 use crate::files::replace;
@@ -96,7 +97,11 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
                 seconds_left: status.seconds_left.filter(|_| i + 1 == made.len()),
             })
         };
-        let found = answered(&own, &show)?;
+        let accepts = |test: &TestSet| {
+            let earlier = earlier.as_ref().filter(|_| !part.families.is_empty());
+            earlier.map_or(Ok(()), |earlier| earlier.answers(&task.name, &part.families, test).map(drop))
+        };
+        let found = answered(&own, &accepts, &show)?;
         files::write(&found.comparison, &out)?;
         answers.push(found);
     }

@@ -5,6 +5,7 @@
 mod arithmetic;
 mod claims;
 mod command;
+mod example;
 mod going_on;
 mod page;
 mod parts;
@@ -12,6 +13,7 @@ mod progress;
 mod redraw;
 mod refusals;
 mod report;
+mod sentences;
 mod suite;
 
 use lookback::compare::measure::quality::Scored;

@@ -1,6 +1,6 @@
 //! The page of `lookback compare` in Chromium.
 
-use super::report::example;
+use super::example::example;
 use crate::support::page::PageView;
 use lookback::report::comparison::{AlignedSentence, Comparison, Map, html};
 

@@ -122,10 +122,10 @@ fn machines_can_each_make_a_family_and_claims_are_those_of_one_machine() {
     };
     let message = change("/cells/0/right", serde_json::json!([]));
     assert_says(&message, &["of RNN, attention in the task copy", "which answers are right", "--out"]);
-    assert!(!third.path().join("out/copy").exists(), "before anything is trained");
     let others = "the families of the task copy that are there were tested on other sentences";
     assert_says(&change("/tasks/0/test_sha256", "abc".into()), &[others]);
     assert_says(&change("/cells/0/right/0", "ff".into()), &[others]);
+    assert!(!third.path().join("out/copy/runs").exists(), "before anything is trained");
     let message = fail(one.path(), &of("transformer"));
     assert_says(&message, &["--family \"transformer\"", "has no such family (RNN, attention; Transformer)"]);
     let mut arguments = of("RNN, attention").to_vec();

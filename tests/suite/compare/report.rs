@@ -1,110 +1,12 @@
 //! The report says what its data say, and asks the network for nothing.
 
+use super::example::example;
 use lookback::report::comparison::measures::tables;
-use lookback::report::comparison::words::findings;
 use lookback::report::comparison::{
-    AlignedSentence, Claim, ClaimKind, Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Fact,
-    Group, GroupKind, Map, Quality, Score, Task, Trial, files, html, measures,
+    AlignedSentence, Comparison, Cost, Curve, CurvePoint, Difference, Fact, Map, Trial, files, html, measures,
 };
-use lookback::scoring::Verdict;
 use std::path::Path;
 use tempfile::TempDir;
-
-/// A comparison of two models with awkward names.
-pub(super) fn example() -> Comparison {
-    let names = ["one <b>", "other & \"co\""];
-    let group = |id: &str, kind, from, to, is_seen| Group {
-        id: id.into(),
-        kind,
-        from,
-        to,
-        mean_length: (from + to) as f64 / 2.0,
-        sentences: 10,
-        is_seen,
-        chance: None,
-    };
-    let groups = vec![
-        group("all", GroupKind::All, 1, 10, true),
-        group("1-5", GroupKind::Bucket, 1, 5, true),
-        group("6-10", GroupKind::Bucket, 6, 10, true),
-        group("length-20", GroupKind::Length, 20, 20, false),
-    ];
-    let score = |score: f64| Score {
-        metric: "sequence_accuracy".into(),
-        score,
-        low: score * 0.9,
-        high: score * 1.05,
-        by_seed: vec![score],
-        seed_deviation: None,
-    };
-    let quality = |name: &str, values: [f64; 4]| {
-        let row = |(group, value): (&Group, f64)| Quality {
-            contestant: name.into(),
-            group: group.id.clone(),
-            scores: vec![score(value)],
-        };
-        groups.iter().zip(values).map(row).collect::<Vec<_>>()
-    };
-    let claim = |estimate: f64, verdict: Verdict| Claim {
-        metric: "sequence_accuracy".into(),
-        estimate,
-        low: estimate - 0.07,
-        high: estimate + 0.05,
-        n_sentences: 10,
-        n_seeds: [1, 1],
-        margin: 0.02,
-        verdict,
-        ..Claim::default()
-    };
-    let cost = |name: &str, length: usize, seconds: Option<f64>| Cost {
-        contestant: name.into(),
-        kind: CostKind::Update,
-        length,
-        seconds,
-        peak_bytes: Some(50 << 20),
-        base_bytes: Some(40 << 20),
-        ..Cost::default()
-    };
-    Comparison {
-        task: Task { name: "copy".into(), is_generated: true, trained_length: 10, ..Task::default() },
-        metrics: vec!["sequence_accuracy".into()],
-        contestants: names
-            .map(|name| Contestant { name: name.into(), seeds: vec![1], ..Contestant::default() })
-            .to_vec(),
-        differences: vec![Difference { what: "parameters".into(), values: vec!["100".into(), "120".into()] }],
-        quality: [quality(names[0], [0.8, 0.9, 0.4, 0.1]), quality(names[1], [0.75, 0.75, 0.75, 0.7])].concat(),
-        claims: vec![
-            Claim {
-                operands: names.map(String::from),
-                group: "all".into(),
-                p_value: Some(0.05),
-                p_corrected: Some(0.1),
-                ..claim(-0.05, Verdict::Undecided)
-            },
-            Claim {
-                kind: ClaimKind::Length,
-                group: names[0].into(),
-                operands: ["1-5", "6-10"].map(String::from),
-                ..claim(-0.5, Verdict::Different)
-            },
-            Claim {
-                kind: ClaimKind::Length,
-                group: names[1].into(),
-                operands: ["1-5", "6-10"].map(String::from),
-                ..claim(0.0, Verdict::Equivalent)
-            },
-        ],
-        costs: vec![cost(names[0], 16, Some(0.01)), cost(names[0], 32, None), cost(names[1], 16, Some(0.02))],
-        curves: vec![Curve {
-            contestant: names[0].into(),
-            seed: 1,
-            train: vec![CurvePoint { update: 1, seconds: 0.1, loss: 3.0, score: None }; 2],
-            valid: Vec::new(),
-        }],
-        groups,
-        ..Comparison::default()
-    }
-}
 
 #[test]
 fn the_numbers_of_the_page_and_the_tables_are_those_of_the_data() {
@@ -210,99 +112,6 @@ fn the_page_asks_for_nothing_and_escapes_names() {
 }
 
 #[test]
-fn sentences_follow_the_numbers_whichever_way_they_point() {
-    let comparison = example();
-    let text = findings(&comparison).join("\n");
-    for part in [
-        "one <b> 80.0 %, other & \"co\" 75.0 %",
-        "one <b> is ahead of other & \"co\" by 5.0 points, which may be luck (0.0 to 12.0; p = 0.100). A single seed: this is said of these runs",
-        "one <b> gets worse with length",
-        "other & \"co\" is as good on the longest sentences as on the shortest within what training has seen",
-        "20 words (2.0 times the longest): one <b> 10.0 %, 9.0 to 10.5; other & \"co\" 70.0 %, 63.0 to 73.5.",
-    ] {
-        assert!(text.contains(part), "{part:?} is missing in:\n{text}");
-    }
-    let mut turned = comparison;
-    turned.quality.iter_mut().for_each(|row| {
-        let score = &mut row.scores[0];
-        let value = 1.0 - score.score;
-        (score.score, score.low, score.high) = (value, value * 0.9, value * 1.05);
-    });
-    (turned.claims[0].estimate, turned.claims[0].low, turned.claims[0].high) = (0.05, 0.01, 0.09);
-    turned.claims[0].verdict = Verdict::Different;
-    turned.claims[0].p_corrected = Some(0.0001);
-    turned.claims[0].n_seeds = [3, 3];
-    turned.claims[2].verdict = Verdict::Undecided;
-    let text = findings(&turned).join("\n");
-    for part in [
-        "other & \"co\" 25.0 %, one <b> 20.0 %",
-        "other & \"co\" is better than one <b> by 5.0 points (1.0 to 9.0; p < 0.001).",
-        "one <b> gets better with length",
-        "other & \"co\" has no significant difference between the shortest sentences and the longest",
-    ] {
-        assert!(text.contains(part), "{part:?} is missing in:\n{text}");
-    }
-    assert!(!text.contains("single seed"), "{text}");
-    turned.claims[0].verdict = Verdict::Equivalent;
-    assert!(
-        findings(&turned).join("\n").contains("are equivalent within 2.0 points (the difference is 1.0 to 9.0 points)")
-    );
-    let tie = (turned.claims[0].estimate, turned.claims[0].verdict);
-    (turned.claims[0].estimate, turned.claims[0].verdict) = (0.0, Verdict::Undecided);
-    let text = findings(&turned).join("\n");
-    assert!(
-        text.contains("other & \"co\" and one <b> have the same score, and may differ by as much as 9.0 points"),
-        "{text}"
-    );
-    (turned.claims[0].estimate, turned.claims[0].verdict) = tie;
-    (turned.claims[0].verdict, turned.claims[0].p_corrected) = (Verdict::Undecided, None);
-    assert!(findings(&turned).join("\n").contains("too few sentences to say more"));
-}
-
-#[test]
-fn where_less_is_better_the_least_is_first_and_a_rise_is_worse() {
-    let mut errors = example();
-    errors.metrics = vec!["per".into()];
-    errors.quality.iter_mut().for_each(|row| row.scores[0].metric = "per".into());
-    errors.claims.iter_mut().for_each(|claim| claim.metric = "per".into());
-    let text = findings(&errors).join("\n");
-    for part in ["(PER, less is better): other & \"co\" 75.0 %, one <b> 80.0 %", "one <b> gets better with length"] {
-        assert!(text.contains(part), "{part:?} is missing in:\n{text}");
-    }
-    let all = measures::charts(&errors);
-    let quality = all.iter().find(|chart| chart.id == "quality-per").unwrap();
-    assert_eq!((quality.title.as_str(), quality.y.label.as_str()), ("PER by source length", "PER (% of phones)"));
-}
-
-#[test]
-fn a_gain_is_above_zero_whichever_model_and_whichever_way_the_score_points() {
-    let mut comparison = example();
-    let mut says = |metric: &str, turned: bool, part: &str| {
-        comparison.metrics = vec![metric.into()];
-        comparison.quality.iter_mut().for_each(|row| row.scores[0].metric = metric.into());
-        comparison.claims.iter_mut().for_each(|claim| claim.metric = metric.into());
-        let claim = &mut comparison.claims[0];
-        (claim.verdict, claim.p_corrected, claim.n_seeds) = (Verdict::Different, Some(0.01), [3, 3]);
-        let (first, second) = ("one <b>".to_string(), "other & \"co\"".to_string());
-        // The second minus the first: 75 - 80, or 80 - 75.
-        (claim.operands, claim.estimate, claim.low, claim.high) = match turned {
-            false => ([first, second], -0.05, -0.09, -0.01),
-            true => ([second, first], 0.05, 0.01, 0.09),
-        };
-        let text = findings(&comparison).join("\n");
-        assert!(text.contains(part), "{part:?} is missing in:\n{text}");
-    };
-    for turned in [false, true] {
-        let gain = "by 5.0 points (1.0 to 9.0; p = 0.010)";
-        says("sequence_accuracy", turned, &format!("one <b> is better than other & \"co\" {gain}"));
-        says("per", turned, &format!("other & \"co\" is better than one <b> {gain}"));
-    }
-    comparison.claims[0].is_small = true;
-    let text = findings(&comparison).join("\n");
-    assert!(text.contains("by 5.0 points (1.0 to 9.0, less than 2.0 points; p = 0.010)"), "{text}");
-}
-
-#[test]
 fn no_name_and_no_text_can_become_a_part_of_the_page() {
     let evil = "<script>alert(1)</script>\"' onload=x";
     let mut comparison = example();
@@ -352,34 +161,6 @@ fn no_name_and_no_text_can_become_a_part_of_the_page() {
         let svg = chart.svg();
         assert!(!svg.contains("<script") && !svg.contains("\"' onload"), "{}", chart.id);
     }
-}
-
-#[test]
-fn sentences_of_single_lengths_are_counted_apart() {
-    let mut comparison = example();
-    comparison.task.test_sentences = 600;
-    assert_eq!(html::test_sentences(&comparison), "600 test sentences and 10 of 20 words");
-    let more = comparison.groups[3].clone();
-    comparison.groups.push(Group { id: "length-40".into(), from: 40, to: 40, ..more });
-    let says = "600 test sentences and 10 of each of the lengths 20 and 40";
-    assert_eq!(html::test_sentences(&comparison), says);
-    assert!(html::page(&comparison).render().contains(says));
-    comparison.groups.truncate(3);
-    assert_eq!(html::test_sentences(&comparison), "600 test sentences");
-}
-
-#[test]
-fn answers_that_were_cut_are_counted_for_each_model() {
-    let mut comparison = example();
-    assert!(!findings(&comparison).join("\n").contains("cut"), "nothing is said of nothing");
-    comparison.contestants[0].cut_answers = vec![3, 0];
-    comparison.contestants[1].cut_answers = vec![0, 0];
-    let text = findings(&comparison).join("\n");
-    assert!(text.contains("Answers that were cut at the length cap: one <b> 3 of 40."), "{text}");
-    let all = tables(&comparison);
-    let models = all.iter().find(|table| table.id == "contestants").unwrap();
-    let column = models.columns.iter().position(|name| name == "answers cut").unwrap();
-    assert_eq!(models.rows[0][column].value, Some(1.5));
 }
 
 #[test]

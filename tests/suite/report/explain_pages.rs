@@ -1,6 +1,6 @@
 //! Pages of explanations: what they show, what is computed for them, and what their numbers are beside.
 
-use super::explain::{configs, example, tokenizers};
+use super::examples::{configs, example, tokenizers};
 use crate::support::{assert_close, flex};
 use lookback::decoding::DecodingConfig;
 use lookback::experiment::run::vocabularies;

@@ -3,7 +3,7 @@
 mod board;
 mod evaluate;
 
-use super::explain::{configs, example, softmax};
+use super::examples::{configs, example, softmax};
 use crate::support::assert_close;
 use board::{Board, floats};
 use evaluate::Value;

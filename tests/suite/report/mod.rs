@@ -4,6 +4,7 @@ mod ablation;
 mod alignment;
 mod attention;
 mod drawing;
+mod examples;
 mod explain;
 mod explain_pages;
 mod faithfulness;

@@ -1,6 +1,6 @@
 //! Everything that a formula may name: what was computed before it, and the model's parameters.
 
-use super::super::explain::softmax;
+use super::super::examples::softmax;
 use super::evaluate::{Matrix, Reader, Scope, Value, dot};
 use lookback::layers::feed_forward::Activation;
 use lookback::layers::position::{PositionConfig, Side, alibi, sinusoids, t5};

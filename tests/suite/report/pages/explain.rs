@@ -1,7 +1,7 @@
 //! The page of `lookback explain --html`.
 
 use crate::reliability::{campaign, sampled};
-use crate::report::explain::{configs, example};
+use crate::report::examples::{configs, example};
 use crate::support::page::PageView;
 use lookback::report::explanation::{Explanation, Selection, html};
 
