@@ -60,6 +60,25 @@ impl Earlier {
         }
     }
 
+    /// Refuses another number of seeds than that of the cells that stay, where tasks `made` are made of the families `families`, or of all
+    /// if none is named.
+    ///
+    /// # Errors
+    /// Then.
+    pub(super) fn check_seeds(&self, made: &[&SuiteTaskConfig], families: &[String], n_seeds: usize) -> Result<()> {
+        let is_made = |cell: &Cell| {
+            let is_named = families.is_empty() || families.contains(&cell.family);
+            is_named && made.iter().any(|task| task.name == cell.task)
+        };
+        match self.0.cells.iter().find(|cell| !is_made(cell) && cell.seeds.len() != n_seeds) {
+            Some(Cell { task, family, seeds, .. }) => Err(Error::message(format!(
+                "--seeds {n_seeds}: in the results, {family} in the task {task} has {}; take as many, or give another folder with --out",
+                seeds.len()
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// The answers of the families of a task that are not among `made`.
     ///
     /// # Errors

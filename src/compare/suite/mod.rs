@@ -61,6 +61,9 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
     prepare(suite, earlier.as_ref().ok().and_then(Option::as_ref), &options.out)?;
     // All tasks anew need nothing of results that cannot be read.
     let earlier = if part.is_whole() { None } else { earlier? };
+    if let Some(earlier) = &earlier {
+        earlier.check_seeds(&made, &part.families, options.seeds)?;
+    }
     for task in made.iter().filter(|_| !part.families.is_empty()) {
         earlier.as_ref().map_or(Ok(()), |earlier| earlier.check_part(task, &part.families))?;
     }

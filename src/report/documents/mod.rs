@@ -52,6 +52,9 @@ pub struct About {
     /// Of evaluations, the scores that documents show.
     #[serde(default)]
     pub scores: Vec<Metric>,
+    /// Of evaluations, how many sentences were tested, where the records do not say.
+    #[serde(default)]
+    pub sentences: Option<usize>,
     /// Of evaluations, what others have published for the first of the scores.
     #[serde(default)]
     pub published: String,

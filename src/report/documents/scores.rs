@@ -31,11 +31,11 @@ impl Evaluations {
         self.0.iter().map(|one| Value::Object(one.clone()).to_string() + "\n").collect()
     }
 
-    /// How many sentences a single model, or several together, was scored on; nothing for several seeds, which have an interval of their
-    /// own, and for records of an earlier program, which do not say.
-    fn sentences_of_one(&self) -> Option<usize> {
-        let [one] = &self.0[..] else { return None };
-        one.get("sentences")?.as_u64()?.try_into().ok()
+    /// How many sentences every line was scored on; nothing if they differ, or for records of an earlier program, which do not say.
+    fn sentences(&self) -> Option<usize> {
+        let mut counts = self.0.iter().map(|one| one.get("sentences").and_then(Value::as_u64));
+        let first = counts.next()??;
+        counts.all(|count| count == Some(first)).then_some(first)?.try_into().ok()
     }
 
     /// A score of every seed, from 0 to 100.
@@ -88,10 +88,16 @@ fn mean_of(metric: Metric, values: &[f64]) -> (f64, Option<[f64; 2]>) {
     (mean, of_mean.map(|[low, high]| [low.max(0.0), high.min(most)]))
 }
 
-/// What the score of one model may be with other sentences, where each is right or wrong.
-fn of_sentences(metric: Metric, percent: f64, n: usize) -> Option<[f64; 2]> {
+/// The interval of a score that counts right sentences, from 0 to 100, over `n` sentences and the seeds, where there are several. Which
+/// sentences each seed had right is not known: seeds are taken to agree, which makes the interval the widest that it can be.
+fn of_sentences(metric: Metric, values: &[f64], n: usize) -> Option<[f64; 2]> {
     let is_one_by_one = matches!(metric, Metric::SequenceAccuracy | Metric::SequenceError);
-    let ends = || interval_of_fraction(percent / 100.0, n, &[Part::of_sentences(0.0, n)]).map(|end| 100.0 * end);
+    let fractions: Vec<f64> = values.iter().map(|value| value / 100.0).collect();
+    let mean = fractions.iter().sum::<f64>() / fractions.len() as f64;
+    let ends = || {
+        let parts: Vec<Part> = std::iter::once(Part::of_sentences(0.0, n)).chain(Part::of_seeds(&fractions)).collect();
+        interval_of_fraction(mean, n, &parts).map(|end| 100.0 * end)
+    };
     (is_one_by_one && n > 0).then(ends)
 }
 
@@ -214,7 +220,8 @@ pub(super) fn rows(about: &About, evaluations: &Evaluations) -> Result<String, S
         let sign = metric.sign();
         let each: Vec<String> = values.iter().map(|value| shown(*value)).collect();
         let (mean, of_seeds) = mean_of(*metric, &values);
-        let ends = of_seeds.or_else(|| of_sentences(*metric, mean, evaluations.sentences_of_one()?));
+        let n = about.sentences.or(evaluations.sentences());
+        let ends = n.and_then(|n| of_sentences(*metric, &values, n)).or(of_seeds);
         let of_mean = ends.map(|[low, high]| format!("{}{sign} ({} to {})", shown(mean), shown(low), shown(high)));
         let [test, published] = if i == 0 { [&*about.test, &*about.published] } else { [""; 2] };
         text += &format!(
@@ -259,6 +266,17 @@ mod tests {
         let alone = of(&first.replacen('{', "{\"sentences\":100,", 1));
         assert!(alone.contains("| 10.0 % | 10.0 % (5.48 to 17.55) | 30 % |"), "{alone}");
         assert!(alone.contains("| PER (phones) | 2.0 % |  |  |"), "{alone}");
+        // Several seeds, by Newcombe: what Wilson's interval of 15 of 100 (9.25 to 23.4) and Student's of the seeds (63.53) come to.
+        let both = About { sentences: Some(100), ..about.clone() };
+        let both = rows(&both, &Evaluations::parse(lines).unwrap()).unwrap();
+        assert!(both.contains("| 10.0, 20.0 % | 15.0 % (0.0 to 79.08) |"), "{both}");
+        assert!(both.contains("| 2.0, 4.0 % | 3.0 % (0.0 to 15.71) |"), "of the seeds alone: {both}");
+        let same = "{\"sequence_error\":0.2,\"wer\":0,\"bleu\":0,\"span_f1\":0,\"sentences\":100}\n".repeat(3);
+        assert!(
+            of(&same).contains("| 20.0 % (13.27 to 29.0) |"),
+            "seeds that agree say nothing of other sentences: {}",
+            of(&same)
+        );
     }
 
     /// Two models, two seeds each, on two tests; the second has one seed of the second test.

@@ -26,10 +26,7 @@ fn about(suite: &Suite) -> String {
     let labels = capitalized(&labels.join(", "));
     let n = suite.n_seeds();
     let seeds = if n == 1 { "one seed each".to_string() } else { format!("means of {n} seeds each") };
-    format!(
-        "{labels}, {seeds}. Bold: the best of its column, and all that may be as good: not significantly worse (5 %, over sentences and \
-         seeds, after Holm's correction), with an interval that reaches that of the best, and with anything right.\n"
-    )
+    format!("{labels}, {seeds}. Bold: {}\n", words::marks(suite))
 }
 
 /// A row for each family, a column for each task and length.

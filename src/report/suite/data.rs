@@ -140,6 +140,11 @@ impl Suite {
     pub fn n_seeds(&self) -> usize {
         self.cells.iter().map(|cell| cell.seeds.len()).min().unwrap_or(0)
     }
+
+    /// What intervals and tests are over, in words.
+    pub fn samples(&self) -> &'static str {
+        if self.n_seeds() > 1 { "over sentences and seeds" } else { "over sentences" }
+    }
 }
 
 impl Cell {

@@ -1,9 +1,9 @@
 //! A suite as one self-contained page: the matrix first.
 
 use super::charts::{by_length, by_state, costs, with_comparison};
-use super::data::{Standing, Suite, SuiteTask};
-use super::matrix::{chance, columns, is_level, score_in, shown, table};
-use super::words::{findings, place};
+use super::data::{Suite, SuiteTask};
+use super::matrix::{beside, chance, columns, score_in, shown, table};
+use super::words::{findings, marks, place};
 use crate::report::comparison::html::{contents, facts, figure, folded, section};
 use crate::report::comparison::{Comparison, Group, score};
 use crate::report::page::{Page, VIEW_SCRIPT, VIEW_STYLE};
@@ -95,8 +95,8 @@ fn matrix(suite: &Suite) -> Markup {
                 }
                 p.muted {
                     (score::capitalized(&labels.join(", ")))
-                    ", with 95 % intervals over sentences and seeds. Underlined: the best of the column, and all that may be as good: not significantly worse, \
-                     with an interval that reaches that of the best, and with anything right. Guessing knows how many words an answer has, and which words answers are made of."
+                    ", with 95 % intervals " (suite.samples()) ". Underlined: " (marks(suite))
+                    " Guessing knows how many words an answer has, and which words answers are made of."
                 }
             }
         }
@@ -112,21 +112,13 @@ fn cell(suite: &Suite, family: &str, column: (&SuiteTask, &Group)) -> Markup {
         return html! { td.number data-tip="not made, or takes no part" { "–" } };
     };
     let [value, low, high] = [cell.score, cell.low, cell.high].map(|value| shown(metric, value));
-    let (class, standing) = match cell.standing {
-        Standing::Best => ("level", "the best"),
-        Standing::Equivalent => ("level", "equivalent to the best"),
-        Standing::Undecided if !is_level(suite, family, column) => {
-            ("behind", "behind the best, but too few seeds to call it worse")
-        }
-        Standing::Undecided => ("level", "not significantly worse than the best"),
-        Standing::Behind => ("behind", "significantly worse than the best"),
-        Standing::Unsolved => ("behind", "no family has anything right here"),
-    };
+    let standing = beside(cell, column.0);
+    let class = if standing.is_level() { "level" } else { "behind" };
     let share = (score::percent(metric, cell.score) / 100.0).clamp(0.0, 1.0);
     let share = if score::metric_of(metric).lower_is_better() { 1.0 - share } else { share };
     let style = format!("--share: {share:.3}");
     html! {
-        td.number.(class) style=(style) data-value=(cell.score) data-tip=(standing) {
+        td.number.(class) style=(style) data-value=(cell.score) data-tip=(standing.name()) {
             b { (value) } " "
             span.small.muted { (low) " to " (high) }
         }

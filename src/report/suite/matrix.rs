@@ -16,20 +16,63 @@ pub fn score_in<'a>(suite: &'a Suite, family: &str, (task, group): (&SuiteTask, 
     suite.cell(&task.name, family)?.score(&group.id)
 }
 
-/// Whether a family is marked as perhaps as good as the best of a column: it is not significantly worse, it has anything right, and its
-/// interval reaches that of the best. The first alone would mark 0.3 % beside a best of 83 % that fails with one of three seeds.
-pub fn is_level(suite: &Suite, family: &str, column: (&SuiteTask, &Group)) -> bool {
-    let Some(score) = score_in(suite, family, column) else { return false };
-    match score.standing {
-        Standing::Best | Standing::Equivalent => true,
-        Standing::Behind | Standing::Unsolved => false,
-        Standing::Undecided => {
-            let has_any = metric_of(&column.0.metric).lower_is_better() || score.score > 0.0;
-            let all = suite.families.iter().filter_map(|family| score_in(suite, &family.name, column));
-            let mut bests = all.filter(|other| other.standing == Standing::Best);
-            has_any && bests.any(|best| score.low <= best.high && best.low <= score.high)
+/// How a family stands beside the best of a column, as a reader is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// No other has a better score.
+    Best,
+    /// The difference is too small to matter.
+    Equivalent,
+    /// The interval of the difference includes zero.
+    Level,
+    /// It does, and the family has nothing right.
+    Nothing,
+    /// It does not, but after correction the difference is not significant.
+    Behind,
+    /// The difference is significant.
+    Worse,
+    /// No family has anything right, so there is no best.
+    Unsolved,
+}
+
+impl Beside {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Best => "best",
+            Self::Equivalent => "equivalent to the best",
+            Self::Level => "not significantly worse than the best",
+            Self::Nothing => "nothing right, and not significantly worse than the best",
+            Self::Behind => "behind the best, but not significantly after correction",
+            Self::Worse => "significantly worse than the best",
+            Self::Unsolved => "no family has anything right",
         }
     }
+
+    /// Whether it is marked as the best or perhaps as good.
+    pub fn is_level(self) -> bool {
+        matches!(self, Self::Best | Self::Equivalent | Self::Level)
+    }
+}
+
+/// How a score stands beside the best of its column.
+pub fn beside(score: &CellScore, task: &SuiteTask) -> Beside {
+    let has_any = metric_of(&task.metric).lower_is_better() || score.score > 0.0;
+    let includes_zero = score.claim.as_ref().is_none_or(|claim| claim.low <= 0.0 && claim.high >= 0.0);
+    match score.standing {
+        Standing::Best => Beside::Best,
+        Standing::Equivalent => Beside::Equivalent,
+        Standing::Undecided if !includes_zero => Beside::Behind,
+        Standing::Undecided if !has_any => Beside::Nothing,
+        Standing::Undecided => Beside::Level,
+        Standing::Behind => Beside::Worse,
+        Standing::Unsolved => Beside::Unsolved,
+    }
+}
+
+/// Whether a family is marked in a column.
+pub fn is_level(suite: &Suite, family: &str, column: (&SuiteTask, &Group)) -> bool {
+    score_in(suite, family, column).is_some_and(|score| beside(score, column.0).is_level())
 }
 
 /// A score as a reader sees it; fractions are percentages.
@@ -98,10 +141,12 @@ pub fn table(suite: &Suite) -> Table {
         "bytes of state",
         "seconds of training",
     ];
-    let about = "One row for each cell: the score with its 95 % interval over sentences and seeds, and how it stands beside the best of \
-                 the task on the same sentences. Accuracies are percentages; guessing knows how many words an answer has, and which \
-                 words answers are made of.";
-    let mut table = Table::new("matrix", "Every cell", about, &names);
+    let about = format!(
+        "One row for each cell: the score with its 95 % interval {}, and how it stands beside the best of the task on the same sentences. \
+         Accuracies are percentages; guessing knows how many words an answer has, and which words answers are made of.",
+        suite.samples()
+    );
+    let mut table = Table::new("matrix", "Every cell", &about, &names);
     for (task, group) in columns(suite) {
         for family in &suite.families {
             let Some(cell) = suite.cell(&task.name, &family.name) else { continue };
@@ -109,13 +154,6 @@ pub fn table(suite: &Suite) -> Table {
             let number = |value: f64| Cell::number(shown(&task.metric, value), value);
             let claim = score.claim.as_ref();
             let p = claim.and_then(|claim| claim.p_corrected);
-            let standing = match score.standing {
-                Standing::Best => "best",
-                Standing::Equivalent => "equal to the best",
-                Standing::Undecided => "undecided",
-                Standing::Behind => "behind",
-                Standing::Unsolved => "unsolved",
-            };
             table.rows.push(vec![
                 Cell::text(&task.name),
                 Cell::text(&family.name),
@@ -124,7 +162,7 @@ pub fn table(suite: &Suite) -> Table {
                 number(score.low),
                 number(score.high),
                 chance((task, group)).map_or_else(Cell::default, number),
-                Cell::text(standing),
+                Cell::text(beside(score, task).name()),
                 claim.map_or_else(Cell::default, |claim| number(gap(claim, &family.name))),
                 p.map_or_else(Cell::default, Cell::p),
                 cell.longest_good.map_or_else(Cell::default, Cell::count),

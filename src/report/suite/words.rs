@@ -1,9 +1,23 @@
 //! What a suite found, in sentences. Each is made from its claims, whichever way they point.
 
 use super::data::{CellScore, Standing, Suite, SuiteTask};
-use super::matrix::{self, columns, score_in, shown, text};
+use super::matrix::{self, Beside, beside, columns, score_in, shown, text};
 use crate::report::comparison::Group;
 use crate::report::comparison::score::capitalized;
+
+/// What a mark in the matrix means.
+pub fn marks(suite: &Suite) -> String {
+    let wide = match suite.n_seeds() {
+        ..2 => "",
+        _ => " The more its seeds differ, the wider is that interval, so that a mark may stand at a low score.",
+    };
+    format!(
+        "the best of its column, and all that may be as good: with anything right, and a difference from the best whose 95 % interval {} \
+         includes zero, or is too small to matter.{wide} Significantly worse is after Holm's correction (5 %): over all pairs of families, \
+         and in columns of a single length over the pairs at all lengths.",
+        suite.samples()
+    )
+}
 
 /// The findings: who is level with the best everywhere, then a sentence for each column.
 pub fn findings(suite: &Suite) -> Vec<String> {
@@ -59,9 +73,8 @@ fn everywhere(suite: &Suite) -> Option<String> {
     Some(match &level[..] {
         _ if n == 0 && whole.len() < all.len() => "No family has anything right where all take part.".into(),
         _ if n == 0 => "No family has anything right.".into(),
-        [] => format!("No family is the best, or as good as the best, in {those}."),
-        [one] => format!("{one} is the best, or perhaps as good as the best, in {those}; no other is."),
-        _ => format!("The best, or perhaps as good as the best, in {those}: {}.", level.join("; ")),
+        [] => format!("No family is marked, as the best or perhaps as good, in {those}."),
+        _ => format!("Marked, as the best or perhaps as good, in {those}: {}.", level.join("; ")),
     })
 }
 
@@ -76,31 +89,32 @@ fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
         return Some(format!("{}: no family has anything right{out}.", capitalized(&place(task, group))));
     }
     let of = |family: &str| {
-        let cell = score_in(suite, family, column)?;
+        let cell: &CellScore = score_in(suite, family, column)?;
         Some((family.to_string(), cell))
     };
     let mut cells: Vec<_> = suite.families.iter().filter_map(|family| of(&family.name)).collect();
     let is_less = crate::report::comparison::metric_of(&task.metric).lower_is_better();
     cells.sort_by(|a, b| if is_less { a.1.score.total_cmp(&b.1.score) } else { b.1.score.total_cmp(&a.1.score) });
-    let with = |wanted: &dyn Fn(&str, &CellScore) -> bool| -> Vec<String> {
-        let those = cells.iter().filter(|(family, cell)| wanted(family, cell));
+    let with = |wanted: Beside| -> Vec<String> {
+        let those = cells.iter().filter(|(_, cell)| beside(cell, task) == wanted);
         // Names of families have commas of their own.
         those.map(|(family, cell)| format!("{family} ({})", shown(&task.metric, cell.score))).collect()
     };
-    let best = with(&|_, cell| cell.standing == Standing::Best);
+    let best = with(Beside::Best);
     let best = match &best[..] {
         [] => return None,
         [one] => format!("best is {one}"),
         several => format!("best are {}", several.join(", ")),
     };
     let mut text = format!("{}: {best}", capitalized(&place(task, group)));
-    let is_undecided = |cell: &CellScore| cell.standing == Standing::Undecided;
-    let is_level = |family: &str| matrix::is_level(suite, family, column);
+    let margin = cells.iter().find_map(|(_, cell)| cell.claim.as_ref()).map(|claim| shown(&task.metric, claim.margin));
+    let within = margin.map_or(String::new(), |margin| format!(" within {margin} points"));
     let lists = [
-        ("equivalent to it", with(&|_, cell| cell.standing == Standing::Equivalent)),
-        ("not significantly worse", with(&|family, cell| is_undecided(cell) && is_level(family))),
-        ("behind, but too few seeds to call it worse", with(&|family, cell| is_undecided(cell) && !is_level(family))),
-        ("significantly worse", with(&|_, cell| cell.standing == Standing::Behind)),
+        (format!("equivalent to it{within}"), with(Beside::Equivalent)),
+        ("not significantly worse".into(), with(Beside::Level)),
+        ("nothing right, and not significantly worse".into(), with(Beside::Nothing)),
+        ("behind, but not significantly after correction".into(), with(Beside::Behind)),
+        ("significantly worse".into(), with(Beside::Worse)),
     ];
     for (what, names) in lists {
         if !names.is_empty() {

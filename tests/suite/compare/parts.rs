@@ -126,6 +126,13 @@ fn machines_can_each_make_a_family_and_claims_are_those_of_one_machine() {
     assert_says(&change("/tasks/0/test_sha256", "abc".into()), &[others]);
     assert_says(&change("/cells/0/right/0", "ff".into()), &[others]);
     assert!(!third.path().join("out/copy/runs").exists(), "before anything is trained");
+    // As many seeds as beside.
+    hand_on(&one, &third);
+    let message = fail(third.path(), &[&of("Transformer")[..], &["--seeds", "2"]].concat());
+    assert_says(
+        &message,
+        &["--seeds 2: in the results, RNN, attention in the task copy has 1; take as many, or give another"],
+    );
     let message = fail(one.path(), &of("transformer"));
     assert_says(&message, &["--family \"transformer\"", "has no such family (RNN, attention; Transformer)"]);
     let mut arguments = of("RNN, attention").to_vec();

@@ -12,7 +12,7 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     let text = findings(&comparison).join("\n");
     for part in [
         "one <b> 80.0 %, other & \"co\" 75.0 %",
-        "one <b> is ahead of other & \"co\" by 5.0 points, which may be luck (0.0 to 12.0; p = 0.100). A single seed: this is said of these runs",
+        "one <b> is ahead of other & \"co\" by 5.0 points, which may be luck (0.0 to 12.0; corrected p = 0.100). A single seed: this is said of these runs",
         "one <b> gets worse with length",
         "other & \"co\" is as good on the longest sentences as on the shortest within what training has seen",
         "20 words (2.0 times the longest): one <b> 10.0 %, 9.0 to 10.5; other & \"co\" 70.0 %, 63.0 to 73.5.",
@@ -30,16 +30,20 @@ fn sentences_follow_the_numbers_whichever_way_they_point() {
     turned.claims[0].p_corrected = Some(0.0001);
     turned.claims[0].n_seeds = [3, 3];
     turned.claims[2].verdict = Verdict::Undecided;
+    turned.claims[2].p_corrected = Some(0.9);
     let text = findings(&turned).join("\n");
     for part in [
         "other & \"co\" 25.0 %, one <b> 20.0 %",
-        "other & \"co\" is better than one <b> by 5.0 points (1.0 to 9.0; p < 0.001).",
+        "other & \"co\" is better than one <b> by 5.0 points (1.0 to 9.0; corrected p < 0.001).",
         "one <b> gets better with length",
         "other & \"co\" has no significant difference between the shortest sentences and the longest",
     ] {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     }
     assert!(!text.contains("single seed"), "{text}");
+    turned.claims[2].p_corrected = None;
+    let few = "other & \"co\" has too few of the shortest or of the longest sentences to tell them apart";
+    assert!(findings(&turned).join("\n").contains(few), "nothing was tested");
     turned.claims[0].verdict = Verdict::Equivalent;
     assert!(
         findings(&turned).join("\n").contains("are equivalent within 2.0 points (the difference is 1.0 to 9.0 points)")
@@ -90,13 +94,13 @@ fn a_gain_is_above_zero_whichever_model_and_whichever_way_the_score_points() {
         assert!(text.contains(part), "{part:?} is missing in:\n{text}");
     };
     for turned in [false, true] {
-        let gain = "by 5.0 points (1.0 to 9.0; p = 0.010)";
+        let gain = "by 5.0 points (1.0 to 9.0; corrected p = 0.010)";
         says("sequence_accuracy", turned, &format!("one <b> is better than other & \"co\" {gain}"));
         says("per", turned, &format!("other & \"co\" is better than one <b> {gain}"));
     }
     comparison.claims[0].is_small = true;
     let text = findings(&comparison).join("\n");
-    assert!(text.contains("by 5.0 points (1.0 to 9.0, less than 2.0 points; p = 0.010)"), "{text}");
+    assert!(text.contains("by 5.0 points (1.0 to 9.0, less than 2.0 points; corrected p = 0.010)"), "{text}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::training::{assert_says, fail, finish, read, succeed};
 use lookback::compare::suite::{BUILT_IN, SuiteConfig};
 use lookback::data::{Split, TaskConfig};
 use lookback::experiment::Config;
-use lookback::report::comparison::{ClaimKind, Comparison, Group, GroupKind, metric_of};
+use lookback::report::comparison::{Claim, ClaimKind, Comparison, Group, GroupKind, metric_of};
 use lookback::report::suite::{Cell, CellScore, Family, Standing, Suite, SuiteTask, html, matrix, words};
 use lookback::scoring::Verdict;
 use std::path::Path;
@@ -290,7 +290,7 @@ fn sentences_say_what_cells_claim_and_no_more() {
     assert_eq!(
         found,
         [
-            "two is the best, or perhaps as good as the best, in all 2 columns; no other is.",
+            "Marked, as the best or perhaps as good, in all 2 columns: two.",
             "Copy, sources of up to 20 words as in training: best is one <b> (90.0); not significantly worse: two (88.0); significantly worse: three (30.0).",
             "Copy, sources of 40 words, learnt from up to 20: best is two (60.0); equivalent to it: three (59.0); significantly \
              worse: one <b> (10.0).",
@@ -299,7 +299,10 @@ fn sentences_say_what_cells_claim_and_no_more() {
     );
     let mut none = suite.clone();
     none.cells[1].scores[0].standing = Standing::Behind;
-    assert_says(&words::findings(&none)[0], &["No family is the best, or as good as the best, in all 2 columns."]);
+    assert_says(
+        &words::findings(&none)[0],
+        &["No family is marked, as the best or perhaps as good, in all 2 columns."],
+    );
     let mut several = suite.clone();
     several.cells[1].scores[0].score = 0.9;
     several.cells[1].scores[0].standing = Standing::Best;
@@ -307,30 +310,54 @@ fn sentences_say_what_cells_claim_and_no_more() {
         &words::findings(&several)[1],
         &["best are one <b> (90.0), two (90.0); significantly worse: three (30.0)."],
     );
-    // Nothing right is marked nowhere, nor is what lies apart from the best, also where so few seeds cannot call it worse than a best that
-    // fails with some of them.
-    for (score, low, high) in [(0.0, 0.0, 0.9), (0.3, 0.28, 0.32)] {
-        let mut behind = suite.clone();
-        let cell = &mut behind.cells[1].scores[0];
-        (cell.score, cell.low, cell.high) = (score, low, high);
+    // Marked is what has anything right, and what a test alone does not tell from the best. What it does, but not after correction, is
+    // behind.
+    let undecided = |score: f64, low: f64, high: f64| {
+        let mut suite = suite.clone();
+        let cell = &mut suite.cells[1].scores[0];
         assert_eq!(cell.standing, Standing::Undecided);
-        let found = words::findings(&behind);
-        assert_eq!(found[0], "No family is the best, or as good as the best, in all 2 columns.");
-        let last = "behind, but too few seeds to call it worse: two (";
-        assert_says(&found[1], &["best is one <b> (90.0); ", last, "; significantly worse: three (30.0)."]);
-        assert!(!found[1].contains("not significantly worse"), "{}", found[1]);
-        assert_eq!(matrix::text(&behind).matches('*').count(), matrix::text(&suite).matches('*').count() - 1);
-        // No errors are all that is right.
-        behind.tasks[0].metric = "cer".into();
-        let column = matrix::columns(&behind)[0];
-        assert_eq!(matrix::is_level(&behind, "two", column), score == 0.0);
+        cell.score = score;
+        cell.claim = Some(Claim { estimate: score - 0.9, low, high, margin: 0.02, ..Claim::default() });
+        suite
+    };
+    let level = undecided(0.0, -0.95, 0.01);
+    assert!(words::findings(&level)[1].contains("; nothing right, and not significantly worse: two (0.0); "));
+    let behind = undecided(0.88, -0.04, -0.001);
+    let found = words::findings(&behind);
+    assert!(found[1].contains("; behind, but not significantly after correction: two (88.0); "), "{found:?}");
+    for suite in [&level, &behind] {
+        let found = words::findings(suite);
+        assert_eq!(found[0], "No family is marked, as the best or perhaps as good, in all 2 columns.");
+        assert!(!found[1].contains("; not significantly worse"), "{}", found[1]);
+        assert_eq!(matrix::text(suite).matches('*').count(), matrix::text(&example()).matches('*').count() - 1);
     }
+    let marked = undecided(0.3, -0.95, 0.0);
+    assert!(words::findings(&marked)[1].contains("; not significantly worse: two (30.0); "), "its seeds differ much");
+    // The interval of a rate of errors that is higher, on the other side of zero; no errors are all that is right.
+    for (mut errors, is_marked) in [(level, true), (undecided(0.88, 0.001, 0.04), false)] {
+        errors.tasks[0].metric = "cer".into();
+        let column = matrix::columns(&errors)[0];
+        assert_eq!(matrix::is_level(&errors, "two", column), is_marked);
+    }
+    // By how little a score differs is said.
+    let mut equivalent = undecided(0.895, -0.01, 0.0);
+    equivalent.cells[1].scores[0].standing = Standing::Equivalent;
+    assert_says(&words::findings(&equivalent)[1], &["; equivalent to it within 2.0 points: two (89.5); "]);
+    let marks = words::marks(&suite);
+    assert_says(&marks, &["95 % interval over sentences includes zero"]);
+    let mut seeds = suite.clone();
+    seeds.cells.iter_mut().for_each(|cell| cell.seeds = vec![1, 2, 3]);
+    assert_says(
+        &words::marks(&seeds),
+        &["95 % interval over sentences and seeds includes zero", "The more its seeds differ"],
+    );
+    assert!(!marks.contains("seeds"), "{marks}");
     // Without a right answer there is no best.
     let mut unsolved = suite.clone();
     unsolved.cells.iter_mut().for_each(|cell| cell.scores[1].standing = Standing::Unsolved);
     unsolved.cells[1].scores[0].standing = Standing::Behind;
     let found = words::findings(&unsolved);
-    let says = "one <b> is the best, or perhaps as good as the best, in the one column in which anything is right; no other is.";
+    let says = "Marked, as the best or perhaps as good, in the one column in which anything is right: one <b>.";
     assert_eq!(found[0], says);
     assert_eq!(found[2], "Copy, sources of 40 words, learnt from up to 20: no family has anything right.");
     assert_eq!(matrix::text(&unsolved).matches('*').count(), 1);
@@ -343,7 +370,7 @@ fn sentences_say_what_cells_claim_and_no_more() {
     assert_eq!(
         found[..2],
         [
-            "The best, or perhaps as good as the best, in the one column in which all families take part: two; three.",
+            "Marked, as the best or perhaps as good, in the one column in which all families take part: two; three.",
             "Copy, sources of up to 20 words as in training: best is one <b> (90.0); significantly worse: three (30.0); left out: two.",
         ]
     );
@@ -356,7 +383,15 @@ fn sentences_say_what_cells_claim_and_no_more() {
     assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["guessing", "3.4", "-"]);
     assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["one", "<b>", "90.0*", "10.0"]);
     assert!(metric_of("sequence_accuracy").unit().is_some(), "accuracies are fractions");
-    assert_says(&matrix::table(&suite).csv(), &["copy,two,copy at 40,0.6,", ",0.034,best,", ",undecided,", ",behind,"]);
+    assert_says(
+        &matrix::table(&suite).csv(),
+        &[
+            "copy,two,copy at 40,0.6,",
+            ",0.034,best,",
+            ",not significantly worse than the best,",
+            ",significantly worse than the best,",
+        ],
+    );
 }
 
 #[test]

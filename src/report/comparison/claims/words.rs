@@ -51,10 +51,11 @@ pub(in crate::report::comparison) fn signed(value: f64) -> String {
     with_minus(&format!("{value:+.1}"))
 }
 
+/// A p-value after correction; the interval beside it is that of the difference alone.
 fn probability(p: Option<f64>) -> String {
     match p {
-        Some(p) if p < 0.001 => "p < 0.001".into(),
-        Some(p) => format!("p = {p:.3}"),
+        Some(p) if p < 0.001 => "corrected p < 0.001".into(),
+        Some(p) => format!("corrected p = {p:.3}"),
         None => "no p-value".into(),
     }
 }

@@ -91,6 +91,9 @@ pub(in crate::report::comparison) fn with_length(comparison: &Comparison, name: 
         Verdict::Different if is_better(metric, long.score, short.score) => "gets better with length",
         Verdict::Different => "gets worse with length",
         Verdict::Equivalent => "is as good on the longest sentences as on the shortest",
+        Verdict::Undecided if claim.p_corrected.is_none() => {
+            "has too few of the shortest or of the longest sentences to tell them apart"
+        }
         // Scores between the two may differ from both.
         Verdict::Undecided => "has no significant difference between the shortest sentences and the longest",
     };
