@@ -97,17 +97,22 @@ impl ScoreName {
     }
 }
 
+/// The largest number: the product of three, as in q^T W k, is far from the largest of 32 bits.
+const LARGEST: f64 = 1e9;
+
 /// Rows of numbers, all as long.
 fn matrix(text: &str) -> Result<Matrix, String> {
     let mut rows = Vec::new();
     for (i, row) in text.split(';').map(str::trim).filter(|row| !row.is_empty()).enumerate() {
         let numbers = row.split(',').map(|number| {
             let number = number.trim();
-            number
-                .parse::<f32>()
-                .ok()
-                .filter(|value| value.is_finite())
-                .ok_or(format!("row {}: \"{number}\" is no number", i + 1))
+            match number.parse::<f64>().ok().filter(|value| value.is_finite()) {
+                None => Err(format!("row {}: \"{number}\" is no number", i + 1)),
+                Some(value) if value.abs() > LARGEST => {
+                    Err(format!("row {}: {number} is not between -{LARGEST:e} and {LARGEST:e}", i + 1))
+                }
+                Some(_) => Ok(number.parse::<f32>().expect("a number with 64 bits is one with 32")),
+            }
         });
         rows.push(numbers.collect::<Result<Vec<f32>, String>>()?);
     }

@@ -11,7 +11,7 @@ use super::place::PlaceArgs;
 use super::unknown::Unknown;
 use super::{check_lengths, ensemble, load_all, print, progress};
 use crate::compare::describe::{search_words, task_name};
-use crate::data::{Split, TokenizerConfig};
+use crate::data::{Pair, Sentence, Split, TokenizerConfig};
 use crate::decoding::{DecodingConfig, Request, count_cut, decode};
 use crate::error::{Error, Result};
 use crate::experiment::{Config, LoadedModel, Run, dataset, differences, validate};
@@ -163,6 +163,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     };
     let (loaded, model) = ensemble(loaded);
     let examples = dataset::encode(&pairs, &loaded.tokenizers);
+    let blank: Vec<bool> = pairs.iter().map(Pair::is_blank).collect();
     check_lengths(model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         pair_fault(i, "target", message)
     })?;
@@ -172,6 +173,19 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     if let Some(path) = &args.output {
         crate::files::replace(path, (found.texts.join("\n") + "\n").as_bytes())?;
     }
+    // An empty answer to an empty source is right and says nothing: what is blank is translated, so that files stay side by side, and
+    // not scored.
+    let n_sentences = sentences.len();
+    let real = |(text, sentence): (String, Sentence)| Some((text, sentence.without_blanks()?));
+    let (texts, sentences): (Vec<String>, Vec<Sentence>) =
+        found.texts.into_iter().zip(sentences).filter_map(real).unzip();
+    let n_blank = n_sentences - sentences.len();
+    if n_blank > 0 {
+        notice::warn(format_args!(
+            "{n_blank} of {n_sentences} sentences have no source or no reference, and are not scored"
+        ));
+    }
+    let sources: Vec<String> = sentences.iter().map(|sentence| sentence.source.clone()).collect();
     let references: Vec<Vec<String>> =
         sentences.iter().map(|sentence| loaded.tokenizers.references(sentence)).collect();
     let settings = loaded.tokenizers.config();
@@ -180,12 +194,13 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
         TokenizerConfig::Char(_) => LengthUnit::Letters,
         _ => LengthUnit::Words,
     };
-    let mut scores = scorer(args, lowercase, unit).score_any(&found.texts, &references, Some(&sources))?;
+    let mut scores = scorer(args, lowercase, unit).score_any(&texts, &references, Some(&sources))?;
     scores.cut = Some(found.cut);
     if let Some(warning) = found.unknown.warning() {
         notice::warn(warning);
     }
-    warn_of_cut(found.cut, sources.len(), "answers", CAP, &decoding);
+    warn_of_cut(found.cut, n_sentences, "answers", CAP, &decoding);
+    let examples: Vec<_> = examples.into_iter().zip(blank).filter(|(_, blank)| !blank).map(|(own, _)| own).collect();
     let sums = validate(&model, &examples, decoding.batch_tokens, &Alone);
     scores.perplexity = Some((sums.cross_entropy / sums.n_tokens.max(1) as f64).exp());
     Ok((OfPairs { scores, tested: Some(tested) }, config.training.score))

@@ -4,7 +4,7 @@ use super::decoding::{SamplingArgs, SetArgs};
 use super::load_language_model;
 use super::output::json_line;
 use super::place::PlaceArgs;
-use crate::data::text::{prompt_ids, text_of};
+use crate::data::text::prompt_ids;
 use crate::data::tokenizer::quoted;
 use crate::data::{EOS, GrowingText, Tokenizer};
 use crate::decoding::{Continuation, NextToken, SamplingConfig};
@@ -86,7 +86,8 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
     for sample in 0..args.samples {
         let seed = first_seed.wrapping_add(sample);
         let words = Continuation::new(&model, &ids, context, sampling.as_ref(), seed);
-        let mut output = Output { text: GrowingText::default(), out: std::io::stdout().lock() };
+        let begun = GrowingText::after(&ids, prompt.ends_with([' ', '\t']), tokenizer);
+        let mut output = Output { text: begun.clone(), out: std::io::stdout().lock() };
         if !args.json {
             output.show(&prompt)?;
         }
@@ -106,7 +107,7 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
             }
         }
         if args.json {
-            output.show(&json_line(&continued(&prompt, &written, unknown.clone(), tokenizer)))?;
+            output.show(&json_line(&continued(&prompt, begun, &written, unknown.clone(), tokenizer)))?;
         }
         output.show("\n")?;
         if !args.json && sample + 1 < args.samples {
@@ -135,13 +136,19 @@ pub(super) struct Continued {
     perplexity: f64,
 }
 
-fn continued(prompt: &str, written: &[NextToken], unknown: Vec<String>, tokenizer: &Tokenizer) -> Continued {
+fn continued(
+    prompt: &str,
+    mut begun: GrowingText,
+    written: &[NextToken],
+    unknown: Vec<String>,
+    tokenizer: &Tokenizer,
+) -> Continued {
     let ids: Vec<u32> = written.iter().map(|next| next.id).collect();
     let log_probability: f64 = written.iter().map(|next| next.log_probability).sum();
     Continued {
         prompt: prompt.to_owned(),
         unknown,
-        text: text_of(&ids, tokenizer),
+        text: begun.extend(&ids, tokenizer),
         tokens: ids.iter().map(|id| tokenizer.label(*id)).collect(),
         token_log_probabilities: written.iter().map(|next| next.log_probability).collect(),
         log_probability,

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 /// Pixels of a PNG for each of the picture.
 const PNG_SCALE: f32 = 2.0;
 
-/// Opens a file for lines, `-` being standard output; none of the files that are still to be `read`.
+/// Opens a file for lines, `-` being standard output; none of the files that are still to be `read`. What it had stays until the first
+/// line is written or all of them are flushed: input that cannot be read costs nobody the results of before.
 ///
 /// # Errors
 /// If it is one of them, or cannot be written.
@@ -24,7 +25,33 @@ pub(super) fn open<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>) ->
     if read.into_iter().any(|read| files::are_same(read, path)) {
         return Err(Error::file(path, "is read and would be written over; give another --output"));
     }
-    Ok(Box::new(BufWriter::new(File::create(path).map_err(Error::io(path))?)))
+    files::check_writable(path)?;
+    Ok(Box::new(Lines { path: path.to_path_buf(), file: None }))
+}
+
+/// A file that is made when something comes.
+struct Lines {
+    path: PathBuf,
+    file: Option<BufWriter<File>>,
+}
+
+impl Lines {
+    fn file(&mut self) -> std::io::Result<&mut BufWriter<File>> {
+        if self.file.is_none() {
+            self.file = Some(BufWriter::new(File::create(&self.path)?));
+        }
+        Ok(self.file.as_mut().expect("it has just been made"))
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file()?.flush()
+    }
 }
 
 /// The error of what [`open`] has opened.

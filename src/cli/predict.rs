@@ -65,6 +65,7 @@ pub(super) fn run(args: PredictArgs) -> Result<()> {
     let mut session =
         Session { args: &args, loaded: &loaded, config: &config, n_lines: 0, unknown: Unknown::default() };
     args.lines.for_each_group(|lines| session.answer(lines, &mut output))?;
+    output.flush().map_err(output::error(&args.output))?;
     if let Some(warning) = session.unknown.warning() {
         notice::warn(warning);
     }

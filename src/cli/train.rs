@@ -33,6 +33,9 @@ const N_SHOWN: usize = 5;
 /// Columns of a terminal that a shown source may take, and its translation.
 const SHOWN_WIDTH: usize = 200;
 
+/// Letters in which a name of a run may differ from one that was meant.
+const MOST_MISTYPED: usize = 2;
+
 #[derive(Args, Debug)]
 #[command(after_help = "Without CONFIG the quick start runs: a small Transformer learns to reverse sequences.
 An existing run folder is continued: repeat the same command after an interruption,
@@ -93,6 +96,21 @@ pub(super) fn run(args: TrainArgs) -> Result<()> {
     result
 }
 
+/// A run beside `run`, which is not there, with a name so like it that it may have been meant.
+fn similar_run(run: &Path) -> Option<PathBuf> {
+    if run.exists() {
+        return None;
+    }
+    let name = run.file_name()?.to_str()?;
+    let folder = run.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let others = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let is_like = |other: &PathBuf| {
+        let distance = other.file_name().and_then(|own| own.to_str()).map(|own| strsim::damerau_levenshtein(own, name));
+        distance.is_some_and(|distance| distance <= MOST_MISTYPED) && Run::has_begun(other)
+    };
+    others.filter(is_like).min()
+}
+
 /// Trains as one of `ranks`; the first of them tells people of it.
 fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let is_first = ranks.rank() == 0;
@@ -118,6 +136,13 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         ranks,
     };
     if is_quick_start && is_first {
+        if let Some(other) = similar_run(&run) {
+            notice::warn(format_args!(
+                "{} is a new run of the quick start; {} is there already and would go on",
+                run.display(),
+                other.display()
+            ));
+        }
         let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
         about.for_each(|line| notice::say(format_args!("{}", line.trim_start_matches(['#', ' ']))));
     }
@@ -149,7 +174,8 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     warn_of_cut(outcome.cut, sampled, "validation answers", CAP, decoding);
     let is_task = config.data.task.is_some();
     let split = if is_task { Split::Test } else { Split::Valid };
-    let mut sentences = dataset::sentences_of(&config.data, split, config.seed)?;
+    let sentences = dataset::sentences_of(&config.data, split, config.seed)?;
+    let mut sentences: Vec<Sentence> = sentences.into_iter().filter_map(Sentence::without_blanks).collect();
     if !is_task {
         sentences.truncate(N_SHOWN);
     }

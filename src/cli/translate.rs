@@ -160,6 +160,8 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
             }
             self.check_prefixes(self.n_lines)?;
         }
+        // No lines are a file without any.
+        self.output.flush().map_err(output::error(&self.args.output))?;
         self.warn();
         Ok(())
     }

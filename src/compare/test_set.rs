@@ -62,8 +62,7 @@ pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
             return Err(different(first, other, &sentences));
         }
     }
-    sentences.iter_mut().for_each(|sentence| sentence.references.retain(|reference| !reference.is_empty()));
-    sentences.retain(|sentence| !sentence.source.is_empty() && !sentence.references.is_empty());
+    sentences = sentences.into_iter().filter_map(Sentence::without_blanks).collect();
     let n_proper = sentences.len();
     let unit = unit(entrants);
     let Trained { longest: trained_length, pairs: train_pairs } = trained(entrants, unit)?;

@@ -43,6 +43,11 @@ impl Pair {
     pub fn new(source: impl Into<String>, target: impl Into<String>) -> Self {
         Self { source: source.into(), target: target.into() }
     }
+
+    /// Whether one of its sides has no word.
+    pub fn is_blank(&self) -> bool {
+        self.source.trim().is_empty() || self.target.trim().is_empty()
+    }
 }
 
 /// A source text and every target text that is right for it.
@@ -61,6 +66,12 @@ impl From<Pair> for Sentence {
 }
 
 impl Sentence {
+    /// The sentence with the references that have words; nothing if there are none, or the source has no word.
+    pub fn without_blanks(mut self) -> Option<Self> {
+        self.references.retain(|reference| !reference.trim().is_empty());
+        (!self.source.trim().is_empty() && !self.references.is_empty()).then_some(self)
+    }
+
     /// Makes one sentence of all that have the same source, in the order in which the sources first appear.
     pub fn merge_by_source(sentences: Vec<Self>) -> Vec<Self> {
         let mut places = std::collections::HashMap::new();

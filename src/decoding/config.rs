@@ -94,6 +94,9 @@ pub struct DecodingConfig {
     pub sampling: Option<SamplingConfig>,
 }
 
+/// The widest beam, and the most translations of a sentence: each has a state of its own.
+const MOST_BEAMS: usize = 1000;
+const MOST_SAMPLES: usize = 100_000;
 /// Wu 2016, equation 14.
 const LENGTH_PENALTY_START: f64 = 5.0;
 
@@ -155,6 +158,11 @@ impl DecodingConfig {
         ] {
             if value == 0 {
                 return Err(Error::config(format!("decoding.{key}"), "must be at least 1, got 0"));
+            }
+        }
+        for (key, value, most) in [("beam_size", self.beam_size, MOST_BEAMS), ("n_best", self.n_best, MOST_SAMPLES)] {
+            if value > most {
+                return Err(Error::config(format!("decoding.{key}"), format!("must be at most {most}, got {value}")));
             }
         }
         if self.n_best > self.beam_size && self.sampling.is_none() {

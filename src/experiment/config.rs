@@ -21,6 +21,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
+/// The largest number of a model.
+const MOST_OF_A_SIZE: u64 = 1_000_000_000;
+
 /// The configuration used when none is given: a small Transformer that learns to reverse, in a few minutes on two cores.
 pub const QUICK_START: &str = include_str!("../../config/quick-start.toml");
 
@@ -126,6 +129,7 @@ impl Config {
         }
         self.data.validate()?;
         self.tokenizer.validate()?;
+        self.check_sizes()?;
         self.model.validate()?;
         self.training.validate()?;
         self.validate_text_model()?;
@@ -135,6 +139,27 @@ impl Config {
             return Err(Error::config("training.scheduled_sampling", message));
         }
         self.decoding.validate()
+    }
+
+    /// Refuses numbers of the model that no machine can hold; memory is counted in products of two of them.
+    fn check_sizes(&self) -> Result<()> {
+        fn too_large(value: &serde_json::Value, key: String) -> Option<(String, u64)> {
+            match value {
+                serde_json::Value::Number(number) => number.as_u64().filter(|n| *n > MOST_OF_A_SIZE).map(|n| (key, n)),
+                serde_json::Value::Array(values) => {
+                    values.iter().enumerate().find_map(|(i, value)| too_large(value, format!("{key}[{i}]")))
+                }
+                serde_json::Value::Object(fields) => {
+                    fields.iter().find_map(|(name, value)| too_large(value, format!("{key}.{name}")))
+                }
+                _ => None,
+            }
+        }
+        let model = serde_json::to_value(&self.model).expect("plain data");
+        match too_large(&model, "model".into()) {
+            Some((key, n)) => Err(Error::config(key, format!("must be at most {MOST_OF_A_SIZE}, got {n}"))),
+            None => Ok(()),
+        }
     }
 
     /// Plain text is for models without a source and for those of masked words, and they for plain text.

@@ -75,7 +75,13 @@ impl Run {
             return Err(Error::file(path, "is no folder; give the run folder that `lookback train` wrote"));
         }
         for file in ["config.toml", "tokenizer.json"] {
-            if !path.join(file).is_file() {
+            let found = std::fs::metadata(path.join(file));
+            if let Err(error) = &found
+                && error.kind() == std::io::ErrorKind::PermissionDenied
+            {
+                return Err(Error::file(path, "cannot be read: permission denied"));
+            }
+            if !found.is_ok_and(|found| found.is_file()) {
                 return Err(Error::file(
                     path,
                     format!("has no {file}, so it is no run folder that `lookback train` wrote"),

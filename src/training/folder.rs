@@ -127,7 +127,7 @@ impl RunFolder {
                     }
                     return Ok((name, parameters));
                 }
-                Err(error) if marks() == before => return Err(self.with_choice(error)),
+                Err(error) if marks() == before => return Err(self.with_choice(error, asked)),
                 Err(_) => {}
             }
         }
@@ -168,11 +168,17 @@ impl RunFolder {
         }
     }
 
-    fn with_choice(&self, error: Error) -> Error {
-        if self.checkpoints().is_empty() {
-            return error;
+    /// The fault of a checkpoint with what may be taken in its place.
+    fn with_choice(&self, error: Error, asked: Option<&str>) -> Error {
+        let tried = asked.map(String::from).or_else(|| self.checkpoint_for_use().ok());
+        let others: Vec<String> = self.checkpoints().into_iter().filter(|name| Some(name) != tried.as_ref()).collect();
+        match &others[..] {
+            [] => error,
+            names => Error::message(format!(
+                "{error}; --checkpoint NAME takes the one that you name: there are {}",
+                names.join(", ")
+            )),
         }
-        Error::message(format!("{error}; --checkpoint NAME takes the one that you name: {}", self.what_there_is()))
     }
 
     /// Lets `last` and `best` name what `state` says.

@@ -14,6 +14,12 @@ pub(super) fn redraw(results: &Path, out: Option<&Path>) -> Result<PathBuf> {
     let file = if results.is_dir() { results.join("results.json") } else { results.to_path_buf() };
     let from = file.parent().unwrap_or(Path::new("")).to_path_buf();
     let is_there = |out: &Path| are_same(&file, &out.join(file.file_name().unwrap_or_default()));
+    if !file.exists() {
+        return Err(Error::file(
+            &file,
+            "is not there; give the results.json of a comparison, or the folder that has it",
+        ));
+    }
     if out.is_none() && file.file_name().is_some_and(|name| name != "results.json") {
         let message =
             "has another name than results.json, so that the report beside it may be another; give a folder with --out";

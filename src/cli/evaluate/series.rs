@@ -26,6 +26,9 @@ pub(super) fn evaluate(args: &EvaluateArgs, run: &Path) -> Result<String> {
     let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, &files_of(split)))?;
     let (loaded, _) = load_encoder_only(run, &args.place.or(config.backend), args.checkpoint.as_deref())?;
     let pairs = series_of(&config.data, split, &pairs, Some(&loaded.tokenizers))?;
+    if pairs.is_empty() {
+        return Err(Error::config(format!("data.{split}"), "has no series to score"));
+    }
     let limit = loaded.model.limits().source;
     if let Some(fault) = pairs.iter().find_map(|pair| length_fault(pair.source.n_steps(), limit)) {
         return Err(Error::config(format!("data.{split}"), format!("a series {fault}")));

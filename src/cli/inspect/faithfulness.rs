@@ -47,6 +47,9 @@ impl Verdict {
     }
 }
 
+/// What is said where nothing was measured.
+const NOTHING: &str = "no target token to measure: where the source has one token, there is none to choose";
+
 const COLUMNS: [&str; 8] = ["most", "least", "any", "most", "least", "any", "same word", "rank corr."];
 
 fn numbers(f: &Faithfulness) -> [String; 8] {
@@ -64,6 +67,9 @@ fn numbers(f: &Faithfulness) -> [String; 8] {
 }
 
 pub(super) fn text(verdict: &Verdict) -> String {
+    if verdict.gradient_times_input.n_targets == 0 {
+        return format!("\n{NOTHING}\n");
+    }
     let mut text = format!(
         "\none source token at a time replaced by {}, {} target tokens\n\
          {:<20}log-probability falls by (nats)      prediction changes\n{:<18}",
@@ -78,6 +84,9 @@ pub(super) fn text(verdict: &Verdict) -> String {
 }
 
 pub(super) fn html(verdict: &Verdict) -> Markup {
+    if verdict.gradient_times_input.n_targets == 0 {
+        return html! { h2 { "Is it to be believed?" } p.muted { (NOTHING) "." } };
+    }
     html! {
         h2 { "Is it to be believed?" }
         p.muted {

@@ -21,7 +21,8 @@ pub(super) fn run(args: &PredictArgs, loaded: &LoadedModel) -> Result<()> {
     }
     let mut output = output::open(&args.output, [args.lines.input.as_path()])?;
     let mut n_lines = 0;
-    args.lines.for_each_group(|lines| answer(args, loaded, lines, &mut n_lines, &mut output))
+    args.lines.for_each_group(|lines| answer(args, loaded, lines, &mut n_lines, &mut output))?;
+    output.flush().map_err(output::error(&args.output))
 }
 
 /// Answers some lines, which come after `n_lines` others.

@@ -11,6 +11,8 @@ use crate::error::{Error, Result};
 const N_DIGITS: usize = 15;
 /// How many significant digits of a channel's deviation the last written digit stands at least for; 32-bit arithmetic has 7.
 const WRITTEN_DIGITS: i32 = 6;
+/// The most deviations that a number may be away from the mean of training: squares of it, and sums of those, are numbers with 32 bits.
+const FARTHEST: f32 = 1e15;
 
 /// The mean and the standard deviation of each channel.
 ///
@@ -127,12 +129,12 @@ impl Scaling {
         Series::new(self.n_channels(), series.values().iter().zip(digits.iter().cycle()).map(round).collect())
     }
 
-    /// Refuses a series that is so far from the training data that its scaled numbers are not finite.
+    /// Refuses a series that is so far from the training data that the sums and squares of a model would not be finite.
     ///
     /// # Errors
     /// Names the step.
     pub fn check(&self, series: &Series) -> Result<(), String> {
-        match self.scale(series).iter().position(|value| !value.is_finite()) {
+        match self.scale(series).iter().position(|value| value.is_nan() || value.abs() > FARTHEST) {
             Some(i) => {
                 Err(format!("step {} is too far from all training data to be scaled", i / self.n_channels() + 1))
             }

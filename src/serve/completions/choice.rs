@@ -47,14 +47,18 @@ pub(super) struct Piece {
 }
 
 impl Choice {
-    pub(super) fn new(prompt: &Prompt, asked: &Asked, is_stopped: Arc<AtomicBool>) -> Self {
+    pub(super) fn new(prompt: &Prompt, asked: &Asked, tokenizer: &Tokenizer, is_stopped: Arc<AtomicBool>) -> Self {
+        let text = match asked.echo {
+            true => GrowingText::default(),
+            false => GrowingText::after(&prompt.ids, prompt.ends_with_space, tokenizer),
+        };
         Self {
             echoed: if asked.echo { prompt.ids[prompt.n_added..].to_vec() } else { Vec::new() },
             scores_prompt: asked.scores_prompt(),
             n_added: prompt.n_added,
             stops: asked.stops.clone(),
             max_tokens: asked.max_tokens,
-            text: GrowingText::default(),
+            text,
             n_seen: 0,
             n_written: 0,
             held: String::new(),

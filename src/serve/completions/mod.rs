@@ -53,7 +53,7 @@ pub(super) async fn complete(State(shared): State<Arc<Shared>>, Extension(Body(f
                 is_stopped: is_stopped.clone(),
                 _place: place.clone(),
             })?;
-            choices.push(Choice::new(prompt, &asked, is_stopped));
+            choices.push(Choice::new(prompt, &asked, shared.catalogue.0[run].tokenizers.target(), is_stopped));
         }
     }
     // The request keeps its place in the queue until the last choice is written.

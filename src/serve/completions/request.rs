@@ -24,6 +24,8 @@ pub(super) struct Prompt {
     pub(super) ids: Vec<u32>,
     /// Tokens that a caller did not give: `</s>`, as if a line had just ended.
     pub(super) n_added: usize,
+    /// Whether it is text that ends with white space.
+    pub(super) ends_with_space: bool,
 }
 
 /// A request.
@@ -177,7 +179,11 @@ impl Prompt {
     fn of_text(text: &str, entry: &Entry) -> Self {
         let tokenizer = entry.tokenizers.target();
         let has_first = tokenizer.has_lines() && !text.is_empty();
-        Self { ids: prompt_ids(text, tokenizer), n_added: usize::from(!has_first) }
+        Self {
+            ids: prompt_ids(text, tokenizer),
+            n_added: usize::from(!has_first),
+            ends_with_space: text.ends_with([' ', '\t']),
+        }
     }
 
     fn of_ids(ids: &[Value], entry: &Entry) -> Result<Self, Fault> {
@@ -189,6 +195,6 @@ impl Prompt {
         let given: Vec<u32> = ids.iter().map(id).collect::<Result<_, _>>()?;
         // Something follows something.
         let n_added = usize::from(given.is_empty() || !entry.tokenizers.target().has_lines());
-        Ok(Self { ids: vec![EOS; n_added].into_iter().chain(given).collect(), n_added })
+        Ok(Self { ids: vec![EOS; n_added].into_iter().chain(given).collect(), n_added, ends_with_space: false })
     }
 }

@@ -102,6 +102,11 @@ fn what_does_not_go_together_is_said() {
     says(&["--query", "1,2", "--keys", "1,2,3"], &["queries have 2 numbers and keys 3", "--score general or additive"]);
     says(&["--query", "1,2", "--keys", "1,2;3"], &["row 2 has 1 numbers, and row 1 has 2"]);
     says(&["--query", "1,x", "--keys", "1,2"], &["row 1: \"x\" is no number"]);
+    says(&["--query", "1,inf", "--keys", "1,2"], &["row 1: \"inf\" is no number"]);
+    for large in ["1e30", "-1e308"] {
+        let query = format!("--query={large}");
+        says(&[&query, "--keys", "1"], &[&format!("row 1: {large} is not between -1e9 and 1e9")]);
+    }
     says(&["--query", "1,2", "--keys", "1,2", "--values", "1;2"], &["--values has 2 rows, and --keys 1"]);
     says(
         &["--query", "1,2", "--keys", "1,2", "--score-vector", "1,1"],

@@ -59,6 +59,30 @@ fn a_file_takes_the_place_of_a_task_s_test_pairs() {
 }
 
 #[test]
+fn what_is_blank_is_not_scored() {
+    let dir = TempDir::new().unwrap();
+    let (path, out) = (dir.path().join("pairs.tsv"), dir.path().join("out"));
+    let scores = |text: &str| -> (Value, String, usize) {
+        fs::write(&path, text).unwrap();
+        let setting = format!("data.test.tsv={}", path.display());
+        let output = out.display().to_string();
+        let arguments = ["evaluate", "--run", "run", "--json", "--set", &setting, "--output", &output];
+        let finished = finish(trained(), &arguments);
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        (serde_json::from_str(&finished.stdout).unwrap(), finished.stderr, read(&out).lines().count())
+    };
+    let (mut without, said, _) = scores("a b\ta b\nd e\tno way\n");
+    assert_eq!((&without["sequence_accuracy"], said.as_str()), (&0.5.into(), ""));
+    let (mut with, said, n_lines) = scores("a b\ta b\n\t\nd e\tno way\nb\t\n\tb\n");
+    assert_eq!(n_lines, 5, "lines stay side by side");
+    assert_says(&said, &["3 of 5 sentences have no source or no reference, and are not scored"]);
+    // Batches are others, so that sums are added in another order.
+    let [one, other] = [&mut without, &mut with].map(|scores| scores["perplexity"].take().as_f64().unwrap());
+    assert!((one / other - 1.0).abs() < 1e-5, "{one} {other}");
+    assert_eq!(without, with);
+}
+
+#[test]
 fn the_hypotheses_are_written_where_asked_and_score_the_same_as_files() {
     let dir = TempDir::new().unwrap();
     let hypotheses = dir.path().join("hypotheses");

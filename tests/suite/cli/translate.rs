@@ -75,6 +75,37 @@ fn standard_input_files_and_gzip_give_the_same() {
 }
 
 #[test]
+fn input_that_cannot_be_read_costs_no_results_of_before() {
+    let dir = TempDir::new().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    fs::write(at("bad"), b"a b\n\xff\n").unwrap();
+    for input in [at("none"), at("bad")] {
+        fs::write(at("out"), "of before\n").unwrap();
+        fs::write(at("pharaoh"), "of before\n").unwrap();
+        let finished =
+            finish(trained(), &with(&["--input", &input, "--output", &at("out"), "--alignments", &at("pharaoh")]));
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        assert_eq!([read(at("out")), read(at("pharaoh"))], ["of before\n", "of before\n"]);
+    }
+    // What could not be written is refused before anything is read, and no lines are a file without any.
+    let finished = finish(trained(), &with(&["--input", &at("bad"), "--output", &at("none/out")]));
+    assert_says(&finished.stderr, &["none/out"]);
+    fs::write(at("empty"), "").unwrap();
+    succeed(trained(), &with(&["--input", &at("empty"), "--output", &at("out")]));
+    assert_eq!(read(at("out")), "");
+}
+
+#[test]
+fn a_beam_has_a_largest_width() {
+    for (option, n) in [("--beam", "1001"), ("--beam", "9223372036854775807"), ("--n-best", "9223372036854775807")] {
+        let sampled: &[&str] = if option == "--n-best" { &["--sample"] } else { &[] };
+        let finished = finish(trained(), &[&with(&["a b", option, n])[..], sampled].concat());
+        assert_eq!(finished.code, Some(1), "{option} {n}: {}", finished.stderr);
+        assert_says(&finished.stderr, &["must be at most", n]);
+    }
+}
+
+#[test]
 fn n_best_lines_have_number_text_and_score_best_first() {
     let text = pipe(&with(&["--beam", "4", "--n-best", "3"]), "a b c\n\nd\n");
     let mut previous: Option<(usize, f64)> = None;

@@ -98,7 +98,10 @@ fn what_is_no_result_is_refused_and_nothing_is_written() {
     let name =
         suite.split("\"tasks\"").nth(1).unwrap().split("\"name\": \"").nth(1).unwrap().split('"').next().unwrap();
     refused(&suite.replace(&format!("\"{name}\""), "\"../gone\""), &["a task called \"../gone\""]);
-    assert_says(&fail(dir.path(), &["compare", "--redraw", "nothing"]), &["nothing"]);
+    assert_says(
+        &fail(dir.path(), &["compare", "--redraw", "nothing"]),
+        &["nothing: is not there; give the results.json"],
+    );
     let finished = finish(dir.path(), &["compare", "--redraw", ".", "--seeds", "3"]);
     assert_says(&finished.stderr, &["cannot be used with", "--seeds"]);
     // A run is not written into.

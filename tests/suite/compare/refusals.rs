@@ -68,6 +68,12 @@ fn options_without_effect_are_refused() {
         let message = fail(dir.path(), &["compare", "rnn.toml", own, "--sweep", &format!("{key}={value}")]);
         assert_says(&message, &[&format!("{key} is set, and {option} sets it to something else")]);
     }
+    for option in ["--task", "--family"] {
+        let message = fail(dir.path(), &["compare", "--run", "r", "--run", "s", option, "copy"]);
+        assert_says(&message, &[&format!("{option} is a part of a suite")]);
+    }
+    let message = fail(dir.path(), &["compare", "rnn.toml", "--match-parameters"]);
+    assert_says(&message, &["--match-parameters has no effect on a single model"]);
     for option in ["--lengths", "--per-length"] {
         let dates = ["compare", "rnn.toml", "--set", "data.task={kind=\"dates\"}", option, "5"];
         assert_says(&fail(dir.path(), &dates), &[&format!("{option} is for generated tasks with lengths")]);

@@ -44,6 +44,23 @@ const MISSPELT: [(&str, &str, &str, &str, &str); 22] = [
 ];
 
 #[test]
+fn sizes_that_no_machine_holds_are_refused() {
+    for (text, key) in [
+        (
+            "kind = \"transformer\"\npositions = { kind = \"learned\", max_len = 9223372036854775807 }",
+            "model.positions.max_len",
+        ),
+        ("kind = \"transformer\"\nmixer = [{ kind = \"min-gru\", convolution = 1000000001 }]", "convolution"),
+        ("kind = \"rnn\"\nd_hidden = 9223372036854775807", "model.d_hidden"),
+    ] {
+        assert_says(
+            &fault(&format!("[data.task]\nkind = \"copy\"\n[model]\n{text}\n")),
+            &[key, "must be at most 1000000000, got "],
+        );
+    }
+}
+
+#[test]
 fn a_misspelt_word_in_any_section_names_line_word_allowed_ones_and_the_nearest() {
     for (section, line, wrong, nearest, other) in MISSPELT {
         let model = if section.starts_with("[model.") { "[model]\nkind = \"transformer\"\n" } else { "" };

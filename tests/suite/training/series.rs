@@ -312,6 +312,8 @@ fn a_fault_of_the_data_has_its_file_line_and_step() {
         ("1,2", "in.txt:2: step 1 has 2 channels where 1 channel is expected"),
         ("inf", "in.txt:2: step 1: \"inf\" is not finite"),
         ("1e300", "in.txt:2: step 1 is too far from all training data"),
+        // Where it is a number with 32 bits, its square is none.
+        ("1 1e25", "in.txt:2: step 2 is too far from all training data"),
     ] {
         let input = dir.join("in.txt");
         fs::write(&input, format!("1 2\n{line}\n")).unwrap();
