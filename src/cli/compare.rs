@@ -215,8 +215,8 @@ fn check(args: &CompareArgs) -> Result<()> {
         return Err(Error::message(format!("{option} is for configs to train; every --run is trained already")));
     }
     // clap forgets what an option requires where another excludes that.
-    let of_suites = [("--task", args.tasks.is_empty()), ("--family", args.families.is_empty())];
-    if let Some((option, _)) = of_suites.into_iter().find(|(_, is_absent)| !is_absent && args.suite.is_none()) {
+    let of_suites = [("--task", !args.tasks.is_empty()), ("--family", !args.families.is_empty())];
+    if let Some((option, _)) = of_suites.into_iter().find(|(_, is_given)| *is_given && args.suite.is_none()) {
         return Err(Error::message(format!("{option} is a part of a suite; give --suite, or leave it out")));
     }
     if args.match_parameters && args.sweeps.is_empty() && args.configs.len() + args.runs.len() == 1 {

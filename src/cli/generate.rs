@@ -83,10 +83,10 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
     let context = loaded.config.context_of_writing();
     let first_seed = args.sampling.seed.unwrap_or(loaded.config.seed);
     let model = PreparedModel::new(loaded.model.clone());
+    let begun = GrowingText::after(&ids, prompt.ends_with([' ', '\t']), tokenizer);
     for sample in 0..args.samples {
         let seed = first_seed.wrapping_add(sample);
         let words = Continuation::new(&model, &ids, context, sampling.as_ref(), seed);
-        let begun = GrowingText::after(&ids, prompt.ends_with([' ', '\t']), tokenizer);
         let mut output = Output { text: begun.clone(), out: std::io::stdout().lock() };
         if !args.json {
             output.show(&prompt)?;
@@ -107,7 +107,7 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
             }
         }
         if args.json {
-            output.show(&json_line(&continued(&prompt, begun, &written, unknown.clone(), tokenizer)))?;
+            output.show(&json_line(&continued(&prompt, begun.clone(), &written, unknown.clone(), tokenizer)))?;
         }
         output.show("\n")?;
         if !args.json && sample + 1 < args.samples {

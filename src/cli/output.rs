@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const PNG_SCALE: f32 = 2.0;
 
 /// Opens a file for lines, `-` being standard output; none of the files that are still to be `read`. What it had stays until the first
-/// line is written or all of them are flushed: input that cannot be read costs nobody the results of before.
+/// line is written or all of them are flushed: an input that cannot be read leaves the earlier results in place.
 ///
 /// # Errors
 /// If it is one of them, or cannot be written.

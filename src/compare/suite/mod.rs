@@ -64,8 +64,10 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
     if let Some(earlier) = &earlier {
         earlier.check_seeds(&made, &part.families, options.seeds)?;
     }
-    for task in made.iter().filter(|_| !part.families.is_empty()) {
-        earlier.as_ref().map_or(Ok(()), |earlier| earlier.check_part(task, &part.families))?;
+    // Whose families are compared with those that are made.
+    let others = earlier.as_ref().filter(|_| !part.families.is_empty());
+    if let Some(others) = others {
+        made.iter().try_for_each(|task| others.check_part(task, &part.families))?;
     }
     let n = made.len() as f64;
     let mut answers = Vec::new();
@@ -100,19 +102,17 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
                 seconds_left: status.seconds_left.filter(|_| i + 1 == made.len()),
             })
         };
-        let accepts = |test: &TestSet| {
-            let earlier = earlier.as_ref().filter(|_| !part.families.is_empty());
-            earlier.map_or(Ok(()), |earlier| earlier.answers(&task.name, &part.families, test).map(drop))
-        };
+        let accepts =
+            |test: &TestSet| others.map_or(Ok(()), |others| others.answers(&task.name, &part.families, test).map(drop));
         let found = answered(&own, &accepts, &show)?;
         files::write(&found.comparison, &out)?;
         answers.push(found);
     }
     let mut found = cells::suite(suite, &made, &options.command, &answers)?;
     let mut is_completed = false;
-    if let Some(earlier) = earlier.as_ref().filter(|_| !part.families.is_empty()) {
+    if let Some(others) = others {
         for (task, answered) in made.iter().zip(&answers) {
-            is_completed |= earlier.complete(suite, &mut found, &task.name, answered)?;
+            is_completed |= others.complete(suite, &mut found, &task.name, answered)?;
         }
     }
     let comparisons = answers.into_iter().map(|Answered { comparison, .. }| Some(comparison)).collect();

@@ -1,6 +1,6 @@
 //! What a suite found, in sentences. Each is made from its claims, whichever way they point.
 
-use super::data::{CellScore, Standing, Suite, SuiteTask};
+use super::data::{Standing, Suite, SuiteTask};
 use super::matrix::{self, Beside, beside, columns, score_in, shown, text};
 use crate::report::comparison::Group;
 use crate::report::comparison::score::capitalized;
@@ -89,7 +89,7 @@ fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
         return Some(format!("{}: no family has anything right{out}.", capitalized(&place(task, group))));
     }
     let of = |family: &str| {
-        let cell: &CellScore = score_in(suite, family, column)?;
+        let cell = score_in(suite, family, column)?;
         Some((family.to_string(), cell))
     };
     let mut cells: Vec<_> = suite.families.iter().filter_map(|family| of(&family.name)).collect();

@@ -1,4 +1,4 @@
-//! A comparison that nobody has made.
+//! A made-up comparison for tests of the report.
 
 use lookback::report::comparison::{
     Claim, ClaimKind, Comparison, Contestant, Cost, CostKind, Curve, CurvePoint, Difference, Group, GroupKind, Quality,
