@@ -5,9 +5,10 @@ use crate::data::tokenizer::EOS;
 use crate::decoding::Hypothesis;
 use crate::error::{Error, Result};
 use crate::models::Seq2Seq;
-use crate::report::alignment::{Link, links, words_of_tokens};
-use crate::report::attention::Part;
+use crate::report::alignment::{Link, links, words_of_ids, words_of_tokens};
 use crate::report::attention::collect::{Written, collect_attention};
+use crate::report::attention::select::average;
+use crate::report::attention::{AttentionMap, Part};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -22,20 +23,20 @@ impl Alignments {
         Self { path: path.to_path_buf(), output }
     }
 
-    /// Writes the lines of a sentence's translations.
+    /// Writes the lines of a sentence's translations, by what all `models` together looked at.
     ///
     /// # Errors
-    /// If the model does not look from target to source, or the file cannot be written.
+    /// If one of them does not look from target to source, or the file cannot be written.
     pub(super) fn write<M: Seq2Seq>(
         &mut self,
-        model: &M,
+        models: &[M],
         tokenizers: &Tokenizers,
         line: &str,
         source: &[u32],
         hypotheses: &[Hypothesis],
     ) -> Result<()> {
         for hypothesis in hypotheses {
-            let pairs = pairs(model, tokenizers, line, source, &hypothesis.tokens)?;
+            let pairs = pairs(models, tokenizers, line, source, &hypothesis.tokens)?;
             let text: Vec<String> = pairs.iter().map(|(source, target)| format!("{source}-{target}")).collect();
             writeln!(self.output, "{}", text.join(" ")).map_err(Error::io(&self.path))?;
         }
@@ -43,9 +44,10 @@ impl Alignments {
     }
 }
 
-/// For each target word the source word with the most weight in the mean of all cross-attention, in the order of the target.
+/// For each target word the source word with the most weight in the mean of all cross-attention, each model counting as much as another,
+/// in the order of the target.
 fn pairs<M: Seq2Seq>(
-    model: &M,
+    models: &[M],
     tokenizers: &Tokenizers,
     line: &str,
     source: &[u32],
@@ -54,17 +56,17 @@ fn pairs<M: Seq2Seq>(
     if source.is_empty() {
         return Ok(Vec::new());
     }
+    let target_words = words_of_ids(target, tokenizers.target());
     let target = target.iter().copied().chain([EOS]).collect();
     let written = Written { source_text: line.to_owned(), source: source.to_vec(), target, ..Written::default() };
-    let maps = collect_attention(model, tokenizers, &written);
-    let mean = maps.average(Part::Cross).ok_or_else(|| {
+    let mean_of = |model: &M| collect_attention(model, tokenizers, &written).average(Part::Cross);
+    let means: Option<Vec<AttentionMap>> = models.iter().map(mean_of).collect();
+    let mean = means.and_then(|means| average(&means.iter().collect::<Vec<_>>())).ok_or_else(|| {
         let message = "--alignments: this model does not look from its target at its source word by word, so that it aligns nothing; \
                        leave it out, or take a model with cross-attention";
         Error::message(message)
     })?;
-    let words = |text: &str, tokenizer| words_of_tokens(text, tokenizer);
-    let (source_words, target_words) =
-        (words(line, tokenizers.source()), words(&maps.target_text, tokenizers.target()));
+    let source_words = words_of_tokens(line, tokenizers.source());
     let mut pairs: Vec<Link> = links(&mean, &source_words, &target_words).into_iter().collect();
     pairs.sort_unstable_by_key(|(source, target)| (*target, *source));
     Ok(pairs)

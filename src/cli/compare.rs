@@ -85,7 +85,7 @@ pub(super) struct CompareArgs {
     #[arg(long)]
     budget: Option<Budget>,
     /// First try so many learning rates and dropouts, each config's own and then the same for every model, and take the
-    /// best.
+    /// best; a config without dropout stays without.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
     tune: Option<u64>,
     /// Change widths until every model has as many parameters as the first, within 5 %.

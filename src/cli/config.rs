@@ -89,7 +89,7 @@ fn amounts(config: &Config) -> Result<String> {
     // Training needs no test data; but files that are named have to be there.
     let test = match dataset::sentences_of(&config.data, Split::Test, config.seed) {
         Ok(sentences) => format!("{} {unit}", sentences.len()),
-        Err(error) if config.data.test.is_some() => return Err(error),
+        Err(error) if config.data.has_test() => return Err(error),
         Err(error) => format!("none; {error}"),
     };
     let mut said = format!(

@@ -62,6 +62,9 @@ pub(super) struct FetchArgs {
     /// file:///folder
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
+    /// Replace files of the same names that have other content.
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Args, Debug)]
@@ -183,7 +186,7 @@ fn fetch(args: FetchArgs) -> Result<()> {
             bar.set_position(at.bytes);
         }
     };
-    let paths = fetch::fetch(&args.name, &args.out, args.base_url.as_deref(), &mut show)?;
+    let paths = fetch::fetch(&args.name, &args.out, args.base_url.as_deref(), args.force, &mut show)?;
     drop(current);
     let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
     print(&lines)

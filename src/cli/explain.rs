@@ -10,7 +10,7 @@ use crate::experiment::LoadedModel;
 use crate::files;
 use crate::models::Autoregressive;
 use crate::report::explanation::terminal::{Look, render};
-use crate::report::explanation::{Detail, Explanation, Question, Selection, Stage, explain, html, notes};
+use crate::report::explanation::{Detail, Explanation, Given, Question, Selection, Stage, explain, html, notes};
 use anstream::{AutoStream, ColorChoice};
 use clap::Args;
 use indicatif::ProgressBar;
@@ -112,7 +112,7 @@ fn of_sentence(args: &ExplainArgs, loaded: &LoadedModel) -> Result<Explanation> 
     let decoding = search(&loaded.config.decoding, args.beam)?;
     let question = Question {
         source_text: args.source.trim(),
-        target_text: args.target.as_deref().map(str::trim),
+        target: args.target.as_deref().map(|text| Given::Text(text.trim())),
         decoding: &decoding,
         seed: loaded.config.seed,
         detail: detail(args),

@@ -6,8 +6,8 @@ use super::output::json_line;
 use super::place::PlaceArgs;
 use crate::data::text::prompt_ids;
 use crate::data::tokenizer::quoted;
-use crate::data::{EOS, GrowingText, Tokenizer};
-use crate::decoding::{Continuation, NextToken, SamplingConfig};
+use crate::data::{GrowingText, Tokenizer};
+use crate::decoding::{Continuation, NextToken, SamplingConfig, line_ends};
 use crate::error::{Error, Result};
 use crate::models::PreparedModel;
 use crate::notice;
@@ -96,11 +96,14 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
         for next in words.take(args.max_tokens as usize) {
             let id = next.id;
             written.push(next);
-            n_lines += (id == EOS) as u64;
+            let before = n_lines;
+            n_lines += line_ends(id, tokenizer) as u64;
             let is_last = args.lines.is_some_and(|lines| n_lines >= lines);
-            if !args.json && !is_last {
+            if !args.json {
                 let new = output.text.push(id, tokenizer);
-                output.show(&new)?;
+                // Of the last token, what stands before the end of the last line.
+                let wanted = args.lines.filter(|_| is_last).map(|lines| (lines - before) as usize);
+                output.show(wanted.map_or(&new[..], |wanted| before_line_end(&new, wanted)))?;
             }
             if is_last {
                 break;
@@ -115,6 +118,12 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What of `text` stands before its `n`th end of a line.
+fn before_line_end(text: &str, n: usize) -> &str {
+    let end = text.match_indices('\n').nth(n - 1);
+    end.map_or(text, |(end, _)| &text[..end])
 }
 
 /// A line of `lookback generate --json`.

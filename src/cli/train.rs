@@ -146,6 +146,10 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         let about = QUICK_START.lines().take_while(|line| line.starts_with('#'));
         about.for_each(|line| notice::say(format_args!("{}", line.trim_start_matches(['#', ' ']))));
     }
+    if config.data.task.is_some() {
+        // What it ends with: too few sources for it are better found before.
+        dataset::pairs_of(&config.data, Split::Test, config.seed)?;
+    }
     let outcome = {
         let _listening = signal::listen();
         train_on(&config, &adapters, &options).map_err(|error| absent(error, &config.data))?
@@ -158,7 +162,11 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let unit = if config.model.answers_with_numbers() { "steps" } else { "target tokens" };
     notice::say(format_args!("{}", summary(&outcome, unit)));
     if outcome.stop == Stop::Interrupted {
-        return Err(Error::Interrupted(format!("interrupted and saved; to go on: {}", command_to_go_on())));
+        let message = match outcome.state.update {
+            0 => format!("interrupted before the first update; to begin: {}", command_line(arguments())),
+            _ => format!("interrupted and saved; to go on: {}", command_to_go_on()),
+        };
+        return Err(Error::Interrupted(message));
     }
     let trained = Run::open(&run)?;
     let loaded = trained.load_model(&race::of_run(&trained, &adapters[0], &options.rivals), None, notice::warn)?;

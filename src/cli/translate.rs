@@ -117,7 +117,7 @@ impl TranslateArgs {
 struct Session<'a, M> {
     args: &'a TranslateArgs,
     loaded: &'a LoadedModel,
-    model: &'a M,
+    model: &'a Ensemble<M>,
     config: DecodingConfig,
     prefixes: Option<Vec<String>>,
     output: Box<dyn Write>,
@@ -133,7 +133,7 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
     fn new(
         args: &'a TranslateArgs,
         loaded: &'a LoadedModel,
-        model: &'a M,
+        model: &'a Ensemble<M>,
         config: DecodingConfig,
         output: Box<dyn Write>,
     ) -> Result<Self> {
@@ -189,7 +189,13 @@ impl<'a, M: Seq2Seq> Session<'a, M> {
         // Before the translations: a model that aligns nothing writes nothing.
         if let Some(alignments) = &mut self.alignments {
             for ((line, request), hypotheses) in lines.iter().zip(&requests).zip(&found) {
-                alignments.write(self.model, &self.loaded.tokenizers, line.trim(), &request.source, hypotheses)?;
+                alignments.write(
+                    self.model.models(),
+                    &self.loaded.tokenizers,
+                    line.trim(),
+                    &request.source,
+                    hypotheses,
+                )?;
             }
         }
         for (i, (line, hypotheses)) in lines.iter().zip(&found).enumerate() {

@@ -18,7 +18,8 @@ use std::path::PathBuf;
 
 /// Learning rates are drawn evenly on a logarithmic scale between these.
 const RATES: [f64; 2] = [3e-4, 1e-2];
-/// Dropout is drawn from these.
+/// Dropout is drawn from these, where a config has any. One without it says that there is nothing to overfit, and a trial with it would
+/// be no trial of its learning rate.
 const DROPOUTS: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
 /// The part of the updates of a run that a trial makes.
 const PART: f64 = 0.25;
@@ -26,11 +27,15 @@ const PART: f64 = 0.25;
 const FEWEST_UPDATES: u64 = 100;
 
 /// The learning rate and dropout of trial `trial`, counted from 1: first what the config itself has, then the same for every
-/// contestant.
+/// contestant, except that a config without dropout stays without.
 pub fn settings(config: &Config, trial: usize) -> (f64, f64) {
+    let own = (config.training.learning_rate, config.model.family().dropout_rate());
     match trial {
-        0 | 1 => (config.training.learning_rate, config.model.family().dropout_rate()),
-        _ => candidate(1, trial - 1),
+        0 | 1 => own,
+        _ => {
+            let (rate, dropout) = candidate(1, trial - 1);
+            (rate, if own.1 > 0.0 { dropout } else { 0.0 })
+        }
     }
 }
 

@@ -99,19 +99,23 @@ impl<'a, M: Autoregressive> Continuation<'a, M> {
     /// The tokens up to the end of a line, at most `max_tokens`, and no more than there is room for with all of the text in sight.
     pub fn line(self, tokenizer: &Tokenizer, max_tokens: usize) -> Vec<u32> {
         let room = self.context.map_or(usize::MAX, |context| (context + 1).saturating_sub(self.text.len()));
-        let ends_line = |id: u32| match tokenizer.has_lines() {
-            true => tokenizer.decode(&[id]).contains('\n'),
-            false => id == EOS,
-        };
         let mut line = Vec::new();
         for next in self.take(max_tokens.min(room)) {
             line.push(next.id);
-            if ends_line(next.id) {
+            if line_ends(next.id, tokenizer) > 0 {
                 break;
             }
         }
         line
     }
+}
+
+/// How many lines a token of a text ends: one that holds bytes may end several.
+pub fn line_ends(id: u32, tokenizer: &Tokenizer) -> usize {
+    if id == EOS {
+        return 1;
+    }
+    if tokenizer.has_lines() { tokenizer.decode(&[id]).matches('\n').count() } else { 0 }
 }
 
 /// The state after all of `text` but its last token.

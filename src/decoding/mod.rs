@@ -16,7 +16,7 @@ mod values;
 
 pub use answers::{Choice, answers, fixed_answer};
 pub use config::{DecodingConfig, EarlyStopping, MAX_SOURCE_LEN, SamplingConfig, StopRule, length_fault};
-pub use continuation::{Continuation, NextToken};
+pub use continuation::{Continuation, NextToken, line_ends};
 pub use masked::score_masked;
 pub use score::{score_targets, score_text, score_tokens};
 pub use values::predict_series;

@@ -198,13 +198,15 @@ pub(crate) fn model_card(
     Ok(card)
 }
 
-/// The validation of a checkpoint made after `update` updates, as it stands in `metrics.jsonl`; of a mean of several, beside it.
+/// The validation of a checkpoint made after `update` updates, as it stands in `metrics.jsonl`; of a mean of several, and of parameters that
+/// were examined after training, beside it.
 fn validation(run: &Run, checkpoint: &str, update: u64) -> Option<serde_json::Value> {
     let folder = run.folder().checkpoint(checkpoint);
+    let beside = || serde_json::from_slice(&std::fs::read(folder.join(checkpoint::VALIDATION)).ok()?).ok();
     if folder.is_dir() && checkpoint != checkpoint::name_of(update) {
-        return serde_json::from_slice(&std::fs::read(folder.join(checkpoint::VALIDATION)).ok()?).ok();
+        return beside();
     }
     let text = std::fs::read_to_string(run.join("metrics.jsonl")).ok()?;
     let lines = text.lines().rev().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    lines.into_iter().find(|line| line["split"] == "valid" && line["update"] == update)
+    lines.into_iter().find(|line| line["split"] == "valid" && line["update"] == update).or_else(beside)
 }

@@ -9,15 +9,17 @@ use crate::data::Tokenizers;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights::Weights;
+use crate::training::RunFolder;
 use crate::training::checkpoint::{self, TrainingState};
 use crate::training::format::FORMAT_VERSION;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Keys that may change between two stretches of one run: limits, cadence, where it runs, how it decodes, where data lies.
-const CHANGEABLE: [&str; 22] = [
+const CHANGEABLE: [&str; 23] = [
     "backend",
     "data.dir",
+    "data.n_test",
     "data.prepared",
     "data.train.source",
     "data.train.target",
@@ -66,8 +68,14 @@ fn names_in(folder: &Path) -> impl Iterator<Item = String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned())
 }
 
-/// Refuses a folder that is no run and has somebody else's files: those of a run would be written over them.
+/// Refuses a folder that is no run and has somebody else's files: those of a run would be written over them. So would be what links in a
+/// run folder lead to, which may have come from anybody.
 pub(super) fn check_folder(path: &Path) -> Result<()> {
+    let link = LEFT_EARLY.iter().chain(&["config.toml"]).map(|name| path.join(name)).find(|path| path.is_symlink());
+    if let Some(link) = link {
+        let message = "is a link, and training would write where it leads; put the whole run folder there and link that, or copy it";
+        return Err(Error::file(link, message));
+    }
     if !checkpoint::list(&path.join("checkpoints")).is_empty() {
         return Ok(());
     }
@@ -75,6 +83,15 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
     let mean = names_in(&path.join("checkpoints")).find(|name| name.starts_with("averaged-"));
     if let Some(mean) = mean {
         let message = format!("has no checkpoint to go on from, and would lose {mean}; give another --run");
+        return Err(Error::file(path, message));
+    }
+    // Its metrics and samples would be those of another training. Parameters to begin with, which those of update 0 are, are no loss.
+    let named = ["last", "best"].map(|name| RunFolder::at(path).named(name));
+    if let Some(lost) = named.into_iter().flatten().find(|name| *name != checkpoint::name_of(0)) {
+        let message = format!(
+            "has been trained to checkpoint {lost}, which is not there any more, and its metrics would be lost; give another --run, \
+             or remove the folder"
+        );
         return Err(Error::file(path, message));
     }
     let is_of_run = |name: &str| match name {

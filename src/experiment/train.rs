@@ -1,11 +1,11 @@
 //! Training what a config describes.
 
-use super::lessons::{MaskedLessons, PairLessons, Prepared, SeriesLessons, TextLessons};
+use super::lessons::{MaskedLessons, PairLessons, Prepared, SequenceLessons, SeriesLessons, TextLessons};
 use super::options::TrainOptions;
 use super::run::{self, Run};
 use super::together::{self, Facts, Follower};
 use super::{Config, differences, race, resume};
-use crate::backend::Adapter;
+use crate::backend::{Adapter, Backend};
 use crate::data::Tokenizers;
 use crate::error::{Error, Result};
 use crate::memory;
@@ -77,11 +77,7 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     // A run that began before horizons were written down planned for its last update.
     let trained_by = if is_new { None } else { Some(run.environment()?) };
     let is_old = trained_by.as_ref().is_some_and(|environment| environment.format_version < 3);
-    lessons.check_lengths(model.limits())?;
-    if let Some(len) = config.model.family().randomized_positions() {
-        let range = Some(LengthLimit { len, key: "model.randomized_positions" });
-        lessons.check_lengths(LengthLimits { source: range, target: range })?;
-    }
+    check_lengths(config, &*lessons, model.limits())?;
     let facts = Facts::new(config, &sha256, &tokenizers, model.num_params());
     let environment = resume::environment(adapter, options, sha256, model.num_params());
     if !is_first {
@@ -186,12 +182,26 @@ fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: boo
     read(config, known)
 }
 
-/// Reads the data of `config` as training would; the tokenizers that it would have.
+/// Refuses data that are longer than the model takes.
+fn check_lengths(config: &Config, lessons: &dyn SequenceLessons, limits: LengthLimits) -> Result<()> {
+    lessons.check_lengths(limits)?;
+    let Some(len) = config.model.family().randomized_positions() else { return Ok(()) };
+    let range = Some(LengthLimit { len, key: "model.randomized_positions" });
+    lessons.check_lengths(LengthLimits { source: range, target: range })
+}
+
+/// Reads the data of `config` as training would, and sees whether the model takes them; the tokenizers that it would have.
 ///
 /// # Errors
-/// As [`train`], as far as data and tokenizers go.
+/// As [`train`], as far as data, tokenizers and lengths go.
 pub fn check_data(config: &Config) -> Result<Arc<Tokenizers>> {
-    read(&mut config.clone(), None).map(|prepared| prepared.tokenizers)
+    let mut config = config.clone();
+    let Prepared { lessons, tokenizers, .. } = read(&mut config, None)?;
+    // Nothing is computed, so that any device will do.
+    let device = Backend::Flex.open().or_else(|_| Backend::Ndarray.open()).or_else(|_| config.backend.open())?.device;
+    let model = config.model.blank(run::vocabularies(&tokenizers), &device)?;
+    check_lengths(&config, &*lessons, model.limits())?;
+    Ok(tokenizers)
 }
 
 fn read(config: &mut Config, known: Option<Tokenizers>) -> Result<Prepared> {

@@ -42,8 +42,21 @@ pub(super) fn files(shipped: &Shipped, config: &DecoderOnlyConfig) -> Result<(Fi
             })),
         ),
     ];
-    let mut usage = format!("```python\nfrom transformers import {}", architecture.class());
-    match shipped.texts() {
+    let mut usage = format!("from transformers import {}", architecture.class());
+    let texts = shipped.texts();
+    let (import, ids, shown) = match texts {
+        Texts::None(_) => (
+            "import torch\n",
+            format!("torch.tensor([[{EOS}, 4, 5]])    # those of a text"),
+            "model.generate(ids, max_new_tokens=50)[0].tolist()",
+        ),
+        _ => (
+            "",
+            "tokenizer(\"...\", return_tensors=\"pt\").input_ids".to_string(),
+            "tokenizer.decode(model.generate(ids, max_new_tokens=50)[0], skip_special_tokens=True)",
+        ),
+    };
+    match texts {
         Texts::Library(more) => {
             files.extend(more);
             let about = json!({
@@ -61,9 +74,8 @@ pub(super) fn files(shipped: &Shipped, config: &DecoderOnlyConfig) -> Result<(Fi
             );
         }
     }
-    usage += &format!(
-        "model = {}.from_pretrained(\".\")\nids = tokenizer(\"...\", return_tensors=\"pt\").input_ids\n\
-         print(tokenizer.decode(model.generate(ids, max_new_tokens=50)[0], skip_special_tokens=True))\n```\n",
+    usage = format!(
+        "```python\n{import}{usage}model = {}.from_pretrained(\".\")\nids = {ids}\nprint({shown})\n```\n",
         architecture.class()
     );
     if !shipped.tokenizers.target().has_lines() {

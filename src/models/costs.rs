@@ -21,7 +21,7 @@ pub trait Costs {
     fn forward_flops(&self, vocabularies: Vocabularies, n: usize) -> f64;
 
     /// Steps that have to wait for each other in the forward pass of training over `n` tokens on each side: layers where all
-    /// positions are computed at once, positions where they are not, chunks of a memory that is a matrix, as a GPU reads it.
+    /// positions are computed at once, positions where they are not, chunks of a memory that is a matrix, which can be read so.
     fn training_steps(&self, n: usize) -> u64;
 
     /// The same of greedy decoding of `n` tokens.

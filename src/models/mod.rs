@@ -279,6 +279,19 @@ impl ModelConfig {
         self.family().answers() == Some(Answers::Values)
     }
 
+    /// Refuses one table for both sides where each has a vocabulary of its own.
+    ///
+    /// # Errors
+    /// If `model.tied_embeddings` is `all`, and vocabularies are not shared.
+    pub(crate) fn check_sharing(&self, is_shared: bool) -> Result<()> {
+        let tied = match self {
+            Self::Transformer(config) => config.tied_embeddings,
+            Self::DecoderOnly(config) if config.reads_source => config.tied_embeddings,
+            _ => return Ok(()),
+        };
+        if tied == TiedEmbeddings::All && !is_shared { Err(TiedEmbeddings::needs_one_vocabulary()) } else { Ok(()) }
+    }
+
     /// Makes the model with initial weights that depend on `seed` alone.
     pub fn init(&self, vocabularies: Vocabularies, seed: u64, device: &Device) -> Result<Model> {
         self.make(vocabularies, &Init::new(seed, device))

@@ -129,6 +129,18 @@ pub fn words_of_tokens(text: &str, tokenizer: &Tokenizer) -> Vec<usize> {
     words
 }
 
+/// The same of tokens that a model has written, whose text others might have too: an unknown word is one token, and its text `<unk>`
+/// would be cut into several.
+pub fn words_of_ids(ids: &[u32], tokenizer: &Tokenizer) -> Vec<usize> {
+    let texts: Vec<String> = (0..=ids.len()).map(|n| tokenizer.decode(&ids[..n])).collect();
+    let n_words = |text: &str| text.split_whitespace().count();
+    let Some(last) = n_words(&texts[ids.len()]).checked_sub(1) else { return Vec::new() };
+    // A token that shows nothing yet belongs to what comes.
+    let shows = |pair: &[String]| pair[0].trim_end() != pair[1].trim_end();
+    let word = |pair: &[String]| n_words(&pair[1]).saturating_sub(usize::from(shows(pair))).min(last);
+    texts.windows(2).map(word).collect()
+}
+
 /// The links of a cross-attention map: for each target word the source word with the most weight.
 ///
 /// Tokens are pooled to words first: a source word's weight is the sum over its tokens, a target word's the mean over its

@@ -49,7 +49,7 @@ impl Asked {
             source: source_ids(entry, text),
             blank: fields.counts("blank")?,
             target: translation.map(|translation| target_ids(entry, text, translation)),
-            prefix: fields.counts("prefix")?.into_iter().map(|id| u32::try_from(id).unwrap_or(u32::MAX)).collect(),
+            prefix: ids(fields, "prefix")?,
             heads: heads(fields, entry)?,
             max_tokens: fields.count("max_tokens")?.unwrap_or(MAX_TOKENS).min(max_tokens),
             notes: [
@@ -75,33 +75,30 @@ impl Asked {
         if self.target.is_some() && !self.prefix.is_empty() {
             return Err(Fault::bad("translation and prefix are both given; a whole translation needs no beginning"));
         }
-        let n_tokens = entry.tokenizers.target().vocab_size();
-        let is_word = |(place, id): (usize, &u32)| {
-            let is_end = *id == EOS && !entry.is_text && place + 1 < self.prefix.len();
-            (*id as usize) < n_tokens && *id != PAD && *id != BOS && !is_end
-        };
-        if let Some(place) = (0..self.prefix.len()).find(|place| !is_word((*place, &self.prefix[*place]))) {
-            let id = self.prefix[place];
-            return Err(Fault::bad(format!(
-                "prefix[{place}] is {id}, which cannot stand there; /tokenize with side = target gives the ids of words"
-            )));
-        }
+        check_ids(entry, "prefix", &self.prefix)?;
         let given = self.target.as_ref().unwrap_or(&self.prefix);
         let field = if self.target.is_some() { "translation" } else { "prefix" };
         if !entry.is_text {
             let n_words = given.len() - usize::from(given.last() == Some(&EOS));
-            return entry.check_lengths(("q", n_source), (field, n_words));
+            entry.check_lengths(("q", n_source), (field, n_words))?;
+            // What is yet to be written is about as long as the source.
+            return entry.check_maps(n_source, if self.target.is_some() { n_words } else { n_words.max(n_source) });
+        }
+        if self.target.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Fault::bad("translation is empty; for a language model it is how the text goes on"));
         }
         if given.is_empty() && self.max_tokens == 0 {
             return Err(Fault::bad("max_tokens is 0; give at least 1"));
         }
         let n_read = n_source + given.len();
-        match entry.in_sight().filter(|most| n_read > *most) {
-            Some(most) => Err(Fault::bad(format!(
+        if let Some(most) = entry.in_sight().filter(|most| n_read > *most) {
+            return Err(Fault::bad(format!(
                 "q and what follows have {n_read} tokens, and this model has {most} in sight; give a shorter text"
-            ))),
-            None => Ok(()),
+            )));
         }
+        entry.check_text_length("q and what follows", n_read)?;
+        let n_more = if self.target.is_some() { 0 } else { self.max_tokens };
+        entry.check_maps(0, n_read + n_more)
     }
 
     fn blanked(mut self) -> Self {
@@ -192,6 +189,31 @@ impl Asked {
         }
         let (first, rest) = self.source.split_first().expect("a beginning has a token");
         Written { first: Some(*first), target: [rest, target].concat(), ..Written::default() }
+    }
+}
+
+/// The token ids in a field.
+///
+/// # Errors
+/// If it has anything but whole numbers.
+pub(super) fn ids(fields: &Fields, field: &str) -> Result<Vec<u32>, Fault> {
+    Ok(fields.counts(field)?.into_iter().map(|id| u32::try_from(id).unwrap_or(u32::MAX)).collect())
+}
+
+/// Refuses ids that no target has where they stand; those of a translation end with its end symbol, if they have one.
+pub(super) fn check_ids(entry: &Entry, field: &str, ids: &[u32]) -> Result<(), Fault> {
+    let n_tokens = entry.tokenizers.target().vocab_size();
+    let fits = |place: usize| {
+        let id = ids[place];
+        let is_end = id == EOS && !entry.is_text && place + 1 < ids.len();
+        (id as usize) < n_tokens && id != PAD && id != BOS && !is_end
+    };
+    match (0..ids.len()).find(|place| !fits(*place)) {
+        Some(place) => Err(Fault::bad(format!(
+            "{field}[{place}] is {}, which cannot stand there; /tokenize with side = target gives the ids of words",
+            ids[place]
+        ))),
+        None => Ok(()),
     }
 }
 

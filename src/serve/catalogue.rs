@@ -11,6 +11,13 @@ use serde_json::{Value, json};
 /// The source language that leaves the choice to the server.
 const AUTO: &str = "auto";
 
+/// The most weights of attention that are collected for an answer, which has 32 bytes for each until it is sent.
+const MOST_WEIGHTS: u64 = 50_000_000;
+/// Probabilities that take as much memory as a weight: they are kept as numbers of 32 bits, and few of them are sent.
+const PROBABILITIES_OF_A_WEIGHT: u64 = 8;
+/// Maps are counted as at least so many, since recurrences and memories have maps without heads.
+const FEWEST_MAPS: usize = 16;
+
 /// A source and a target language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
@@ -76,6 +83,30 @@ impl Entry {
             Some((field, fault)) => Err(Fault::bad(format!("{field} {fault}"))),
             None => Ok(()),
         }
+    }
+
+    /// Refuses a text that would be read whole and has more tokens than a source may have; `what` it is. A model that has only so much
+    /// in sight has a limit of its own.
+    pub(super) fn check_text_length(&self, what: &str, n: usize) -> Result<(), Fault> {
+        let limit = self.decoding.source_limit(None).filter(|_| self.in_sight().is_none());
+        length_fault(limit, n).map_or(Ok(()), |fault| Err(Fault::bad(format!("{what} {fault}"))))
+    }
+
+    /// Refuses texts of which there would be too much to see: a weight for every two tokens and each head, and a probability for every
+    /// target token and word of the vocabulary.
+    pub(super) fn check_maps(&self, n_source: usize, n_target: usize) -> Result<(), Fault> {
+        let n = (n_source + n_target + 1) as u64;
+        let n_maps = self.heads.len().max(FEWEST_MAPS) as u64;
+        let probabilities = n_target as u64 * self.tokenizers.target().vocab_size() as u64 / PROBABILITIES_OF_A_WEIGHT;
+        let weights = n_maps.saturating_mul(n.saturating_mul(n)).saturating_add(probabilities);
+        if weights <= MOST_WEIGHTS {
+            return Ok(());
+        }
+        let longest = (MOST_WEIGHTS / n_maps).isqrt();
+        Err(Fault::bad(format!(
+            "there would be {weights} weights of attention to see of {n} tokens, and an answer may have {MOST_WEIGHTS}: give at most \
+             {longest} tokens, those of the target included"
+        )))
     }
 
     /// How a translation that is looked at is searched for, also where a run samples, so that it is the same each time.

@@ -63,7 +63,9 @@ impl Fields {
         for pair in form.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty()) {
             let middle = pair.iter().position(|byte| *byte == b'=').unwrap_or(pair.len());
             let name = decoded(&pair[..middle])?;
-            let value = Value::String(decoded(pair.get(middle + 1..).unwrap_or_default())?);
+            // A browser sends every end of a line as two characters.
+            let value = decoded(pair.get(middle + 1..).unwrap_or_default())?.replace("\r\n", "\n");
+            let value = Value::String(value);
             match fields.get_mut(&name) {
                 None => {
                     fields.insert(name, value);

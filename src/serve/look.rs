@@ -1,6 +1,6 @@
 //! Answers to `/tokenize`, `/score` and `/explain`.
 
-use super::attention::heads;
+use super::attention::{check_ids, heads, ids};
 use super::catalogue::Entry;
 use super::fault::Fault;
 use super::fields::{Fields, Texts};
@@ -11,7 +11,7 @@ use crate::decoding::score_targets;
 use crate::models::Model;
 use crate::report::attention::ablation::{Head, without};
 use crate::report::explanation::{
-    Detail, Explanation, Question, Selection, TextQuestion, explain, explain_text, html, notes,
+    Detail, Explanation, Given, Question, Selection, TextQuestion, explain, explain_text, html, notes,
 };
 use serde_json::{Value, json};
 
@@ -78,6 +78,8 @@ pub(super) fn score(entry: &Entry, models: &Models, examples: &[Example]) -> Vec
 pub(super) struct Asked {
     source: String,
     target: Option<String>,
+    /// The tokens of the target, where those are given.
+    ids: Vec<u32>,
     selection: Selection,
     /// Heads that are switched off.
     heads: Vec<Head>,
@@ -100,6 +102,7 @@ impl Asked {
         let asked = Self {
             source: if entry.is_text { source.to_string() } else { source.trim().to_string() },
             target: fields.text("translation")?.map(str::to_owned),
+            ids: ids(fields, "ids")?,
             selection: Selection {
                 step: fields.count("step")?,
                 layer: fields.count("layer")?,
@@ -113,6 +116,10 @@ impl Asked {
                 Some(other) => return Err(Fault::bad(format!("format is {other}; there are json and html"))),
             },
         };
+        if asked.target.is_some() && !asked.ids.is_empty() {
+            return Err(Fault::bad("translation and ids are both given; give one of the two"));
+        }
+        check_ids(entry, "ids", &asked.ids)?;
         if entry.is_text {
             asked.check_text(entry)?
         } else {
@@ -126,9 +133,15 @@ impl Asked {
         if source.is_empty() {
             return Err(Fault::bad("q is empty; give a sentence"));
         }
-        let n_target = |target: &String| entry.tokenizers.target().encode(target.trim()).len();
-        let n_target = self.target.as_ref().map_or(0, n_target);
-        entry.check_lengths(("q", source.len()), ("translation", n_target))
+        let n_words = |ids: &[u32]| ids.iter().filter(|id| **id != EOS).count();
+        let (field, n_target) = match self.given() {
+            None => ("translation", 0),
+            Some(Given::Text(text)) => ("translation", entry.tokenizers.target().encode(text.trim()).len()),
+            Some(Given::Tokens(ids)) => ("ids", n_words(ids)),
+        };
+        entry.check_lengths(("q", source.len()), (field, n_target))?;
+        // What is yet to be written is about as long as the source.
+        entry.check_maps(source.len(), if self.given().is_some() { n_target } else { source.len() })
     }
 
     fn check_text(&self, entry: &Entry) -> Result<(), Fault> {
@@ -136,12 +149,22 @@ impl Asked {
         if given.as_ref().is_some_and(Vec::is_empty) {
             return Err(Fault::bad("translation is empty; for a language model it is how the text goes on"));
         }
+        let n_more = if given.is_some() { 0 } else { self.max_tokens };
         let n_read = beginning.len() + given.map_or(0, |given| given.len() - 1);
-        match entry.in_sight().filter(|most| n_read > *most) {
-            Some(most) => Err(Fault::bad(format!(
+        if let Some(most) = entry.in_sight().filter(|most| n_read > *most) {
+            return Err(Fault::bad(format!(
                 "the text has {n_read} tokens, and this model has {most} in sight; give a shorter one"
-            ))),
-            None => Ok(()),
+            )));
+        }
+        entry.check_text_length("the text", n_read)?;
+        entry.check_maps(0, n_read + n_more)
+    }
+
+    fn given(&self) -> Option<Given<'_>> {
+        match (&self.target, &self.ids[..]) {
+            (Some(text), _) => Some(Given::Text(text)),
+            (None, []) => None,
+            (None, ids) => Some(Given::Tokens(ids)),
         }
     }
 
@@ -155,7 +178,7 @@ impl Asked {
     fn text_question<'a>(&'a self, entry: &Entry) -> TextQuestion<'a> {
         TextQuestion {
             beginning: &self.source,
-            continuation: self.target.as_deref(),
+            continuation: self.given(),
             max_tokens: self.max_tokens,
             context: entry.in_sight(),
             sampling: None,
@@ -191,7 +214,10 @@ impl Asked {
         let decoding = entry.searching();
         let question = Question {
             source_text: &self.source,
-            target_text: self.target.as_deref().map(str::trim),
+            target: match self.given() {
+                Some(Given::Text(text)) => Some(Given::Text(text.trim())),
+                other => other,
+            },
             decoding: &decoding,
             seed: entry.seed,
             detail: self.detail(),

@@ -46,7 +46,7 @@ use queue::Queue;
 use serde_json::{Value, json};
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use worker::Worker;
 
 /// The stack size of the models' thread: that of a main thread.
@@ -114,6 +114,9 @@ impl Shared {
     }
 }
 
+/// How long the thread with the models has to end when all requests are over.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
 /// Answers requests on `listener` until `is_over` returns true and all that were accepted are answered.
 ///
 /// # Errors
@@ -145,13 +148,18 @@ pub fn serve(listener: TcpListener, runs: Vec<Served>, config: ServerConfig, is_
             http::serve(listener, router, patience, is_over).await;
             std::io::Result::Ok(())
         })?;
-        // Requests that were not answered in time end with their connections; then the queue is closed and the worker ends.
+        // Requests that were not answered in time end with their connections; then the queue is closed and the worker ends, unless it
+        // is at work on one of them, for which nobody waits any more.
         drop(runtime);
-        Ok(worker.join())
+        let since = Instant::now();
+        while !worker.is_finished() && since.elapsed() < LAST_WAIT {
+            std::thread::sleep(LAST_WAIT / 100);
+        }
+        Ok(worker.is_finished().then(|| worker.join()))
     };
     match attempt().map_err(io)? {
-        Ok(()) => Ok(()),
-        Err(_) => Err(Error::message("the thread with the models has failed, as said above")),
+        None | Some(Ok(())) => Ok(()),
+        Some(Err(_)) => Err(Error::message("the thread with the models has failed, as said above")),
     }
 }
 

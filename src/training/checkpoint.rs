@@ -50,7 +50,7 @@ pub struct TrainingState {
     pub horizon: Option<u64>,
 }
 
-/// What a mean of checkpoints was measured to be, which no line of `metrics.jsonl` says.
+/// What a mean of checkpoints, or the end of training, was measured to be, which no line of `metrics.jsonl` says.
 pub(crate) const VALIDATION: &str = "validation.json";
 
 /// A checkpoint read back.

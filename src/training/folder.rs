@@ -10,6 +10,11 @@ use std::path::{Path, PathBuf};
 /// How often a checkpoint is looked for in a run that changes.
 const MAX_ATTEMPTS: usize = 100;
 
+/// The name of a mean of checkpoints, of which `last` is the last.
+pub(super) fn averaged(last: &str) -> String {
+    format!("averaged-{last}")
+}
+
 /// A folder that training writes into, or has written.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
@@ -75,6 +80,12 @@ impl RunFolder {
     /// If there is such a file, and it names none.
     pub fn pointer(&self, name: &str) -> Result<Option<String>> {
         pointer::read(&self.join(name), &self.join("checkpoints"))
+    }
+
+    /// The name that the file `best` or `last` has for a checkpoint, be it there or not.
+    pub(crate) fn named(&self, name: &str) -> Option<String> {
+        let text = fs::read_to_string(self.join(name)).ok()?;
+        text.lines().next().map(|line| line.trim().to_string())
     }
 
     /// The newest checkpoint that is whole and was made before update `before`, with its folder; `warn` is told of damaged ones.
@@ -181,6 +192,25 @@ impl RunFolder {
         }
     }
 
+    /// Forgets a best checkpoint that is not there: one that only an older checkpoint knew as the best may have been removed.
+    pub(super) fn forget_lost_best(&self, state: &mut TrainingState) {
+        if state.best_checkpoint.as_ref().is_some_and(|best| !self.checkpoint(best).is_dir()) {
+            (state.best, state.best_loss, state.best_checkpoint) = (None, None, None);
+        }
+    }
+
+    /// Lets `last` and `best` name what `state` says, unless `best` names what training found when it had ended there: its last
+    /// parameters, or a mean. That stays the best until training goes on.
+    pub(super) fn mend_pointers(&self, state: &TrainingState) -> Result<()> {
+        let last = checkpoint::name_of(state.update);
+        match self.pointer("best") {
+            Ok(Some(best)) if [last.clone(), averaged(&last)].contains(&best) && !self.is_read_only => {
+                pointer::write(&self.join("last"), &self.checkpoint(&last))
+            }
+            _ => self.write_pointers(state),
+        }
+    }
+
     /// Lets `last` and `best` name what `state` says.
     pub(super) fn write_pointers(&self, state: &TrainingState) -> Result<()> {
         if self.is_read_only {
@@ -224,7 +254,9 @@ impl Lock {
     /// # Errors
     /// If the disk refuses.
     pub(crate) fn try_of(path: &Path) -> Result<Option<Self>> {
-        let file = File::create(path).map_err(Error::io(path))?;
+        // What is there under this name may be somebody's: it is locked and left as it is.
+        let file =
+            fs::OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(Error::io(path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),

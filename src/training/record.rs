@@ -78,6 +78,12 @@ impl Record {
         writeln!(files.file, "{line}").map_err(Error::io(files.run.join("metrics.jsonl")))
     }
 
+    /// Brings all lines to the disk, so that no checkpoint there is ahead of them after a power cut.
+    pub(super) fn sync(&self) -> Result<()> {
+        let Some(Files { run, file, .. }) = &self.0 else { return Ok(()) };
+        file.sync_data().map_err(Error::io(run.join("metrics.jsonl")))
+    }
+
     /// Writes down what the model wrote at a validation.
     pub(super) fn write_sample(&self, update: u64, sample: &str) -> Result<()> {
         let Some(Files { run, .. }) = &self.0 else { return Ok(()) };

@@ -1,7 +1,9 @@
 //! Which checkpoints are written, kept, averaged and gone back to.
 
 use super::checkpoint::{self, TrainingState};
+use super::folder::averaged;
 use super::lessons::Trainable;
+use super::metrics::Stats;
 use super::optimizer::Adam;
 use super::trainer::{MAX_BAD_UPDATES, Trainer};
 use super::{pointer, record, together};
@@ -9,9 +11,15 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights;
 use crate::ranks::say;
+use std::path::Path;
 
 /// Rollbacks after which training gives up.
 const MAX_ROLLBACKS: u32 = 3;
+
+/// Loss and score in words.
+fn said_of(stats: &Stats) -> String {
+    format!("loss {:.4}{}", stats.loss, stats.score.map(|score| format!(", score {score:.2}")).unwrap_or_default())
+}
 
 impl<M: Trainable> Trainer<M> {
     /// Writes a checkpoint, moves the pointers, and removes what is no longer kept.
@@ -72,25 +80,47 @@ impl<M: Trainable> Trainer<M> {
             return Ok(());
         }
         let mean = weights::average(&sets);
-        let name = format!("averaged-{}", checkpoint::name_of(self.state.update));
+        let name = averaged(&checkpoint::name_of(self.state.update));
         let folder = self.folder.checkpoint(&name);
         let model = weights::apply(model, &mean, &folder)?;
         let stats = self.lessons.measure(&model, &*self.ranks).stats;
         let is_better = self.is_better(&stats);
         let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
-        let line = format!(
-            "mean of {} checkpoints: loss {:.4}{}: {verdict}",
-            sets.len(),
-            stats.loss,
-            stats.score.map(|score| format!(", score {score:.2}")).unwrap_or_default()
-        );
+        let line = format!("mean of {} checkpoints: {}: {verdict}", sets.len(), said_of(&stats));
         self.folder.log(&line)?;
         self.observer.say(&line);
         if is_better && !self.folder.is_read_only() {
             checkpoint::save(&folder, &mean, None, &self.state)?;
-            let numbers = serde_json::to_vec_pretty(&stats).expect("stats are plain data");
-            files::replace(&folder.join(checkpoint::VALIDATION), &numbers)?;
-            pointer::write(&self.folder.join("best"), &folder)?;
+            self.mark_best(&folder, &stats)?;
+        }
+        Ok(())
+    }
+
+    /// Lets `best` name the checkpoint in `folder`, which no line of the metrics tells of: its figures are written beside it.
+    fn mark_best(&self, folder: &Path, stats: &Stats) -> Result<()> {
+        let numbers = serde_json::to_vec_pretty(stats).expect("stats are plain data");
+        files::replace(&folder.join(checkpoint::VALIDATION), &numbers)?;
+        pointer::write(&self.folder.join("best"), folder)
+    }
+
+    /// Examines `model` where training has ended between two validations, as minutes end it, and marks it as the best if it is. What a
+    /// longer run goes on from is saved by now and knows nothing of that.
+    pub(super) fn measure_end(&mut self, model: &M) -> Result<()> {
+        let name = checkpoint::name_of(self.state.update);
+        if self.state.update == 0 || self.state.validated.last() == Some(&name) {
+            return Ok(());
+        }
+        let stats = self.lessons.measure(model, &*self.ranks).stats;
+        let is_better = self.is_better(&stats);
+        let verdict = if is_better { "better than all before" } else { "not better than the best before" };
+        let line = format!("update {}, the last: {}: {verdict}", self.state.update, said_of(&stats));
+        self.folder.log(&line)?;
+        self.observer.say(&line);
+        if is_better {
+            self.note_best(&stats);
+            if !self.folder.is_read_only() {
+                self.mark_best(&self.folder.checkpoint(&name), &stats)?;
+            }
         }
         Ok(())
     }
@@ -157,8 +187,10 @@ impl<M: Trainable> Trainer<M> {
         self.adam = Adam::new(self.training.optimizer.clone());
         checkpoint.restore(&mut self.adam, &folder, &self.device)?;
         // The checkpoint knows nothing of what has happened since: a second rollback to it halves the rate once more.
-        let TrainingState { skipped, rate_factor, .. } = self.state;
-        self.state = TrainingState { skipped, rate_factor: 0.5 * rate_factor, rollbacks, ..checkpoint.state };
+        let TrainingState { skipped, rate_factor, horizon, .. } = self.state;
+        let horizon = checkpoint.state.horizon.or(horizon);
+        self.state = TrainingState { skipped, rate_factor: 0.5 * rate_factor, rollbacks, horizon, ..checkpoint.state };
+        self.folder.forget_lost_best(&mut self.state);
         self.went_back_to = Some(self.state.update);
         self.saved = self.went_back_to;
         let model = self.model().valid();

@@ -173,6 +173,7 @@ pub fn fit<M: Trainable>(
     }
     let mut trainer = strategy.trainer.lock().expect("the strategy is done");
     if stop != Stop::Interrupted {
+        trainer.measure_end(&result.model)?;
         trainer.average(result.model)?;
     }
     Ok(Outcome {

@@ -115,12 +115,9 @@ impl<M: Trainable> Trainer<M> {
             if !folder.is_read_only() {
                 checkpoint::set_aside(there.into_iter().filter(|(update, _)| *update > state.update))?;
             }
-            if state.best_checkpoint.as_ref().is_some_and(|best| !folder.checkpoint(best).is_dir()) {
-                // Earlier programs did not keep what only an older checkpoint knew as the best.
-                (state.best, state.best_loss, state.best_checkpoint) = (None, None, None);
-            }
+            folder.forget_lost_best(&mut state);
             // A kill between a checkpoint and its pointers leaves those behind.
-            folder.write_pointers(&state)?;
+            folder.mend_pointers(&state)?;
         } else if !there.is_empty() {
             let message = "has no whole checkpoint left to go on from; give another --run to begin anew";
             return Err(Error::file(folder.join("checkpoints"), message));
@@ -224,11 +221,16 @@ impl<M: Trainable> Trainer<M> {
         self.open_stretch(events, interrupter, stretch(self.state.update, every));
         loop {
             if let Some(error) = interrupter.error() {
+                record.sync()?;
                 self.save(false)?;
                 return Err(Error::message(format!("{error}; what was learnt is saved, the same command goes on")));
             }
             if let Some(stop) = self.agree_on_stop(interrupter) {
-                self.save(false)?;
+                // Before the first update nothing has been learnt, and a checkpoint would hold the folder to this config.
+                if stop != Stop::Interrupted || self.state.update > 0 {
+                    record.sync()?;
+                    self.save(false)?;
+                }
                 return Ok(stop);
             }
             let start = Instant::now();
@@ -275,11 +277,13 @@ impl<M: Trainable> Trainer<M> {
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndSplit(number)));
                 self.validate(valid, events, interrupter, number, &mut record)?;
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndEpoch(number)));
+                record.sync()?;
                 self.save(true)?;
                 if !is_last {
                     self.open_stretch(events, interrupter, number + 1);
                 }
             } else if self.state.update.is_multiple_of(self.training.save_every) {
+                record.sync()?;
                 self.save(false)?;
             }
         }

@@ -51,14 +51,19 @@ impl<M: Trainable> Trainer<M> {
         record.write("valid", &self.state, self.seconds(), stats)?;
         record.write_sample(self.state.update, sample)?;
         if self.is_better(stats) {
-            self.state.best = Some(self.criterion(stats));
-            self.state.best_loss = Some(stats.loss);
-            self.state.best_checkpoint = Some(checkpoint::name_of(self.state.update));
+            self.note_best(stats);
             self.state.stalled = 0;
         } else {
             self.state.stalled += 1;
         }
         Ok(())
+    }
+
+    /// Notes that the model as it is now, with these figures, is the best so far.
+    pub(super) fn note_best(&mut self, stats: &Stats) {
+        self.state.best = Some(self.criterion(stats));
+        self.state.best_loss = Some(stats.loss);
+        self.state.best_checkpoint = Some(checkpoint::name_of(self.state.update));
     }
 
     fn criterion(&self, stats: &Stats) -> f64 {

@@ -4,7 +4,7 @@ use super::{Bars, ExplainArgs, detail};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
 use crate::models::Autoregressive;
-use crate::report::explanation::{Explanation, TextQuestion, explain_text, note_of_unknown, unknown_words};
+use crate::report::explanation::{Explanation, Given, TextQuestion, explain_text, note_of_unknown, unknown_words};
 
 /// Tokens written by default: as many steps as are still readable.
 const MAX_TOKENS: usize = 20;
@@ -24,7 +24,7 @@ pub(super) fn explanation(args: &ExplainArgs, loaded: &LoadedModel) -> Result<Ex
     let context = loaded.config.context_of_writing();
     let question = TextQuestion {
         beginning: &args.source,
-        continuation: args.target.as_deref(),
+        continuation: args.target.as_deref().map(Given::Text),
         max_tokens: args.max_tokens.map_or(MAX_TOKENS, |most| usize::try_from(most).unwrap_or(usize::MAX)),
         context: [context, limit].into_iter().flatten().min(),
         sampling,

@@ -82,6 +82,7 @@ fn cell(task: &str, comparison: &Comparison, contestant: &Contestant, groups: &[
         family: name.clone(),
         parameters: contestant.parameters,
         learning_rate: contestant.learning_rate,
+        dropout_rate: Some(contestant.dropout_rate),
         seeds: contestant.seeds.clone(),
         train_seconds: contestant.train_seconds.iter().sum::<f64>() / n_seeds,
         state_bytes: config.model.family().state_bytes(length),

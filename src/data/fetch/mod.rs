@@ -58,22 +58,37 @@ pub fn dataset(name: &str) -> Result<&'static Dataset> {
 
 /// Fetches the data set `name` into `out_dir` and returns its files, those written from them (`.tsv`) included.
 ///
-/// Files that are already there and whole are left alone. `base_url` replaces the data set's own address, for a mirror: a
-/// server, or with `file://` a folder.
+/// Files that are already there and whole are left alone; with `replaces`, others of these names are replaced. `base_url` stands in for
+/// the data set's own address, for a mirror: a server, or with `file://` a folder.
 ///
 /// # Errors
 ///
-/// An unknown name; whatever the server, the network or the disk refuses; a wrong checksum.
+/// An unknown name; a file of one of these names with other content; whatever the server, the network or the disk refuses; a wrong
+/// checksum.
 pub fn fetch(
     name: &str,
     out_dir: impl AsRef<Path>,
     base_url: Option<&str>,
+    replaces: bool,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<PathBuf>> {
     let dataset = dataset(name)?;
+    if !replaces {
+        for file in dataset.files {
+            let path = out_dir.as_ref().join(file.name);
+            if path.is_file() && sha256_of_file(&path)? != file.sha256 {
+                return Err(another(&path));
+            }
+        }
+    }
     let mut paths = download(dataset.files, base_url.unwrap_or(dataset.base_url), &out_dir, progress)?;
-    paths.extend(unpack::derive(dataset, out_dir.as_ref())?);
+    paths.extend(unpack::derive(dataset, out_dir.as_ref(), replaces)?);
     Ok(paths)
+}
+
+/// The fault of a file that would be replaced by another.
+fn another(path: &Path) -> Error {
+    Error::file(path, "is there already with other content; give another --out, or --force to replace it")
 }
 
 /// Downloads `files` from below `base_url` into `out_dir`, which is made if it is not there.

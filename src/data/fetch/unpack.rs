@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::DeflateDecoder;
 
+use super::another;
 use super::described::{Dataset, Derived};
 use crate::data::{Pair, Split, SplitFiles, read_lines, read_pairs};
 use crate::error::{Error, Result};
@@ -49,34 +50,38 @@ fn inflate(packed: &[u8], bytes: u64) -> Option<Vec<u8>> {
     (contents.len() as u64 <= bytes).then_some(contents)
 }
 
-/// Writes what a data set needs to be read as a corpus, and says which files that is.
-pub(super) fn derive(dataset: &Dataset, dir: &Path) -> Result<Vec<PathBuf>> {
-    match dataset.derived {
-        Derived::Nothing => Ok(Vec::new()),
+/// Writes what a data set needs to be read as a corpus, and says which files that is. Files with other content are replaced only
+/// with `replaces`, and none is written where one may not be.
+pub(super) fn derive(dataset: &Dataset, dir: &Path, replaces: bool) -> Result<Vec<PathBuf>> {
+    let splits = |pairs: &[Pair], per_mille| Split::ALL.map(|split| of_split(pairs, split, per_mille, dir)).to_vec();
+    let written = match dataset.derived {
+        Derived::Nothing => Vec::new(),
         Derived::ScanTsv => {
             let texts = dataset.files.iter().map(|file| dir.join(file.name));
-            texts.filter(|path| path.extension().is_some_and(|e| e == "txt")).map(|path| scan_tsv(&path)).collect()
+            let texts = texts.filter(|path| path.extension().is_some_and(|e| e == "txt"));
+            texts.map(|path| scan_tsv(&path)).collect::<Result<_>>()?
         }
-        Derived::Splits { from, per_mille } => {
-            let pairs = read_pairs(&SplitFiles::tsv(dir.join(from)))?;
-            Split::ALL.into_iter().map(|split| write_split(&pairs, split, per_mille, dir)).collect()
-        }
-        Derived::Pronunciations { from, per_mille } => {
-            let pairs = pronunciations(&dir.join(from))?;
-            Split::ALL.into_iter().map(|split| write_split(&pairs, split, per_mille, dir)).collect()
-        }
+        Derived::Splits { from, per_mille } => splits(&read_pairs(&SplitFiles::tsv(dir.join(from)))?, per_mille),
+        Derived::Pronunciations { from, per_mille } => splits(&pronunciations(&dir.join(from))?, per_mille),
+    };
+    let is_another = |(path, text): &&(PathBuf, String)| {
+        path.exists() && std::fs::read(path).map_or(true, |there| there != text.as_bytes())
+    };
+    if let Some((path, _)) = written.iter().find(is_another).filter(|_| !replaces) {
+        return Err(another(path));
     }
+    written.into_iter().map(|(path, text)| files::replace(&path, text.as_bytes()).map(|()| path)).collect()
 }
 
 /// From `IN: jump twice OUT: I_JUMP I_JUMP` to `jump twice TAB I_JUMP I_JUMP`.
-fn scan_tsv(path: &Path) -> Result<PathBuf> {
+fn scan_tsv(path: &Path) -> Result<(PathBuf, String)> {
     let mut pairs = Vec::new();
     for (number, line) in (1..).zip(read_lines(path)?) {
         let sides = line.strip_prefix("IN: ").and_then(|rest| rest.split_once(" OUT: "));
         let (source, target) = sides.ok_or_else(|| Error::line(path, number, "not `IN: command OUT: actions`"))?;
         pairs.push(Pair::new(source, target));
     }
-    write_tsv(pairs.iter(), path.with_extension("tsv"))
+    Ok((path.with_extension("tsv"), tsv(&pairs)))
 }
 
 /// Words and phones from `word(2) P H O N E S # comment`; a pronunciation that a word has twice comes once.
@@ -95,13 +100,12 @@ fn pronunciations(path: &Path) -> Result<Vec<Pair>> {
     Ok(pairs)
 }
 
-fn write_split(pairs: &[Pair], split: Split, per_mille: u64, dir: &Path) -> Result<PathBuf> {
+/// The file of a split, and what is in it.
+fn of_split(pairs: &[Pair], split: Split, per_mille: u64, dir: &Path) -> (PathBuf, String) {
     let chosen = pairs.iter().filter(|pair| Split::of_source(&pair.source, per_mille) == split);
-    write_tsv(chosen, dir.join(format!("{split}.tsv")))
+    (dir.join(format!("{split}.tsv")), tsv(chosen))
 }
 
-fn write_tsv<'a>(pairs: impl Iterator<Item = &'a Pair>, path: PathBuf) -> Result<PathBuf> {
-    let text: String = pairs.map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect();
-    files::replace(&path, text.as_bytes())?;
-    Ok(path)
+fn tsv<'a>(pairs: impl IntoIterator<Item = &'a Pair>) -> String {
+    pairs.into_iter().map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect()
 }

@@ -244,9 +244,9 @@ impl TaskConfig {
     fn too_small(&self, split: Split, wanted: usize, found: usize) -> Error {
         let what = if split == Split::Train { "" } else { "distinct " };
         Error::config(
-            "data.task",
+            format!("data.n_{split}"),
             format!(
-                "`{}` is too small: found {found} {what}sources for {split}, {wanted} are asked for; \
+                "task `{}` is too small: found {found} {what}sources for {split}, {wanted} are asked for; \
                  ask for fewer pairs, or allow longer sources or more symbols",
                 self.name()
             ),

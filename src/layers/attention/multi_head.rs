@@ -98,7 +98,7 @@ impl SourceKeyValue {
 /// # Reference
 /// Vaswani et al. 2017, section 3.2.2; Ainslie et al., GQA: Training Generalized Multi-Query Transformer Models from Multi-Head
 /// Checkpoints, 2023, section 2.2, for fewer heads of keys and values. **Differs from the papers:** the projections have
-/// biases, as in every implementation of the first.
+/// biases, as those of PyTorch.
 #[derive(Module, Debug)]
 pub struct SelfAttention {
     /// `W^Q`, `W^K` and `W^V` of all heads, packed in this order.

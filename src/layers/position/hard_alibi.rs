@@ -13,7 +13,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 /// sequences copies long ones.
 ///
 /// # Reference
-/// Jelassi et al., Repeat After Me: Transformers are Better than State Space Models at Copying, 2024, section 2.1 and appendix
+/// Jelassi et al., Repeat After Me: Transformers are Better than State Space Models at Copying, 2024, section 2 and appendix
 /// A. **Differs from the paper:** the paper has a decoder alone; in an encoder windows reach as far to both sides.
 #[derive(Module, Debug)]
 pub struct HardAlibi {

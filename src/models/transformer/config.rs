@@ -103,6 +103,13 @@ impl TiedEmbeddings {
         Ok(())
     }
 
+    /// What is wrong with one table for two vocabularies.
+    pub(in crate::models) fn needs_one_vocabulary() -> Error {
+        let message =
+            "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"";
+        Error::config("model.tied_embeddings", message)
+    }
+
     /// The last product of a model with vectors of width `d_model`.
     pub(in crate::models) fn output(
         self,
@@ -113,10 +120,7 @@ impl TiedEmbeddings {
     ) -> Result<Output> {
         match self {
             Self::None => Ok(Output::projection(d_model, vocabularies.target, init)),
-            Self::All if !vocabularies.shared => Err(Error::config(
-                "model.tied_embeddings",
-                "\"all\" needs one vocabulary for both sides: set tokenizer.shared = true, or tie \"target-output\"",
-            )),
+            Self::All if !vocabularies.shared => Err(Self::needs_one_vocabulary()),
             _ if has_bias => Ok(Output::tied_with_bias(vocabularies.target, init)),
             Self::TargetOutput | Self::All => Ok(Output::tied()),
         }

@@ -20,13 +20,22 @@ use burn::tensor::{Tensor, TensorData};
 pub(super) const N_NEIGHBOURS: usize = 4;
 const N_TOP: usize = 5;
 
+/// What a model is given to explain, instead of writing it itself.
+#[derive(Clone, Copy, Debug)]
+pub enum Given<'a> {
+    /// A text, which is cut into tokens.
+    Text(&'a str),
+    /// The tokens that a model has written, the end symbol included: their text might be cut in another way.
+    Tokens(&'a [u32]),
+}
+
 /// What is to be explained.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
     /// The source as it was given.
     pub source_text: &'a str,
     /// The target, if it is given; else the model chooses it.
-    pub target_text: Option<&'a str>,
+    pub target: Option<Given<'a>>,
     /// How the model chooses.
     pub decoding: &'a DecodingConfig,
     /// The seed of sampling.
@@ -102,7 +111,7 @@ pub fn explain<M: Module + Seq2Seq>(
         mechanism,
         source_text: question.source_text.to_owned(),
         target_text: tokenizers.target().decode(&target),
-        forced: question.target_text.is_some(),
+        forced: question.target.is_some(),
         notes: Vec::new(),
         source: words.source.to_vec(),
         target: words.written[1..].to_vec(),
@@ -223,10 +232,16 @@ fn target_of<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, question: &Question
     };
     // Of a model that does not learn where an answer ends, an answer has no end to be shown.
     if let Some(answer) = fixed_answer(model, source) {
-        return question.target_text.map_or(answer, |text| tokenizers.target().encode(text));
+        return match question.target {
+            None => answer,
+            Some(Given::Text(text)) => tokenizers.target().encode(text),
+            Some(Given::Tokens(tokens)) => tokens.iter().copied().filter(|id| *id != EOS).collect(),
+        };
     }
-    if let Some(text) = question.target_text {
-        return ended(tokenizers.target().encode(text));
+    match question.target {
+        None => {}
+        Some(Given::Text(text)) => return ended(tokenizers.target().encode(text)),
+        Some(Given::Tokens(tokens)) => return tokens.to_vec(),
     }
     let request = Request::new(source.to_vec());
     let mut found = decode(model, &[request], question.decoding, question.seed, |_| ());

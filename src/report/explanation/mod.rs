@@ -20,7 +20,7 @@ pub mod terminal;
 mod text;
 mod vectors;
 
-pub use build::{Question, explain, explain_trace};
+pub use build::{Given, Question, explain, explain_trace};
 pub use detail::{Detail, Stage};
 pub use formulas::{Formula, Mechanism, Part};
 pub use notes::{note_of_unknown, notes, unknown_words};

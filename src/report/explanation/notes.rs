@@ -1,16 +1,18 @@
 //! What the reader of an explanation should know before the numbers.
 
-use super::{Explanation, Question};
+use super::{Explanation, Given, Question};
 use crate::data::Tokenizers;
 use crate::data::tokenizer::{Tokenizer, UNK};
 
 /// The notes of the explanation of a sentence; `has_end` says whether the model learns where its answer ends.
 pub fn notes(tokenizers: &Tokenizers, question: &Question, has_end: bool, explanation: &Explanation) -> Vec<String> {
     let mut notes = Vec::new();
-    let sides = [
-        ("source", Some(question.source_text), tokenizers.source()),
-        ("target", question.target_text, tokenizers.target()),
-    ];
+    let target = match question.target {
+        Some(Given::Text(text)) => Some(text),
+        // An unknown word that a model wrote is no word that it could not read.
+        Some(Given::Tokens(_)) | None => None,
+    };
+    let sides = [("source", Some(question.source_text), tokenizers.source()), ("target", target, tokenizers.target())];
     for (side, text, tokenizer) in sides {
         notes.extend(text.and_then(|text| note_of_unknown(&unknown_words(tokenizer, text), side)));
     }

@@ -3,7 +3,7 @@
 use super::build::{N_NEIGHBOURS, Walk, Words, influences, labels, table, trace_of_reading, walk};
 use super::encoder::{encoder, sequence};
 use super::vectors::word_vectors;
-use super::{Detail, Explanation, Mechanism, Stage};
+use super::{Detail, Explanation, Given, Mechanism, Stage};
 use crate::data::batch::Padded;
 use crate::data::text::{continuation_ids, prompt_ids, text_of};
 use crate::data::tokenizer::Tokenizer;
@@ -19,7 +19,7 @@ pub struct TextQuestion<'a> {
     /// The beginning of the text.
     pub beginning: &'a str,
     /// The continuation, if it is given; otherwise the model writes it.
-    pub continuation: Option<&'a str>,
+    pub continuation: Option<Given<'a>>,
     /// Tokens that the model writes at most; it stops at the end of a line.
     pub max_tokens: usize,
     /// Tokens that it has in sight; nothing where there is no end to them.
@@ -35,7 +35,10 @@ pub struct TextQuestion<'a> {
 impl TextQuestion<'_> {
     /// The tokens of the beginning and those of the continuation that is given.
     pub fn ids(&self, tokenizer: &Tokenizer) -> (Vec<u32>, Option<Vec<u32>>) {
-        let continuation = self.continuation.map(|text| continuation_ids(self.beginning, text, tokenizer));
+        let continuation = self.continuation.map(|given| match given {
+            Given::Text(text) => continuation_ids(self.beginning, text, tokenizer),
+            Given::Tokens(tokens) => tokens.to_vec(),
+        });
         (prompt_ids(self.beginning, tokenizer), continuation)
     }
 }

@@ -79,6 +79,9 @@ pub struct Cell {
     pub parameters: usize,
     /// The highest learning rate.
     pub learning_rate: f64,
+    /// The dropout that went with it; unknown in suites that were made before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropout_rate: Option<f64>,
     /// The seeds it was trained with.
     pub seeds: Vec<u64>,
     /// Seconds of training, the mean over the seeds.

@@ -9,20 +9,28 @@ use crate::report::comparison::score::capitalized;
 pub fn marks(suite: &Suite) -> String {
     let wide = match suite.n_seeds() {
         ..2 => "",
-        _ => " The more its seeds differ, the wider is that interval, so that a mark may stand at a low score.",
+        _ => {
+            " Where seeds differ much, that is a wide interval, and a low score may have a mark: a mark does not say that a score is good."
+        }
     };
     format!(
-        "the best of its column, and all that may be as good: with anything right, and a difference from the best whose 95 % interval {} \
-         includes zero, or is too small to matter.{wide} Significantly worse is after Holm's correction (5 %): over all pairs of families, \
-         and in columns of a single length over the pairs at all lengths.",
+        "the best score of a column, and each that the data cannot tell from it: something is right, and the 95 % interval {} of the \
+         difference includes zero, or the difference is too small to matter.{wide}",
         suite.samples()
     )
 }
+
+/// What the findings call significant.
+const SIGNIFICANCE: &str = "Significantly worse is after Holm's correction (5 %): over all pairs of families, and in columns of a single \
+                            length over the pairs at all lengths.";
 
 /// The findings: who is level with the best everywhere, then a sentence for each column.
 pub fn findings(suite: &Suite) -> Vec<String> {
     let mut found: Vec<String> = everywhere(suite).into_iter().collect();
     found.extend(columns(suite).into_iter().filter_map(|column| of_column(suite, column)));
+    if found.iter().any(|finding| finding.contains("significantly")) {
+        found.push(SIGNIFICANCE.into());
+    }
     if suite.n_seeds() < 2 {
         found.push("A single seed: this is said of these runs, and not of what other seeds would give.".into());
     }

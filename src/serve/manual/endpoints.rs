@@ -63,6 +63,7 @@ fn paths() -> Value {
             with_run([
                 ("q!", string("The sentence; for a language model the beginning of a text.")),
                 ("translation", string("The target, if it is given.")),
+                ("ids", list_of("integer", "The same as ids of tokens, the end symbol included, as `/attention` gives them.")),
                 ("step", integer("One step, from 1.")),
                 ("layer", integer("One layer, from 1.")),
                 ("head", integer("One head, from 1.")),

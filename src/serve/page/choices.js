@@ -19,8 +19,10 @@ function drawChoices(column) {
   const fault = el("p", { role: "alert" });
   const write = async event => {
     event.preventDefault();
-    const q = field.value.trim();
-    if (!q) return;
+    if (!field.value.trim()) return;
+    // Where a space is part of the token after it, the new one gets it too.
+    const space = answer.is_text && /^␣./u.test(token) && !field.value.startsWith(" ") ? " " : "";
+    const q = answer.is_text ? space + field.value : field.value.trim();
     try {
       const { ids } = await request("tokenize", { model: answer.model, q, side: "target" });
       if (column.answer === answer) column.choose(at, ids);

@@ -196,7 +196,7 @@ function reading(column, look, place, found) {
   if (place[0] === "t" && !column.isGrowing) {
     const heads = look.view === (answer.is_text ? "decoder" : "cross") ? { layer: look.layer, head: look.head } : {};
     parts.push(el("button", { type: "button", class: "link screen-only", "data-explain": i + 1, title: "opens a new tab",
-      onclick: () => openExplanation({ model: answer.model, q: column.q, translation: answer.text, step: i + 1, without: column.asked.off, ...heads }) }, "every number of this word"),
+      onclick: () => openExplanation({ model: answer.model, q: column.q, ids: answer.target.map(token => token.id), step: i + 1, without: column.asked.off, ...heads }) }, "every number of this word"),
     column.asked.blank.length ? el("span", { class: "muted screen-only" }, " (with nothing blanked)") : "");
   }
   return parts;

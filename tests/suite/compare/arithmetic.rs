@@ -292,13 +292,18 @@ fn an_encoder_of_min_grus_has_no_product_between_steps() {
 fn the_first_trial_has_the_config_s_own_settings_and_the_others_are_the_same_for_all() {
     let mut own = Config::load(None, &[]).unwrap();
     tuning::set(&mut own, (0.0123, 0.45));
-    let other = Config::load(None, &[]).unwrap();
+    let mut other = Config::load(None, &[]).unwrap();
+    tuning::set(&mut other, (0.002, 0.1));
     assert_eq!(settings(&own, 1), (0.0123, 0.45));
     assert_ne!(settings(&other, 1), settings(&own, 1));
+    let mut without = own.clone();
+    tuning::set(&mut without, (0.0123, 0.0));
     for trial in 2..9 {
         assert_eq!(settings(&own, trial), settings(&other, trial));
         assert_eq!(settings(&own, trial), candidate(1, trial - 1));
+        assert_eq!(settings(&without, trial), (candidate(1, trial - 1).0, 0.0));
     }
+    assert!((2..9).any(|trial| settings(&own, trial).1 > 0.0), "or the last line shows nothing");
     for (max_updates, tried) in [(8000, 2000), (150, 100), (60, 60)] {
         own.training.max_updates = max_updates;
         assert_eq!(trial_updates(&own), tried);

@@ -271,11 +271,25 @@ fn fetch_takes_another_base_address_and_checks_what_comes() {
     let dir = tempfile::tempdir().unwrap();
     let server = Server::start(b"something else", Manner::Good);
     for data in DATASETS {
-        let message = fetch(data.name, dir.path(), Some(&server.url), &mut |_| {}).unwrap_err().to_string();
+        let message = fetch(data.name, dir.path(), Some(&server.url), false, &mut |_| {}).unwrap_err().to_string();
         assert!(message.contains(data.files[0].sha256), "{message}");
     }
     let paths: Vec<String> = server.requests.lock().unwrap().iter().map(|(path, _)| path.clone()).collect();
     assert_eq!(paths, DATASETS.map(|data| format!("/base/{}", data.files[0].path)));
+}
+
+#[test]
+fn a_file_of_somebody_else_is_not_fetched_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = Server::start(b"something else", Manner::Good);
+    let own = dir.path().join(DATASETS[0].files[0].name);
+    fs::write(&own, "mine").unwrap();
+    let fetched = |replaces| fetch(DATASETS[0].name, dir.path(), Some(&server.url), replaces, &mut |_| {}).unwrap_err();
+    let message = fetched(false).to_string();
+    assert!(message.contains("is there already with other content") && message.contains("--force"), "{message}");
+    assert!(server.requests.lock().unwrap().is_empty(), "nothing was asked for");
+    assert!(fetched(true).to_string().contains("wrong checksum"));
+    assert_eq!(fs::read(&own).unwrap(), b"mine", "what came was not the file");
 }
 
 #[test]
@@ -309,7 +323,7 @@ fn a_mirror_may_be_a_folder_of_this_machine() {
 fn an_address_that_nothing_can_be_fetched_from_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     for url in ["/mnt/mirror", "ftp://example.org", "file://relative/path", "mirror"] {
-        let message = fetch("scan", dir.path().join("out"), Some(url), &mut |_| {}).unwrap_err().to_string();
+        let message = fetch("scan", dir.path().join("out"), Some(url), false, &mut |_| {}).unwrap_err().to_string();
         assert!(message.starts_with(&format!("\"{url}\" is no address")) && message.contains("file:///"), "{message}");
     }
     assert!(!dir.path().join("out").exists(), "nothing was made");

@@ -152,3 +152,14 @@ fn a_language_model_that_no_architecture_has_a_place_for_is_refused() {
     );
     assert_says(&refused(&["model.norm_position=\"post\""]), &["model.norm_position = post"]);
 }
+
+#[test]
+fn a_card_without_a_tokenizer_asks_for_token_ids() {
+    let dir = trained(&["tokenizer={ kind = \"word\" }"]);
+    exported(&dir);
+    assert!(!dir.path().join("out/tokenizer.json").exists());
+    let card = fs::read_to_string(dir.path().join("out/README.md")).unwrap();
+    assert_says(&card, &["import torch\nfrom transformers import GPTNeoXForCausalLM\n", "There is no tokenizer.json"]);
+    assert_says(&card, &["ids = torch.tensor([[2, 4, 5]])", "print(model.generate(ids"]);
+    assert!(!card.contains("tokenizer("), "{card}");
+}

@@ -2,8 +2,8 @@
 
 use super::map;
 use lookback::data::tokenizer::{CharConfig, SubwordConfig, TokenizerConfig, WordConfig};
-use lookback::data::{Pair, Tokenizers};
-use lookback::report::alignment::{AlignmentCounts, Gold, links, words_of_tokens};
+use lookback::data::{Pair, Tokenizers, UNK};
+use lookback::report::alignment::{AlignmentCounts, Gold, links, words_of_ids, words_of_tokens};
 use lookback::report::attention::Part;
 use std::collections::BTreeSet;
 
@@ -59,5 +59,17 @@ fn words_of_tokens_are_those_between_spaces_whatever_the_tokenizer() {
         assert!(words.is_sorted() && words.first() == Some(&0) && words.last() == Some(&3), "{config:?}: {words:?}");
         let last: Vec<u32> = ids.iter().zip(&words).filter(|(_, word)| **word == 3).map(|(id, _)| *id).collect();
         assert_eq!(tokenizers.source().decode(&last).trim(), "dogs.", "{config:?}");
+        // What a model has written has the same words.
+        assert_eq!(words_of_ids(&ids, tokenizers.source()), words, "{config:?}");
     }
+}
+
+#[test]
+fn an_unknown_word_that_was_written_is_one_token_of_one_word() {
+    let pairs = [Pair::new("the dog sleeps", "the dog sleeps")];
+    let tokenizers = Tokenizers::train(&pairs, &TokenizerConfig::Word(WordConfig::default())).unwrap();
+    let ids = [tokenizers.target().encode("the"), vec![UNK], tokenizers.target().encode("sleeps")].concat();
+    assert_eq!(tokenizers.target().decode(&ids), "the <unk> sleeps");
+    assert_eq!(words_of_ids(&ids, tokenizers.target()), [0, 1, 2]);
+    assert_eq!(words_of_ids(&[], tokenizers.target()), [0; 0]);
 }

@@ -12,7 +12,7 @@ use lookback::models::readout::ReadoutConfig;
 use lookback::models::rnn::{ContextUse, Directions, OutputKind};
 use lookback::models::transformer::{NormPosition, TiedEmbeddings};
 use lookback::models::{Model, ModelConfig, RnnConfig, TransformerConfig};
-use lookback::report::explanation::{Detail, Explanation, Question, explain};
+use lookback::report::explanation::{Detail, Explanation, Given, Question, explain};
 
 /// Narrow, and without what attention does not need.
 pub fn rnn(attention: AttentionConfig) -> RnnConfig {
@@ -142,8 +142,13 @@ pub fn example_of(config: &ModelConfig, source: &str, target: Option<&str>) -> (
     let tokenizers = tokenizers();
     let model = config.init(vocabularies(&tokenizers), 1, &flex()).unwrap();
     let decoding = DecodingConfig::default();
-    let question =
-        Question { source_text: source, target_text: target, decoding: &decoding, seed: 1, detail: Detail::Everything };
+    let question = Question {
+        source_text: source,
+        target: target.map(Given::Text),
+        decoding: &decoding,
+        seed: 1,
+        detail: Detail::Everything,
+    };
     let explanation = explain(&model, config, &tokenizers, &question, |_, _, _| ());
     (model, tokenizers, explanation)
 }

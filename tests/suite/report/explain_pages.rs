@@ -6,7 +6,9 @@ use lookback::decoding::DecodingConfig;
 use lookback::experiment::run::vocabularies;
 use lookback::models::weights::{apply, collect};
 use lookback::report::explanation::terminal::{Look, render};
-use lookback::report::explanation::{Detail, Explanation, Formula, Question, Selection, Stage, Step, explain, html};
+use lookback::report::explanation::{
+    Detail, Explanation, Formula, Given, Question, Selection, Stage, Step, explain, html,
+};
 use std::path::Path;
 
 /// Rounding of a few sums in 32 bits.
@@ -24,8 +26,7 @@ fn sure(scale: f32, detail: Detail) -> Explanation {
     weights.get_mut("output.projection.bias").unwrap().values[..2].fill(-1e6);
     let model = apply(model, &weights, Path::new("sure")).unwrap();
     let decoding = DecodingConfig::default();
-    let question =
-        Question { source_text: "two one five one", target_text: None, decoding: &decoding, seed: 1, detail };
+    let question = Question { source_text: "two one five one", target: None, decoding: &decoding, seed: 1, detail };
     explain(&model, &config, &tokenizers, &question, |_, _, _| ())
 }
 
@@ -68,7 +69,8 @@ fn what_is_not_shown_is_not_computed_and_what_is_shown_is_the_same() {
         let model = config.init(vocabularies(&tokenizers), 1, &flex()).unwrap();
         let of = |detail| {
             let source_text = "two one five one";
-            let question = Question { source_text, target_text: Some(text), decoding: &decoding, seed: 1, detail };
+            let question =
+                Question { source_text, target: Some(Given::Text(text)), decoding: &decoding, seed: 1, detail };
             let mut gradients = 0;
             let count = |stage, _, total| gradients = if stage == Stage::Gradients { total } else { gradients };
             (explain(&model, &config, &tokenizers, &question, count), gradients)

@@ -167,3 +167,52 @@ fn what_cannot_be_is_refused() {
     // Of two runs for one pair of languages the first is taken, the other by its name.
     assert_eq!(ask(&server, json!({ "q": "a", "model": "run-2" }))["model"], json!("run-2"));
 }
+
+#[test]
+fn more_than_there_is_room_for_is_refused_before_it_is_computed() {
+    let server = Server::start(trained(), &["--run", "run"]);
+    let long = "a ".repeat(2500);
+    for path in ["/attention", "/explain"] {
+        for body in
+            [json!({ "q": long }), json!({ "q": long, "translation": "a" }), json!({ "q": "a", "translation": long })]
+        {
+            let (status, answer) = server.post(path, &body);
+            assert_eq!(status, 400, "{path}: {answer}");
+            assert_says(answer["error"].as_str().unwrap(), &["weights of attention", "an answer may have 50000000"]);
+        }
+    }
+}
+
+#[test]
+fn a_text_goes_on_with_something_and_forms_end_lines_as_json_does() {
+    let server = Server::start(language_model(), &["--run", "run"]);
+    let (status, answer) = server.post("/attention", &json!({ "q": "", "translation": "" }));
+    assert_eq!(status, 400, "{answer}");
+    assert_says(answer["error"].as_str().unwrap(), &["translation is empty", "how the text goes on"]);
+    // A browser sends the end of a line in a form as two characters.
+    let form = "Content-Type: application/x-www-form-urlencoded";
+    let (_, of_form) = server.send("POST", "/attention", &[form], "q=abcdef%0D%0Aga");
+    assert_eq!(of_form["source"], ask(&server, json!({ "q": "abcdef\nga" }))["source"]);
+}
+
+#[test]
+fn an_explanation_has_the_tokens_that_were_written_whatever_their_text_is() {
+    let server = Server::start(trained(), &["--run", "run"]);
+    let own = ask(&server, json!({ "q": "a b c" }));
+    // An unknown word among those that were written: its text would be cut into other tokens.
+    let written = json!([ids(&own)[0], 3, 2]);
+    let (status, explained) = server.post("/explain", &json!({ "q": "a b c", "ids": written }));
+    assert_eq!(status, 200, "{explained}");
+    assert_eq!(explained["target"], json!([tokens(&own)[0], "<unk>", "</s>"]));
+    let (_, of_ids) = server.post("/explain", &json!({ "q": "a b c", "ids": ids(&own) }));
+    let (_, of_text) = server.post("/explain", &json!({ "q": "a b c", "translation": own["text"] }));
+    assert_eq!(of_ids, of_text);
+    for (body, part) in [
+        (json!({ "q": "a", "ids": [999] }), "ids[0] is 999, which cannot stand there"),
+        (json!({ "q": "a", "ids": [4], "translation": "a" }), "both given"),
+    ] {
+        let (status, answer) = server.post("/explain", &body);
+        assert_eq!(status, 400, "{answer}");
+        assert_says(answer["error"].as_str().unwrap(), &[part]);
+    }
+}

@@ -1,10 +1,8 @@
 //! A falling learning rate has one end, fixed when the run begins.
 
 use super::*;
+use lookback::training::Stop;
 use lookback::training::schedule::Schedule;
-use lookback::training::{Observer, Stop};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 fn config() -> Config {
@@ -53,16 +51,6 @@ fn where_minutes_decide_the_end_is_planned_and_kept() {
     assert_eq!(outcome.state.horizon, Some(horizon));
 }
 
-/// Stops before the update after so many.
-#[derive(Debug)]
-struct StopAfter(usize, AtomicUsize);
-
-impl Observer for StopAfter {
-    fn should_stop(&self) -> bool {
-        self.1.fetch_add(1, Ordering::Relaxed) >= self.0
-    }
-}
-
 #[test]
 fn a_run_whose_minutes_are_taken_away_before_the_end_is_planned_falls_until_its_last_update() {
     let dir = TempDir::new().unwrap();
@@ -70,8 +58,7 @@ fn a_run_whose_minutes_are_taken_away_before_the_end_is_planned_falls_until_its_
     let mut config = config();
     // Planned after three hours.
     config.training.max_minutes = Some(3600.0);
-    let options = TrainOptions { observer: Arc::new(StopAfter(5, AtomicUsize::new(0))), ..TrainOptions::new(&run) };
-    let ended = train(&config, &config.backend.open().unwrap(), &options).unwrap();
+    let ended = interrupted(&run, &config, 5);
     assert_eq!((ended.state.update, ended.state.horizon), (5, None));
     config.training.max_minutes = None;
     let outcome = train_in(&run, &config).unwrap();

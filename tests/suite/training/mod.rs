@@ -2,6 +2,7 @@
 //! what a run folder says.
 
 mod checkpoint;
+mod ending;
 mod horizon;
 mod inside;
 mod masked;
@@ -23,11 +24,13 @@ mod text;
 
 use lookback::error::Result;
 use lookback::experiment::{Config, TrainOptions, train};
-use lookback::training::{Dashboard, Outcome};
+use lookback::training::{Dashboard, Observer, Outcome, Stop};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A folder with the run `run`: a language model that knows its text well; tests must not write into it.
 pub fn language_model() -> &'static Path {
@@ -125,6 +128,25 @@ pub fn train_from(run: &Path, config: &Config, init_from: Option<&Path>) -> Resu
     let options =
         TrainOptions { init_from: init_from.map(Path::to_path_buf), command: "test".into(), ..TrainOptions::new(run) };
     train(config, &config.backend.open()?, &options)
+}
+
+/// Stops before the update after so many.
+#[derive(Debug)]
+struct StopAfter(usize, AtomicUsize);
+
+impl Observer for StopAfter {
+    fn should_stop(&self) -> bool {
+        self.1.fetch_add(1, Ordering::Relaxed) >= self.0
+    }
+}
+
+/// Trains in this process until `n_updates` of this stretch are made, as if interrupted then.
+pub fn interrupted(run: &Path, config: &Config, n_updates: usize) -> Outcome {
+    let observer = Arc::new(StopAfter(n_updates, AtomicUsize::new(0)));
+    let options = TrainOptions { observer, ..TrainOptions::new(run) };
+    let outcome = train(config, &config.backend.open().unwrap(), &options).unwrap();
+    assert_eq!(outcome.stop, Stop::Interrupted);
+    outcome
 }
 
 /// The program, about to run in `dir`.

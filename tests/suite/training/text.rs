@@ -210,6 +210,22 @@ fn generate_writes_the_prompt_and_what_follows() {
 }
 
 #[test]
+fn a_line_ends_where_its_bytes_say_so() {
+    let dir = folder();
+    let settings = ["training.max_updates=150", "training.accumulation=1", "training.validate_every=150"];
+    let bytes = ["model.dropout_rate=0.0", "tokenizer={ kind = \"byte-bpe\", vocab_size = 290 }"];
+    let mut arguments = vec!["train", "text.toml", "--run", "run"];
+    settings.iter().chain(&bytes).for_each(|setting| arguments.extend(["--set", setting]));
+    succeed(dir.path(), &arguments);
+    for n in 1..=3 {
+        let lines = ["--lines", &n.to_string()];
+        let written = succeed(dir.path(), &[&["generate", "--run", "run", "gabe\n"], &lines[..]].concat());
+        assert_eq!(written.lines().count(), 1 + n, "{written:?}");
+        assert!(written.lines().all(|line| ["abcdef", "gabe"].contains(&line)), "{written:?}");
+    }
+}
+
+#[test]
 fn evaluate_measures_the_text_that_was_held_out() {
     let dir = TRAINED.path();
     let json: Value = serde_json::from_str(&succeed(dir, &["evaluate", "--run", "run", "--json"])).unwrap();

@@ -8,7 +8,7 @@ use burn::tensor::Tensor;
 /// The length below which a vector counts as zero, so that zero has a direction of zero instead of NaN.
 const SHORTEST: f64 = 1e-8;
 
-/// Where the sharpness starts: a weight may be `e^10` times another.
+/// Where the sharpness starts: scores lie between -10 and 10, so that a weight may be `e^20` times another.
 const INITIAL_SHARPNESS: f64 = 10.0;
 
 /// `e_ti = exp(g) cos(s_t, h_i)`, with the learned `g` the logarithm of the inverse temperature.

@@ -11,8 +11,8 @@ use burn::tensor::Tensor;
 /// with, so longer sources are refused.
 ///
 /// # Reference
-/// Luong et al. 2015, equation 8 (`a_t = softmax(W_a s_t)`). As in the paper, which notes that for short sentences only the
-/// first rows are used.
+/// Luong et al. 2015, equation 8 (`a_t = softmax(W_a s_t)`): of a short sentence only the first rows are used. **Differs from the
+/// paper:** longer sources are refused; the paper ignores the words near their end.
 #[derive(Module, Debug)]
 pub struct Location {
     /// `W`, transposed: `[d_query, max_source_len]`.

@@ -11,7 +11,7 @@ use lookback::layers::mixer::MixerKind;
 use lookback::models::Model;
 use lookback::models::weights::{apply, collect};
 use lookback::report::attribution::{Contrast, contrasts_times_text};
-use lookback::report::explanation::{Detail, Explanation, TextQuestion, explain_text};
+use lookback::report::explanation::{Detail, Explanation, Given, TextQuestion, explain_text};
 use serde_json::Value;
 use std::path::Path;
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ use tempfile::TempDir;
 fn question<'a>(beginning: &'a str, continuation: Option<&'a str>) -> TextQuestion<'a> {
     TextQuestion {
         beginning,
-        continuation,
+        continuation: continuation.map(Given::Text),
         max_tokens: 6,
         context: None,
         sampling: None,
