@@ -38,7 +38,7 @@ pub(super) struct DecodingArgs {
     /// Source tokens in a batch, padding included.
     #[arg(long)]
     batch_tokens: Option<usize>,
-    /// Multiply in 8 bits, weights and what they are multiplied with: up to five times as fast, and
+    /// Multiply in 8 bits, weights and what they are multiplied with: two to four times as fast, and
     /// nearly as good; on the CPU only.
     #[arg(long)]
     int8: bool,

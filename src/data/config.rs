@@ -161,26 +161,6 @@ impl DataConfig {
         Ok(())
     }
 
-    /// Refuses keys that nothing would read, in what is to be learnt from.
-    pub(crate) fn check_used(&self) -> Result<()> {
-        let usual = Self::default();
-        let counts = [
-            ("n_train", self.n_train != usual.n_train, self.task.is_some()),
-            ("n_valid", self.n_valid != usual.n_valid, self.task.is_some() && self.valid.is_none()),
-            ("n_test", self.n_test != usual.n_test, self.task.is_some() && self.test.is_none()),
-        ];
-        if let Some((key, ..)) = counts.into_iter().find(|(_, is_set, is_used)| *is_set && !is_used) {
-            let message = "is how many pairs of a task are generated, and these data are read from files; leave it out, or cut the files";
-            return Err(Error::config(format!("data.{key}"), message));
-        }
-        let has_files = self.text.is_some() || [&self.train, &self.valid, &self.test].into_iter().any(Option::is_some);
-        if self.dir.is_some() && !has_files {
-            let message = "is the folder of the data's files, and no file is named; leave it out, or name data.train";
-            return Err(Error::config("data.dir", message));
-        }
-        Ok(())
-    }
-
     pub(crate) fn validate(&self) -> Result<()> {
         if let Some(text) = &self.text {
             return self.validate_text(text);

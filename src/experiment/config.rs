@@ -88,9 +88,7 @@ impl Config {
     /// The config in `text`, which is called `name` and has paths relative to `folder`, if every value keeps its rule.
     fn checked(name: &Path, folder: &Path, text: &str, overrides: &[String]) -> Result<Self> {
         let config = reader::parse(text, folder, overrides).map_err(|fault| fault.at(name, text))?;
-        // Runs that began before unused keys were refused go on.
-        let checked = config.validate().and_then(|()| config.data.check_used()).and_then(|()| config.check_scored());
-        checked.map_err(|error| fault::locate(error, name, text, overrides))?;
+        config.validate().map_err(|error| fault::locate(error, name, text, overrides))?;
         Ok(config)
     }
 
@@ -142,20 +140,6 @@ impl Config {
             return Err(Error::config("training.scheduled_sampling", message));
         }
         self.decoding.validate()
-    }
-
-    /// Refuses a score of answers for plain text, which has none.
-    fn check_scored(&self) -> Result<()> {
-        let (own, usual) = (&self.training, TrainingConfig::default());
-        if self.data.text.is_none() {
-            return Ok(());
-        }
-        let message = "is for models that answer a source, and data.text is plain text; leave it out";
-        match (own.score != usual.score, own.sample_size != usual.sample_size) {
-            (true, _) => Err(Error::config("training.score", message)),
-            (_, true) => Err(Error::config("training.sample_size", message)),
-            _ => Ok(()),
-        }
     }
 
     /// Refuses numbers of the model that no machine can hold; memory is counted in products of two of them.

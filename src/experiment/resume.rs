@@ -88,11 +88,9 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
     // Its metrics and samples would be those of another training. Parameters to begin with, which those of update 0 are, are no loss.
     let named = ["last", "best"].map(|name| RunFolder::at(path).named(name));
     if let Some(lost) = named.into_iter().flatten().find(|name| *name != checkpoint::name_of(0)) {
-        let message = format!(
-            "has been trained to checkpoint {lost}, which is not there any more, and its metrics would be lost; give another --run, \
-             or remove the folder"
-        );
-        return Err(Error::file(path, message));
+        let message = "is not there any more, and the metrics of the training up to it would be lost; give another --run, or remove the \
+                       run folder";
+        return Err(Error::file(path.join("checkpoints").join(lost), message));
     }
     let is_of_run = |name: &str| match name {
         // A config that training wrote has a seal.

@@ -244,10 +244,10 @@ impl TaskConfig {
     fn too_small(&self, split: Split, wanted: usize, found: usize) -> Error {
         let what = if split == Split::Train { "" } else { "distinct " };
         Error::config(
-            format!("data.n_{split}"),
+            "data.task",
             format!(
-                "task `{}` is too small: found {found} {what}sources for {split}, {wanted} are asked for; \
-                 ask for fewer pairs, or allow longer sources or more symbols",
+                "`{}` is too small: found {found} {what}sources for {split}, {wanted} are asked for; \
+                 ask for fewer pairs (data.n_{split}), or allow longer sources or more symbols",
                 self.name()
             ),
         )

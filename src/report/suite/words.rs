@@ -10,12 +10,12 @@ pub fn marks(suite: &Suite) -> String {
     let wide = match suite.n_seeds() {
         ..2 => "",
         _ => {
-            " Where seeds differ much, that is a wide interval, and a low score may have a mark: a mark does not say that a score is good."
+            " The more its seeds differ, the wider is that interval, so that a mark may stand at a low score: it does not say that one is good."
         }
     };
     format!(
-        "the best score of a column, and each that the data cannot tell from it: something is right, and the 95 % interval {} of the \
-         difference includes zero, or the difference is too small to matter.{wide}",
+        "the best score of a column, and each that the data cannot tell from it: with anything right, and a difference from the best whose \
+         95 % interval {} includes zero, or is too small to matter.{wide}",
         suite.samples()
     )
 }

@@ -1,6 +1,6 @@
 //! Mistakes in configs: what is said of them.
 
-use crate::training::{BAHDANAU, TRANSFORMER, assert_says, succeed, tiny_text_of, write_tiny};
+use crate::training::{BAHDANAU, TRANSFORMER, assert_says, succeed, write_tiny};
 use lookback::experiment::Config;
 use std::fs;
 use std::path::Path;
@@ -330,24 +330,4 @@ fn a_mistake_inside_a_list_has_its_line() {
         &["my.toml:5: model.mixer[1].expansion: must be a whole number"],
     );
     assert_says(&mixers("kind = \"ssru\", expansion = 0"), &["my.toml:5: model.mixer[1].expansion"]);
-}
-
-#[test]
-fn a_key_that_nothing_would_read_is_refused() {
-    let dir = TempDir::new().unwrap();
-    let files = tiny_text_of(BAHDANAU, "train = { tsv = \"train.tsv\" }\nvalid = { tsv = \"valid.tsv\" }");
-    let files = files.replace("n_train = 50\nn_valid = 7\nn_test = 3\n", "");
-    std::fs::write(dir.path().join("files.toml"), files).unwrap();
-    write_tiny(dir.path(), BAHDANAU);
-    for (name, key, value, part) in [
-        ("files.toml", "data.n_train", "1000", "these data are read from files"),
-        ("files.toml", "data.n_valid", "10", "these data are read from files"),
-        ("files.toml", "data.n_test", "10", "these data are read from files"),
-        ("tiny.toml", "data.dir", "elsewhere", "no file is named"),
-    ] {
-        let path = dir.path().join(name);
-        Config::load(Some(&path), &[]).unwrap();
-        let message = Config::load(Some(&path), &[format!("{key}={value}")]).unwrap_err().to_string();
-        assert_says(&message, &[&format!("{key}: "), part]);
-    }
 }

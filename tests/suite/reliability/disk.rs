@@ -142,7 +142,9 @@ fn a_folder_that_disappears_is_an_error_that_names_it() {
     fs::write(dir.path().join("run/checkpoints"), "no folder").unwrap();
     assert_says(&fail(dir.path(), &train), &["run/checkpoints"]);
     fs::remove_file(dir.path().join("run/checkpoints")).unwrap();
-    // Nothing is left to go on from, so that it begins anew.
+    // Nothing is left to go on from, but for a record of it.
+    assert_says(&fail(dir.path(), &train), &["run/checkpoints/000002: is not there any more"]);
+    fs::remove_dir_all(dir.path().join("run")).unwrap();
     succeed(dir.path(), &train);
     fs::write(dir.path().join("file"), "").unwrap();
     for out in ["file/below", "nowhere/below/picture.svg"] {

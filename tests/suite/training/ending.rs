@@ -73,7 +73,7 @@ fn a_run_without_its_checkpoints_keeps_its_metrics() {
         std::fs::remove_dir_all(run.join("checkpoints").join(name)).unwrap();
     }
     let message = train_in(&run, &config).unwrap_err().to_string();
-    assert_says(&message, &["trained to checkpoint 000012", "give another --run"]);
+    assert_says(&message, &["run/checkpoints/000012: is not there any more", "give another --run"]);
     assert_eq!(read(run.join("metrics.jsonl")), before);
 }
 
