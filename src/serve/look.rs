@@ -99,9 +99,11 @@ impl Asked {
     /// If a field has no such value, the source is empty, or a text has more tokens than the model takes.
     pub(super) fn read(fields: &Fields, entry: &Entry, most_tokens: usize) -> Result<Self, Fault> {
         let source = fields.text("q")?.ok_or_else(|| Fault::bad("q is missing; give the sentence to explain"))?;
+        // Blanks around a sentence do not count; in a text they do.
+        let own = |text: &str| if entry.is_text { text.to_string() } else { text.trim().to_string() };
         let asked = Self {
-            source: if entry.is_text { source.to_string() } else { source.trim().to_string() },
-            target: fields.text("translation")?.map(str::to_owned),
+            source: own(source),
+            target: fields.text("translation")?.map(own),
             ids: ids(fields, "ids")?,
             selection: Selection {
                 step: fields.count("step")?,
@@ -136,7 +138,7 @@ impl Asked {
         let n_words = |ids: &[u32]| ids.iter().filter(|id| **id != EOS).count();
         let (field, n_target) = match self.given() {
             None => ("translation", 0),
-            Some(Given::Text(text)) => ("translation", entry.tokenizers.target().encode(text.trim()).len()),
+            Some(Given::Text(text)) => ("translation", entry.tokenizers.target().encode(text).len()),
             Some(Given::Tokens(ids)) => ("ids", n_words(ids)),
         };
         entry.check_lengths(("q", source.len()), (field, n_target))?;
@@ -214,10 +216,7 @@ impl Asked {
         let decoding = entry.searching();
         let question = Question {
             source_text: &self.source,
-            target: match self.given() {
-                Some(Given::Text(text)) => Some(Given::Text(text.trim())),
-                other => other,
-            },
+            target: self.given(),
             decoding: &decoding,
             seed: entry.seed,
             detail: self.detail(),

@@ -5,8 +5,9 @@ use super::folder::averaged;
 use super::lessons::Trainable;
 use super::metrics::Stats;
 use super::optimizer::Adam;
+use super::record::{self, Record};
 use super::trainer::{MAX_BAD_UPDATES, Trainer};
-use super::{pointer, record, together};
+use super::{pointer, together};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::models::weights;
@@ -22,14 +23,15 @@ fn said_of(stats: &Stats) -> String {
 }
 
 impl<M: Trainable> Trainer<M> {
-    /// Writes a checkpoint, moves the pointers, and removes what is no longer kept.
-    pub(super) fn save(&mut self, is_validated: bool) -> Result<()> {
+    /// Writes a checkpoint, which stands for all of `record`, moves the pointers, and removes what is no longer kept.
+    pub(super) fn save(&mut self, record: &Record, is_validated: bool) -> Result<()> {
         let name = checkpoint::name_of(self.state.update);
         let folder = self.folder.checkpoint(&name);
         self.state.seconds = self.seconds();
         if self.saved == Some(self.state.update) && !is_validated {
             return Ok(());
         }
+        record.sync()?;
         if is_validated {
             self.state.validated.push(name.clone());
             let n_averaged = self.training.average_checkpoints;

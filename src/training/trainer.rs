@@ -221,15 +221,13 @@ impl<M: Trainable> Trainer<M> {
         self.open_stretch(events, interrupter, stretch(self.state.update, every));
         loop {
             if let Some(error) = interrupter.error() {
-                record.sync()?;
-                self.save(false)?;
+                self.save(&record, false)?;
                 return Err(Error::message(format!("{error}; what was learnt is saved, the same command goes on")));
             }
             if let Some(stop) = self.agree_on_stop(interrupter) {
                 // Before the first update nothing has been learnt, and a checkpoint would hold the folder to this config.
                 if stop != Stop::Interrupted || self.state.update > 0 {
-                    record.sync()?;
-                    self.save(false)?;
+                    self.save(&record, false)?;
                 }
                 return Ok(stop);
             }
@@ -277,14 +275,12 @@ impl<M: Trainable> Trainer<M> {
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndSplit(number)));
                 self.validate(valid, events, interrupter, number, &mut record)?;
                 interrupter.fail_on_error(events.process_train(LearnerEvent::EndEpoch(number)));
-                record.sync()?;
-                self.save(true)?;
+                self.save(&record, true)?;
                 if !is_last {
                     self.open_stretch(events, interrupter, number + 1);
                 }
             } else if self.state.update.is_multiple_of(self.training.save_every) {
-                record.sync()?;
-                self.save(false)?;
+                self.save(&record, false)?;
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::data::EOS;
 use crate::data::text::prompt_ids;
-use crate::decoding::{SamplingConfig, length_fault};
+use crate::decoding::SamplingConfig;
 use crate::serve::catalogue::Entry;
 use crate::serve::fault::Fault;
 use crate::serve::fields::Fields;
@@ -166,11 +166,8 @@ fn prompts(fields: &Fields, entry: &Entry) -> Result<Vec<Prompt>, Fault> {
         Some(_) => return Err(wrong()),
     };
     // A model that has only so much in sight reads the end of a longer prompt; others would read all of it.
-    let limit = entry.decoding.source_limit(None).filter(|_| entry.in_sight().is_none());
     for (i, prompt) in prompts.iter().enumerate() {
-        if let Some(fault) = length_fault(limit, prompt.ids.len()) {
-            return Err(Fault::bad(format!("prompt[{i}] {fault}")));
-        }
+        entry.check_text_length(&format!("prompt[{i}]"), prompt.ids.len())?;
     }
     Ok(prompts)
 }
