@@ -55,12 +55,14 @@ pub fn check_writable(path: &Path) -> Result<()> {
 }
 
 /// Makes the folder `path` with these files, in this order, in one step. A folder that is there is removed when its successor
-/// stands.
+/// stands, but for an empty one in which this process works: that gets the files one after the other.
 ///
 /// # Errors
 /// If the system refuses; then `path` is as it was.
 pub fn replace_folder(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<()> {
-    let (parent, prefix) = beside(path)?;
+    // A link goes on pointing where it does, and `.` has a name.
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    let (parent, prefix) = beside(&place)?;
     fs::create_dir_all(&parent).map_err(Error::io(&parent))?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(TEMPORARY);
@@ -73,15 +75,34 @@ pub fn replace_folder(path: &Path, files: &[(&str, Vec<u8>)]) -> Result<()> {
         written.map_err(Error::io(&path))?;
     }
     sync(made.path());
-    if path.exists() {
+    if is_empty_and_current(&place) {
+        move_files(made.path(), &place, files).map_err(Error::io(path))?;
+        sync(&place);
+    } else if place.exists() {
         // What was there before has the temporary name now, and goes with it.
-        exchange(made.path(), path).map_err(Error::io(path))?;
+        exchange(made.path(), &place).map_err(Error::io(path))?;
     } else {
-        fs::rename(made.path(), path).map_err(Error::io(path))?;
+        fs::rename(made.path(), &place).map_err(Error::io(path))?;
         let _ = made.keep();
     }
     sync(&parent);
     Ok(())
+}
+
+/// Whether a folder is empty, and the one in which this process works. Another one in its place would not be: who
+/// stands in the old one sees nothing of it.
+fn is_empty_and_current(folder: &Path) -> bool {
+    let is_current = std::env::current_dir().and_then(|own| own.canonicalize()).is_ok_and(|own| own == folder);
+    is_current && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// Moves files into an empty folder; after a failure it is empty again.
+fn move_files(from: &Path, to: &Path, files: &[(&str, Vec<u8>)]) -> std::io::Result<()> {
+    let moved = files.iter().try_for_each(|(name, _)| fs::rename(from.join(name), to.join(name)));
+    if moved.is_err() {
+        files.iter().for_each(|(name, _)| drop(fs::remove_file(to.join(name))));
+    }
+    moved
 }
 
 /// Lets two folders change their names, in one step where the system can.
@@ -125,9 +146,37 @@ pub fn remove_temporary(folder: &Path, is_own: impl Fn(&str) -> bool) {
     }
 }
 
-/// Whether two paths name one regular file that is there.
+/// Whether two paths name one file: a regular file that is there, under whatever names and links, or the place of one
+/// that is not there yet. `-`, standard input or output, is no file.
 pub fn are_same(left: &Path, right: &Path) -> bool {
-    left.is_file() && matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
+    if left.as_os_str() == "-" || right.as_os_str() == "-" {
+        return false;
+    }
+    match (left.metadata(), right.metadata()) {
+        (Ok(a), Ok(b)) => a.is_file() && b.is_file() && is_one_file((left, &a), (right, &b)),
+        (Err(_), Err(_)) => matches!((new_place(left), new_place(right)), (Some(left), Some(right)) if left == right),
+        _ => false,
+    }
+}
+
+/// Whether two files that are there are one.
+#[cfg(unix)]
+fn is_one_file((_, left): (&Path, &fs::Metadata), (_, right): (&Path, &fs::Metadata)) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // Hard links have no other sign.
+    (left.dev(), left.ino()) == (right.dev(), right.ino())
+}
+
+/// Whether two files that are there are one.
+#[cfg(not(unix))]
+fn is_one_file((left, _): (&Path, &fs::Metadata), (right, _): (&Path, &fs::Metadata)) -> bool {
+    matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)
+}
+
+/// Where a file would be made: its name in its folder, which is there.
+fn new_place(path: &Path) -> Option<PathBuf> {
+    let (folder, _) = beside(path).ok()?;
+    Some(folder.canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// Where a file is written, the folder of that place, which is there, and what temporary names in it begin with.

@@ -16,7 +16,7 @@ use crate::experiment::Config;
 use crate::models::Vocabularies;
 use crate::notice::{self, Level};
 use crate::report::comparison::{CostKind, files, words};
-use crate::report::suite::{files as suite_files, words as suite_words};
+use crate::report::suite::words as suite_words;
 use crate::signal;
 use crate::training::duration;
 use clap::Args;
@@ -190,9 +190,8 @@ pub(super) fn run(args: CompareArgs) -> Result<()> {
     let bar = Bar::new();
     if let Some(suite) = suite {
         let part = suite::Part { tasks: args.tasks, families: args.families };
-        let (found, comparisons) = suite::run(&suite, &part, &options, &|status| bar.show(status))?;
+        let (found, page) = suite::run(&suite, &part, &options, &|status| bar.show(status))?;
         bar.finish();
-        let page = suite_files::write(&found, &comparisons, &options.out)?;
         return print(&format!("{}\nthe report is {}\n", suite_words::summary(&found), page.display()));
     }
     let comparison = compare(&options, &|status| bar.show(status))?;

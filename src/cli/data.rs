@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::experiment::{self, Config, PrepareOptions, Preparing, SHARD_TOKENS};
 use crate::{files, memory};
 use clap::{Args, Subcommand};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum DataCommand {
@@ -120,17 +120,19 @@ fn generate(args: GenerateArgs) -> Result<()> {
     let n_held_out = (args.pairs / 10).clamp(1, 1000);
     let names = Split::ALL.map(|split| args.out.join(format!("{split}.tsv")));
     let readme = args.out.join("README.md");
-    if let Some(path) = names.iter().chain([&readme]).find(|path| path.exists() && !args.force) {
+    let places = || names.iter().chain([&readme]);
+    if let Some(path) = places().find(|path| path.exists() && !args.force) {
         return Err(Error::file(path, "is there already; give another --out, or --force to replace it"));
     }
+    places().try_for_each(|path| files::check_writable(path))?;
     let counts = Split::ALL.map(|split| if split == Split::Train { args.pairs } else { n_held_out });
     // A task may have fewer pairs than are asked for; until that is known, nothing of an older set is replaced.
     let splits = Split::ALL.into_iter().zip(counts);
     let splits = splits.map(|(split, n)| task.generate(split, n, args.seed)).collect::<Result<Vec<_>>>()?;
-    let mut written = Written(Vec::new());
+    let mut written = Written(places().filter(|path| !path.exists()).cloned().collect());
     for (pairs, path) in splits.iter().zip(&names) {
         let text: String = pairs.iter().map(|pair| format!("{}\t{}\n", pair.source, pair.target)).collect();
-        written.write(path, &text)?;
+        files::replace(path, text.as_bytes())?;
     }
     let counts = Split::ALL.iter().zip(counts).map(|(split, n)| format!("| {split}.tsv | {n} |"));
     let counts: Vec<String> = counts.collect();
@@ -150,22 +152,15 @@ fn generate(args: GenerateArgs) -> Result<()> {
         args.pairs,
         args.seed
     );
-    written.write(&readme, &text)?;
+    files::replace(&readme, text.as_bytes())?;
     written.0.clear();
     let pairs = args.pairs;
     print(&format!("{}: {pairs} training pairs, {n_held_out} each for validation and test\n", args.out.display()))
 }
 
-/// Files of a set that is useless while incomplete: files still listed at the end are removed.
+/// New files of a set that is useless while incomplete: those still listed at the end are removed. Files that were
+/// there before are not among them.
 struct Written(Vec<PathBuf>);
-
-impl Written {
-    fn write(&mut self, path: &Path, text: &str) -> Result<()> {
-        files::replace(path, text.as_bytes())?;
-        self.0.push(path.to_path_buf());
-        Ok(())
-    }
-}
 
 impl Drop for Written {
     fn drop(&mut self) {

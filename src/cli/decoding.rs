@@ -75,10 +75,18 @@ impl SetArgs {
     /// If a key is not one of decoding, or its value breaks a rule.
     pub(super) fn decoding_of(&self, run: &Path) -> Result<DecodingConfig> {
         let message = "has no effect here: the model is trained, and its data are not read; only decoding can be set";
-        check_keys(&self.set, &["decoding."], message)?;
-        let run = Run::open(run)?;
-        Ok(if self.set.is_empty() { run.config()? } else { run.config_with(&self.set)? }.decoding)
+        decoding_with(run, &self.set, "decoding.", message)
     }
+}
+
+/// The decoding settings of a run with what is `set` of keys that begin with `allowed`; of others `message` is said.
+///
+/// # Errors
+/// If a key is another, or its value breaks a rule.
+pub(super) fn decoding_with(run: &Path, set: &[String], allowed: &str, message: &str) -> Result<DecodingConfig> {
+    check_keys(set, &[allowed], message)?;
+    let run = Run::open(run)?;
+    Ok(if set.is_empty() { run.config()? } else { run.config_with(set)? }.decoding)
 }
 
 /// Refuses settings of keys that begin with none of `allowed`, with `message`.

@@ -50,6 +50,9 @@ pub(super) fn check_backend(args: CheckBackendArgs) -> Result<()> {
 }
 
 pub(super) fn run(args: DevicesArgs) -> Result<()> {
+    if let Some(backend) = args.backend.filter(|_| args.check) {
+        check_checkable(backend)?;
+    }
     let backends: Vec<Backend> = match args.backend {
         None => Backend::ALL[1..].to_vec(),
         Some(Backend::Auto) => vec![Backend::Auto.open()?.backend],
@@ -79,6 +82,19 @@ pub(super) fn run(args: DevicesArgs) -> Result<()> {
         return Err(Error::message("a backend computes something else than flex, or nothing; do not train on it"));
     }
     Ok(())
+}
+
+/// Refuses a backend that is named and for which `--check` has nothing to compare.
+///
+/// # Errors
+/// If it is flex, is not in this build, or has no adapter.
+fn check_checkable(backend: Backend) -> Result<()> {
+    if backend == Backend::Flex {
+        let message =
+            "--check: flex is what the other backends are compared with; name another one, or leave --backend out";
+        return Err(Error::message(message));
+    }
+    backend.candidates().map(drop)
 }
 
 /// What `lookback devices --json` prints.

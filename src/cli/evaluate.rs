@@ -59,9 +59,9 @@ pub(super) struct EvaluateArgs {
     /// hypothesis for each different source, as a run with several references writes them.
     #[arg(long, requires = "hypotheses", conflicts_with = "run")]
     sources: Option<PathBuf>,
-    /// sacreBLEU's tokenizer for BLEU.
-    #[arg(long, default_value = "13a")]
-    tokenize: BleuTokenizer,
+    /// sacreBLEU's tokenizer for BLEU [default: 13a].
+    #[arg(long)]
+    tokenize: Option<BleuTokenizer>,
     /// Score BLEU and chrF in lower case. All scores of a model that writes lower case are in lower case.
     #[arg(long)]
     lowercase: bool,
@@ -128,7 +128,7 @@ struct Tested {
 
 fn scorer(args: &EvaluateArgs, lowercase: bool, unit: LengthUnit) -> Scorer {
     Scorer {
-        bleu: Bleu { tokenizer: args.tokenize, lowercase, ..Bleu::default() },
+        bleu: Bleu { tokenizer: args.tokenize.unwrap_or_default(), lowercase, ..Bleu::default() },
         chrf: Chrf { lowercase, ..Chrf::default() },
         buckets: LengthBuckets::default().counted_in(unit),
     }

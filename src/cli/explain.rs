@@ -4,7 +4,7 @@ mod text;
 
 use super::decoding::search;
 use super::place::PlaceArgs;
-use super::{check_lengths, load_any, output, print, progress};
+use super::{answer_fault, check_lengths, load_any, output, print, progress};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
 use crate::files;
@@ -108,7 +108,7 @@ fn of_sentence(args: &ExplainArgs, loaded: &LoadedModel) -> Result<Explanation> 
         return Err(Error::message(message));
     }
     check(args, loaded)?;
-    check_fixed_target(args, loaded)?;
+    check_target_len(args, loaded)?;
     let decoding = search(&loaded.config.decoding, args.beam)?;
     let question = Question {
         source_text: args.source.trim(),
@@ -124,18 +124,14 @@ fn of_sentence(args: &ExplainArgs, loaded: &LoadedModel) -> Result<Explanation> 
     Ok(explanation)
 }
 
-/// Refuses a target of another length than a model answers with that does not learn where an answer ends.
-fn check_fixed_target(args: &ExplainArgs, loaded: &LoadedModel) -> Result<()> {
+/// Refuses a target of another length than the model's answers, where the source decides how long they are.
+fn check_target_len(args: &ExplainArgs, loaded: &LoadedModel) -> Result<()> {
     let Some(target) = &args.target else { return Ok(()) };
     let n_source = loaded.tokenizers.source().encode(args.source.trim()).len();
     let n_target = loaded.tokenizers.target().encode(target.trim()).len();
-    match loaded.model.fixed_len(n_source) {
-        Some(n) if n != n_target => {
-            let message =
-                format!("--target has {n_target} tokens, and the text {n}: give a word for each token of the text");
-            Err(Error::message(message))
-        }
-        _ => Ok(()),
+    match answer_fault(&loaded.model, n_source, n_target) {
+        Some(fault) => Err(Error::message(format!("--target {fault}"))),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `lookback generate`.
 
-use super::decoding::{SamplingArgs, SetArgs};
+use super::decoding::{SamplingArgs, decoding_with};
 use super::load_language_model;
 use super::output::json_line;
 use super::place::PlaceArgs;
@@ -52,8 +52,9 @@ pub(super) struct GenerateArgs {
     json: bool,
     #[command(flatten, next_help_heading = "Decoding")]
     sampling: SamplingArgs,
-    #[command(flatten, next_help_heading = "Decoding")]
-    set: SetArgs,
+    /// Override a key of the run's config under decoding.sampling: --set decoding.sampling.temperature=0.8
+    #[arg(short, long = "set", value_name = "KEY.PATH=VALUE", help_heading = "Decoding")]
+    set: Vec<String>,
 }
 
 pub(super) fn run(args: GenerateArgs) -> Result<()> {
@@ -67,7 +68,9 @@ pub(super) fn run(args: GenerateArgs) -> Result<()> {
     };
     let loaded = load_language_model(&args.run, &args.place, args.checkpoint.as_deref())?;
     let tokenizer = loaded.tokenizers.target();
-    let decoding = args.set.decoding_of(&args.run)?;
+    let message = "has no effect here: a text is written token by token, and its length is that of --max-tokens and \
+                   --lines; only decoding.sampling can be set";
+    let decoding = decoding_with(&args.run, &args.set, "decoding.sampling", message)?;
     let own = decoding.sampling.as_ref();
     let sampling = args.sampling.drawn(own).or(own.cloned());
     sampling.iter().try_for_each(SamplingConfig::validate)?;

@@ -37,7 +37,7 @@ use crate::decoding::length_fault;
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, Run};
 use crate::kernels::machine::InstructionSet;
-use crate::models::{EncoderOnlyConfig, Ensemble, LengthLimit, Model, ModelConfig};
+use crate::models::{Autoregressive, EncoderOnlyConfig, Ensemble, LengthLimit, Model, ModelConfig};
 use crate::notice::{self, Level};
 use crate::trust::{self, Check};
 use burn::module::Module;
@@ -328,6 +328,15 @@ fn ensemble(mut loaded: Vec<LoadedModel>) -> (LoadedModel, Ensemble<Model>) {
 fn print(text: &str) -> Result<()> {
     let mut output = std::io::stdout().lock();
     output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(Error::io("standard output"))
+}
+
+/// What is wrong with a given answer, in tokens, of a model whose answers have a length that the source decides.
+fn answer_fault(model: &Model, n_source: usize, n_target: usize) -> Option<String> {
+    let n = model.answer_len(n_source).filter(|n| *n != n_target)?;
+    Some(match n == n_source {
+        true => format!("has {n_target} tokens, and the text {n}: give a word for each token of the text"),
+        false => format!("has {n_target} tokens, and this model answers with {n}"),
+    })
 }
 
 /// Refuses sentences longer than the model can take; `fault` gets its index and the reason.

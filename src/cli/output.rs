@@ -22,11 +22,17 @@ pub(super) fn open<'a>(path: &Path, read: impl IntoIterator<Item = &'a Path>) ->
     if path.as_os_str() == "-" {
         return Ok(Box::new(BufWriter::new(std::io::stdout().lock())));
     }
-    if read.into_iter().any(|read| files::are_same(read, path)) {
-        return Err(Error::file(path, "is read and would be written over; give another --output"));
-    }
+    check_unread(path, "--output", read)?;
     files::check_writable(path)?;
     Ok(Box::new(Lines { path: path.to_path_buf(), file: None }))
+}
+
+/// Refuses to write over one of the files that are to be `read`; `option` is the one that names `path`.
+pub(super) fn check_unread<'a>(path: &Path, option: &str, read: impl IntoIterator<Item = &'a Path>) -> Result<()> {
+    match read.into_iter().any(|read| files::are_same(read, path)) {
+        true => Err(Error::file(path, format!("is read and would be written over; give another {option}"))),
+        false => Ok(()),
+    }
 }
 
 /// A file that is made when something comes.

@@ -41,6 +41,18 @@ struct Found {
     is_lowercase: bool,
 }
 
+/// What to say where some models write lower case alone, so that all are scored in it; nothing where all do, or none.
+fn note_of_case(found: &[Found]) -> Option<String> {
+    let lower: Vec<&str> =
+        found.iter().filter(|own| own.is_lowercase).map(|own| own.contestant.name.as_str()).collect();
+    (!lower.is_empty() && lower.len() < found.len()).then(|| {
+        format!(
+            "All answers and references are scored in lower case, which is all that {} can write.",
+            lower.join(", ")
+        )
+    })
+}
+
 /// Measures everything: the comparison, and what every contestant made of every test sentence.
 pub(super) fn assemble(
     prepared: &Prepared,
@@ -82,6 +94,8 @@ pub(super) fn assemble(
         entrant.config.model.family().exponents(kind == CostKind::Update, adapter.backend.is_host())
     };
     let task = entrants[0].config.data.task.as_ref();
+    let mut notes = test.notes.clone();
+    notes.extend([note_of_case(&found), note_of_shared(&costs), note_of_load(&costs)].into_iter().flatten());
     let mut comparison = Comparison {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -110,7 +124,7 @@ pub(super) fn assemble(
         contestants,
         same,
         differences,
-        notes: test.notes.iter().cloned().chain(note_of_shared(&costs)).chain(note_of_load(&costs)).collect(),
+        notes,
         trials: trials.clone(),
         groups: test.groups.iter().map(|(group, _)| group.clone()).collect(),
         claims: claims::claims(&scored, test, &metrics, &BOOTSTRAP)?,

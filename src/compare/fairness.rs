@@ -6,11 +6,13 @@ use crate::experiment::{Config, Run};
 use crate::report::comparison::{Contestant, Difference, Fact};
 
 /// What a comparison of equals holds equal: a name for readers, and the keys of the config.
-const EQUAL: [(&str, &[&str]); 9] = [
+const EQUAL: [(&str, &[&str]); 10] = [
     (
         "training data",
         &["data.task", "data.n_train", "data.train", "data.filter", "data.hold_out_per_mille", "data.hold_out_seed"],
     ),
+    // They choose the checkpoint that is tested, and may end training.
+    ("validation data", &["data.valid", "data.n_valid", "data.several_references", "training.sample_size"]),
     ("tokenizer", &["tokenizer"]),
     ("tokens in a batch", &["training.batch_tokens", "training.accumulation"]),
     ("planned updates", &["training.max_updates"]),
@@ -74,16 +76,12 @@ pub fn compare(
     put("dropout", contestants.iter().map(|c| c.dropout_rate.to_string()).collect());
     let seconds = |c: &Contestant| list(&c.train_seconds.iter().map(|s| format!("{s:.0}")).collect::<Vec<_>>());
     put("seconds of training", contestants.iter().map(seconds).collect());
-    put(
-        "device",
-        entrants
-            .iter()
-            .map(|entrant| {
-                let environment = Run::open(&entrant.runs[0].folder).and_then(|run| run.environment());
-                environment.map_or("unknown".into(), |e| format!("{} ({}), version {}", e.backend, e.device, e.version))
-            })
-            .collect(),
-    );
+    let device = |run: &EntrantRun| {
+        let environment = Run::open(&run.folder).and_then(|run| run.environment());
+        environment.map_or("unknown".into(), |e| format!("{} ({}), version {}", e.backend, e.device, e.version))
+    };
+    let devices = entrants.iter().map(|entrant| list::<String>(&entrant.runs.iter().map(device).collect::<Vec<_>>()));
+    put("device", devices.collect());
     (same, different)
 }
 

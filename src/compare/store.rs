@@ -37,11 +37,26 @@ impl Store {
         key: &str,
         make: impl FnOnce() -> Result<T>,
     ) -> Result<(T, bool)> {
+        self.get_lasting(name, key, |_| true, make)
+    }
+
+    /// The same; what does not last is made anew the next time.
+    pub fn get_lasting<T: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        key: &str,
+        lasts: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<(T, bool)> {
         let path = self.folder.join(format!("{}.json", file_name(name)));
-        if let Some(kept) = read::<T>(&path, key) {
+        // Earlier versions kept what does not last, too.
+        if let Some(kept) = read::<T>(&path, key).filter(&lasts) {
             return Ok((kept, true));
         }
         let kept = Kept { key: key.to_string(), value: make()? };
+        if !lasts(&kept.value) {
+            return Ok((kept.value, false));
+        }
         let text = serde_json::to_string(&kept).expect("a measurement is plain data");
         files::replace(&path, text.as_bytes())?;
         let kept = read(&path, key).ok_or_else(|| Error::file(&path, "cannot be read back; is the disk full?"))?;

@@ -65,7 +65,7 @@ pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
     sentences = sentences.into_iter().filter_map(Sentence::without_blanks).collect();
     let n_proper = sentences.len();
     let unit = unit(entrants);
-    let Trained { longest: trained_length, pairs: train_pairs } = trained(entrants, unit)?;
+    let Trained { longest: trained_length, least: least_trained, pairs: train_pairs } = trained(entrants, unit)?;
     let lengths: Vec<usize> = sentences.iter().map(|sentence| unit.count(&sentence.source)).collect();
     let mut groups = vec![group("all".into(), GroupKind::All, (0..n_proper).collect(), &lengths, trained_length)];
     for (from, to) in bounds(first.config.data.task.is_some() || unit == LengthUnit::Letters, &lengths, trained_length)
@@ -76,6 +76,13 @@ pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
         }
     }
     let mut notes = Vec::new();
+    if least_trained < trained_length {
+        notes.push(format!(
+            "The longest source that a model has learnt from has {least_trained} to {trained_length} {}: a length counts as seen where one \
+             of the models has seen it.",
+            unit.name()
+        ));
+    }
     for (length, made) in single_lengths(&first.config, options, seed, &mut notes)? {
         let start = sentences.len();
         sentences.extend(made.into_iter().map(Sentence::from));
@@ -103,27 +110,38 @@ pub fn test_set(entrants: &[Entrant], options: &Options) -> Result<TestSet> {
 struct Trained {
     /// The longest source of all.
     longest: usize,
+    /// That of the contestant whose longest is the shortest.
+    least: usize,
     /// The pairs of the contestant that has most.
     pairs: usize,
 }
 
 /// Looks at the training data of every contestant: what none has seen is longer than the longest source of all of them.
 fn trained(entrants: &[Entrant], unit: LengthUnit) -> Result<Trained> {
-    let mut found = Trained { longest: 0, pairs: 0 };
-    let mut looked: Vec<(&DataConfig, Option<u64>)> = Vec::new();
+    let mut found = Trained { longest: 0, least: usize::MAX, pairs: 0 };
+    // The longest source and the number of pairs of what has been looked at.
+    let mut looked: Vec<((&DataConfig, Option<u64>), (usize, usize))> = Vec::new();
     for entrant in entrants {
         let data = &entrant.config.data;
+        let mut longest = 0;
         for run in &entrant.runs {
             // Files are the same whatever the seed.
             let key = (data, data.task.is_some().then_some(run.seed));
-            if looked.contains(&key) {
-                continue;
-            }
-            looked.push(key);
-            let train = dataset::load(data, run.seed)?.train;
-            let longest = train.iter().map(|pair| unit.count(&pair.source)).max().unwrap_or(0);
-            found = Trained { longest: found.longest.max(longest), pairs: found.pairs.max(train.len()) };
+            let known = looked.iter().find(|(own, _)| *own == key).map(|(_, known)| *known);
+            let (own, pairs) = match known {
+                Some(known) => known,
+                None => {
+                    let train = dataset::load(data, run.seed)?.train;
+                    let own = train.iter().map(|pair| unit.count(&pair.source)).max().unwrap_or(0);
+                    looked.push((key, (own, train.len())));
+                    (own, train.len())
+                }
+            };
+            longest = longest.max(own);
+            found.pairs = found.pairs.max(pairs);
         }
+        found.longest = found.longest.max(longest);
+        found.least = found.least.min(longest);
     }
     Ok(found)
 }

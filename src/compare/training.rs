@@ -5,8 +5,8 @@ use crate::backend::Adapter;
 use crate::error::{Error, Result};
 use crate::experiment::{Config, Run, TrainOptions, differences, train};
 use crate::files;
-use crate::training::Stop;
 use crate::training::checkpoint::TrainingState;
+use crate::training::{RunFolder, Stop};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -88,8 +88,11 @@ fn check_same(folder: &Path, config: &Config) -> Result<()> {
 /// # Errors
 /// If the run has no whole checkpoint.
 pub fn finished(folder: &Path, config: &Config) -> Result<Finished> {
-    let mark = folder.join(MARK);
-    if let Some(finished) = std::fs::read_to_string(&mark).ok().and_then(|text| serde_json::from_str(&text).ok()) {
+    let mark = std::fs::read_to_string(folder.join(MARK)).ok();
+    let finished: Option<Finished> = mark.and_then(|text| serde_json::from_str(&text).ok());
+    // It may have been trained on since, by `lookback train`.
+    let last = RunFolder::at(folder).pointer("last").ok().flatten().and_then(|name| name.parse::<u64>().ok());
+    if let Some(finished) = finished.filter(|finished| last.is_none_or(|last| last == finished.updates)) {
         return Ok(finished);
     }
     let newest = Run::open(folder)?.newest_checkpoint(u64::MAX, |_| ());

@@ -67,7 +67,9 @@ pub fn export_parts(
     origin: &str,
 ) -> Result<()> {
     check_free(out)?;
-    let card = format!("# {}\n\n{origin}.\n", out.file_name().unwrap_or_default().to_string_lossy());
+    // A folder that is there has a name also where it is given as `.`.
+    let place = out.canonicalize().unwrap_or_else(|_| out.to_path_buf());
+    let card = format!("# {}\n\n{origin}.\n", place.file_name().unwrap_or_default().to_string_lossy());
     let besides = [
         ("config.toml", super::format::seal(&config.to_toml()).into_bytes()),
         ("tokenizer.json", tokenizers.to_json().into_bytes()),

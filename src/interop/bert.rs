@@ -1,6 +1,6 @@
 //! BERT for masked words, and models of the same architecture, from Hugging Face's transformers.
 
-use super::hugging_face::{Folder, activation, in_our_order, take, transposed, yes};
+use super::hugging_face::{AddedToken, Folder, activation, check_len, in_our_order, take, transposed, yes};
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
 use crate::error::{Error, Result};
@@ -16,6 +16,8 @@ use std::path::Path;
 /// Their special tokens by the number of ours.
 const SPECIALS: [(u32, &str); 4] = [(PAD, "[PAD]"), (BOS, "[CLS]"), (EOS, "[SEP]"), (UNK, "[UNK]")];
 const MASK: &str = "[MASK]";
+/// Their table of words.
+const WORDS: &str = "bert.embeddings.word_embeddings.weight";
 
 /// What is read of `config.json`.
 #[derive(Deserialize)]
@@ -57,6 +59,9 @@ impl BertConfig {
         if self.is_decoder {
             return refuse("is_decoder", &true);
         }
+        if self.max_position_embeddings < 2 {
+            return refuse("max_position_embeddings", &self.max_position_embeddings);
+        }
         let Some(activation) = activation(&self.hidden_act) else {
             return refuse("hidden_act", &self.hidden_act);
         };
@@ -79,18 +84,40 @@ impl BertConfig {
             ..EncoderOnlyConfig::default()
         })
     }
+
+    /// Refuses parameters without the part that tells masked words, and sizes that are not theirs.
+    fn check_sizes(&self, weights: &Weights, file: &Path) -> Result<()> {
+        if !weights.keys().any(|name| name.starts_with("cls.predictions.")) {
+            let message = "has no part that tells masked words (cls.predictions): save it as BertForMaskedLM";
+            return Err(Error::file(file, message));
+        }
+        check_len(weights, WORDS, 0, ("vocab_size", self.vocab_size), file)?;
+        let (n, n_layers) = (weights.len(), self.num_hidden_layers);
+        if n_layers > n {
+            let message = format!("has {n} parameters, too few for num_hidden_layers = {n_layers} of config.json");
+            return Err(Error::file(file, message));
+        }
+        Ok(())
+    }
 }
 
 /// The tokens of word pieces by id, and whether letters are turned to lower case.
 struct WordPieces {
+    /// Those that were added too.
     tokens: HashMap<usize, String>,
+    added: Vec<AddedToken>,
     lowercase: bool,
 }
 
 impl WordPieces {
-    /// From `tokenizer.json`, or from `vocab.txt` and `tokenizer_config.json`.
+    /// From `tokenizer.json`, or from `vocab.txt`, `added_tokens.json` and `tokenizer_config.json`.
     fn read(folder: &Folder) -> Result<Self> {
         if folder.file("tokenizer.json").is_file() { Self::of_json(folder) } else { Self::of_lines(folder) }
+    }
+
+    fn new(mut tokens: HashMap<usize, String>, added: Vec<AddedToken>, lowercase: bool) -> Self {
+        tokens.extend(added.iter().map(|added| (added.id, added.content.clone())));
+        Self { tokens, added, lowercase }
     }
 
     fn of_json(folder: &Folder) -> Result<Self> {
@@ -114,13 +141,8 @@ impl WordPieces {
         }
         let vocabulary: HashMap<String, usize> =
             serde_json::from_value(model["vocab"].clone()).map_err(|error| fault(&error.to_string()))?;
-        let mut tokens: HashMap<usize, String> = vocabulary.into_iter().map(|(token, id)| (id, token)).collect();
-        for added in whole["added_tokens"].as_array().into_iter().flatten() {
-            if let (Some(id), Some(token)) = (added["id"].as_u64(), added["content"].as_str()) {
-                tokens.insert(id as usize, token.to_string());
-            }
-        }
-        Ok(Self { tokens, lowercase })
+        let tokens = vocabulary.into_iter().map(|(token, id)| (id, token)).collect();
+        Ok(Self::new(tokens, folder.added_tokens_of(&whole)?, lowercase))
     }
 
     fn of_lines(folder: &Folder) -> Result<Self> {
@@ -142,7 +164,19 @@ impl WordPieces {
                 "has tokenize_chinese_chars = false, and this always cuts Chinese characters apart",
             ));
         }
-        Ok(Self { tokens: lines.into_iter().enumerate().collect(), lowercase })
+        Ok(Self::new(lines.into_iter().enumerate().collect(), folder.added_tokens()?, lowercase))
+    }
+
+    /// Refuses added tokens, which transformers finds whole in texts.
+    fn check_added(&self, folder: &Folder) -> Result<()> {
+        let is_special = |token: &str| token == MASK || SPECIALS.iter().any(|(_, name)| *name == token);
+        let Some(added) = self.added.iter().find(|added| !is_special(&added.content)) else { return Ok(()) };
+        let message = format!(
+            "has the added token `{}`, and only [PAD], [UNK], [CLS], [SEP] and [MASK] are supported; remove it from \
+             tokenizer.json (or added_tokens.json beside vocab.txt) to import the model without it",
+            added.content
+        );
+        Err(Error::file(folder.path(), message))
     }
 
     fn id(&self, token: &str, folder: &Folder) -> Result<usize> {
@@ -168,9 +202,13 @@ pub fn import_bert(from: &Path, out: &Path) -> Result<usize> {
     let folder = Folder::open(from)?;
     let theirs: BertConfig = folder.config("bert")?;
     let model = theirs.model(&folder)?;
+    // Before lists that are as long as the config says.
+    let (weights, file) = (folder.weights()?, folder.weights_file());
+    theirs.check_sizes(&weights, &file)?;
     let mut pieces = WordPieces::read(&folder)?;
     pieces.id(MASK, &folder)?;
     let specials = SPECIALS.iter().map(|(_, name)| pieces.id(name, &folder)).collect::<Result<Vec<usize>>>()?;
+    pieces.check_added(&folder)?;
     if let Some(id) = pieces.tokens.keys().find(|id| **id >= theirs.vocab_size) {
         let message = format!("has a token with the number {id}, and the model has {} words", theirs.vocab_size);
         return Err(Error::file(folder.path(), message));
@@ -189,8 +227,7 @@ pub fn import_bert(from: &Path, out: &Path) -> Result<usize> {
     config.tokenizer = (&TokenizerConfig::WordPiece(settings)).into();
     config.training.label_smoothing = 0.0;
     config.model.validate()?;
-    let file = folder.weights_file();
-    let weights = parameters(folder.weights()?, &theirs, &order, &file)?;
+    let weights = parameters(weights, &theirs, &order, &file)?;
     let n = weights.values().map(|weight| weight.values.len()).sum();
     let origin = format!("BERT as Hugging Face's transformers saved it, imported from {}", from.display());
     export_parts(out, &config, &tokenizers, weights, &origin)?;
@@ -206,10 +243,6 @@ fn parameters(theirs: Weights, config: &BertConfig, order: &[usize], file: &Path
         (!is_other.iter().any(|other| name.starts_with(other))).then_some((name, weight))
     };
     let mut theirs: Weights = theirs.into_iter().filter_map(named).collect();
-    if !theirs.keys().any(|name| name.starts_with("cls.predictions.")) {
-        let message = "has no part that tells masked words (cls.predictions): save it as BertForMaskedLM";
-        return Err(Error::file(file, message));
-    }
     let (d, inner, n_words) = (config.hidden_size, config.intermediate_size, config.vocab_size);
     let mut ours = Weights::new();
     let mut get = |name: &str, shape: &[usize]| take(&mut theirs, name, shape, file);
@@ -250,7 +283,7 @@ fn parameters(theirs: Weights, config: &BertConfig, order: &[usize], file: &Path
     let kinds = get("bert.embeddings.token_type_embeddings.weight", &[config.type_vocab_size, d])?;
     positions.values.iter_mut().enumerate().for_each(|(i, value)| *value += kinds.values[i % d]);
     ours.insert("position.learned.weight".into(), positions);
-    let table = in_our_order(&get("bert.embeddings.word_embeddings.weight", &[n_words, d])?, order);
+    let table = in_our_order(&get(WORDS, &[n_words, d])?, order);
     let bias = in_our_order(&get("cls.predictions.bias", &[n_words])?, order);
     if config.tie_word_embeddings {
         ours.insert("output.bias".into(), bias);

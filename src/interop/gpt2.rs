@@ -1,7 +1,7 @@
 //! GPT-2 and models of the same architecture, from Hugging Face's transformers.
 
 use super::NEVER;
-use super::hugging_face::{BytePairs, Folder, activation, take, transposed, yes};
+use super::hugging_face::{AddedToken, BytePairs, Folder, activation, check_len, take, transposed, yes};
 use crate::data::tokenizer::SubwordConfig;
 use crate::data::{BOS, EOS, PAD, TextConfig, TokenizerConfig, Tokenizers, UNK};
 use crate::error::{Error, Result};
@@ -63,7 +63,7 @@ impl Gpt2Config {
         };
         Ok(DecoderOnlyConfig {
             d_model: self.n_embd,
-            d_feed_forward: self.n_inner.unwrap_or(4 * self.n_embd),
+            d_feed_forward: self.n_inner.unwrap_or(self.n_embd.saturating_mul(4)),
             n_heads: self.n_head,
             n_layers: self.n_layer,
             reads_source: false,
@@ -85,13 +85,19 @@ impl Gpt2Config {
 /// Words get other numbers: the special tokens come first, `<|endoftext|>` as the end symbol, and all others after them in their
 /// order. Start symbol, padding and the unknown word, which GPT-2 does not have, are never written.
 ///
+/// Added tokens are found whole in texts, as transformers does; but the end symbol is not: an `<|endoftext|>` inside a
+/// text is text.
+///
 /// # Errors
 /// If a file is missing or is not what it should be, the model has a part that this program has not, or `out` holds something.
 pub fn import_gpt2(from: &Path, out: &Path) -> Result<usize> {
     let folder = Folder::open(from)?;
     let theirs: Gpt2Config = folder.config("gpt2")?;
     let model = theirs.model(&folder)?;
-    let BytePairs { mut tokens, merges } = folder.byte_pairs()?;
+    // Before lists that are as long as the config says.
+    let (weights, file) = (named(folder.weights()?), folder.weights_file());
+    check_len(&weights, "wte.weight", 0, ("vocab_size", theirs.vocab_size), &file)?;
+    let BytePairs { mut tokens, merges, added } = folder.byte_pairs()?;
     let end = match theirs.eos_token_id.filter(|id| *id < theirs.vocab_size) {
         Some(id) => id,
         None => {
@@ -99,41 +105,68 @@ pub fn import_gpt2(from: &Path, out: &Path) -> Result<usize> {
             return Err(Error::file(folder.file("config.json"), message));
         }
     };
+    let added = without_end(added, end, theirs.vocab_size, &folder)?;
     // Their numbers in our order, without the end.
     let order: Vec<usize> = (0..theirs.vocab_size).filter(|id| *id != end).collect();
     let names = order.iter().map(|id| tokens.remove(id).unwrap_or_else(|| format!("<unused {id}>"))).collect();
     let settings = SubwordConfig { vocab_size: theirs.vocab_size - 1 + N_SPECIALS, ..SubwordConfig::default() };
-    let tokenizers = Tokenizers::of_byte_pairs(names, merges, settings.clone())
+    let tokenizers = Tokenizers::of_byte_pairs(names, merges, added, settings.clone())
         .map_err(|fault| Error::file(from, format!("has a tokenizer that cannot be used: {fault}")))?;
     let mut config = Config { model: ModelConfig::DecoderOnly(model.clone()), ..Config::default() };
     config.data.text = Some(TextConfig { context: theirs.n_positions, ..TextConfig::default() });
     config.tokenizer = (&TokenizerConfig::ByteBpe(settings)).into();
     config.training.label_smoothing = 0.0;
     config.model.validate()?;
-    let file = folder.weights_file();
-    let weights = parameters(folder.weights()?, &theirs, &model, &order, end, &file)?;
+    let weights = parameters(weights, &theirs, &model, &order, end, &file)?;
     let n = weights.values().map(|weight| weight.values.len()).sum();
     let origin = format!("GPT-2 as Hugging Face's transformers saved it, imported from {}", from.display());
     export_parts(out, &config, &tokenizers, weights, &origin)?;
     Ok(n)
 }
 
+/// The added tokens but the end, in the order of their numbers.
+///
+/// # Errors
+/// If one has a rule that this program has not, or is none of the model's words.
+fn without_end(mut added: Vec<AddedToken>, end: usize, n_words: usize, folder: &Folder) -> Result<Vec<String>> {
+    added.retain(|added| added.id != end && !added.content.is_empty());
+    added.sort_unstable_by_key(|added| added.id);
+    if let Some(AddedToken { id, content, .. }) = added.iter().find(|added| added.id >= n_words) {
+        let message = format!(
+            "has the added token `{content}` with the number {id}, and the model has {n_words} words; remove it from \
+             tokenizer.json (or added_tokens.json) to import the model without it"
+        );
+        return Err(Error::file(folder.path(), message));
+    }
+    if let Some((content, rule)) = added.iter().find_map(|added| Some((&added.content, added.special_rule()?))) {
+        let message = format!(
+            "has the added token `{content}` with {rule} = true, which is not supported here; set it to false to \
+             import the model without it"
+        );
+        return Err(Error::file(folder.file("tokenizer.json"), message));
+    }
+    Ok(added.into_iter().map(|added| added.content).collect())
+}
+
+/// The parameters by the names that the base model gives them, without masks, which are none.
+fn named(theirs: Weights) -> Weights {
+    let kept = |(name, weight): (String, Weight)| {
+        let name = name.strip_prefix("transformer.").map_or(name.clone(), str::to_string);
+        let is_mask = name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
+        (!is_mask).then_some((name, weight))
+    };
+    theirs.into_iter().filter_map(kept).collect()
+}
+
 /// The parameters under our names; the words in our order.
 fn parameters(
-    theirs: Weights,
+    mut theirs: Weights,
     config: &Gpt2Config,
     model: &DecoderOnlyConfig,
     order: &[usize],
     end: usize,
     file: &Path,
 ) -> Result<Weights> {
-    let named = |(name, weight): (String, Weight)| {
-        let name = name.strip_prefix("transformer.").map_or(name.clone(), str::to_string);
-        // Masks, which are no parameters.
-        let is_mask = name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
-        (!is_mask).then_some((name, weight))
-    };
-    let mut theirs: Weights = theirs.into_iter().filter_map(named).collect();
     let (d, inner) = (model.d_model, model.d_feed_forward);
     let mut ours = Weights::new();
     let mut take = |from: &str, to: String, shape: &[usize]| -> Result<()> {

@@ -21,8 +21,31 @@ pub(super) struct Folder {
 
 /// The tokens of a byte-level BPE by id, and its merges.
 pub(super) struct BytePairs {
+    /// Those that were added too.
     pub(super) tokens: HashMap<usize, String>,
     pub(super) merges: Vec<(String, String)>,
+    pub(super) added: Vec<AddedToken>,
+}
+
+/// A token that is found whole in a text, before the rest is cut.
+#[derive(Deserialize)]
+pub(super) struct AddedToken {
+    pub(super) id: usize,
+    pub(super) content: String,
+    #[serde(default)]
+    single_word: bool,
+    #[serde(default)]
+    lstrip: bool,
+    #[serde(default)]
+    rstrip: bool,
+}
+
+impl AddedToken {
+    /// The setting by which it is found in other places than those where it stands, or takes the spaces around it.
+    pub(super) fn special_rule(&self) -> Option<&'static str> {
+        let rules = [(self.single_word, "single_word"), (self.lstrip, "lstrip"), (self.rstrip, "rstrip")];
+        rules.into_iter().find(|(is_set, _)| *is_set).map(|(_, name)| name)
+    }
 }
 
 /// A merge in either form in which files have it.
@@ -106,7 +129,31 @@ impl Folder {
         }
     }
 
-    /// The tokenizer, from `tokenizer.json`, or from `vocab.json` and `merges.txt`.
+    /// The added tokens of a `tokenizer.json`.
+    pub(super) fn added_tokens_of(&self, tokenizer: &serde_json::Value) -> Result<Vec<AddedToken>> {
+        let fault = |error| {
+            let message = format!("has added_tokens that are not as the library tokenizers writes them: {error}");
+            Error::file(self.file("tokenizer.json"), message)
+        };
+        match &tokenizer["added_tokens"] {
+            serde_json::Value::Null => Ok(Vec::new()),
+            added => Vec::<AddedToken>::deserialize(added).map_err(fault),
+        }
+    }
+
+    /// The added tokens beside a vocabulary that is a file of its own: `added_tokens.json`, if it is there.
+    pub(super) fn added_tokens(&self) -> Result<Vec<AddedToken>> {
+        const NAME: &str = "added_tokens.json";
+        if !self.file(NAME).is_file() {
+            return Ok(Vec::new());
+        }
+        let fault = |error| Error::file(self.file(NAME), format!("is no table of ids by token: {error}"));
+        let ids: HashMap<String, usize> = serde_json::from_value(self.json(NAME)?).map_err(fault)?;
+        let plain = |(content, id)| AddedToken { id, content, single_word: false, lstrip: false, rstrip: false };
+        Ok(ids.into_iter().map(plain).collect())
+    }
+
+    /// The tokenizer, from `tokenizer.json`, or from `vocab.json`, `merges.txt` and `added_tokens.json`.
     pub(super) fn byte_pairs(&self) -> Result<BytePairs> {
         let by_id =
             |vocabulary: HashMap<String, usize>| vocabulary.into_iter().map(|(token, id)| (id, token)).collect();
@@ -128,24 +175,24 @@ impl Folder {
             let mut tokens: HashMap<usize, String> = by_id(
                 serde_json::from_value(whole["model"]["vocab"].take()).map_err(|error| fault(&error.to_string()))?,
             );
-            for added in whole["added_tokens"].as_array().into_iter().flatten() {
-                if let (Some(id), Some(token)) = (added["id"].as_u64(), added["content"].as_str()) {
-                    tokens.insert(id as usize, token.to_string());
-                }
-            }
+            let added = self.added_tokens_of(&whole)?;
+            tokens.extend(added.iter().map(|added| (added.id, added.content.clone())));
             let merges: Vec<Merge> =
                 serde_json::from_value(whole["model"]["merges"].take()).map_err(|error| fault(&error.to_string()))?;
             let merges = merges.into_iter().map(Merge::pair).collect::<Option<Vec<_>>>();
-            return Ok(BytePairs { tokens, merges: merges.ok_or_else(|| fault("a merge is no pair"))? });
+            return Ok(BytePairs { tokens, merges: merges.ok_or_else(|| fault("a merge is no pair"))?, added });
         }
         let fault = |file: &Path, error: &dyn std::fmt::Display| Error::file(file, format!("cannot be read: {error}"));
         let vocabulary = serde_json::from_slice(&self.read("vocab.json")?)
             .map_err(|error| fault(&self.file("vocab.json"), &error))?;
+        let mut tokens: HashMap<usize, String> = by_id(vocabulary);
+        let added = self.added_tokens()?;
+        tokens.extend(added.iter().map(|added| (added.id, added.content.clone())));
         let file = self.file("merges.txt");
         let text = String::from_utf8(self.read("merges.txt")?).map_err(|error| fault(&file, &error))?;
         let lines = text.lines().filter(|line| !line.starts_with("#version") && !line.trim().is_empty());
         let merges = lines.map(|line| Merge::Text(line.to_string()).pair()).collect::<Option<Vec<_>>>();
-        Ok(BytePairs { tokens: by_id(vocabulary), merges: merges.ok_or_else(|| fault(&file, &"a line is no pair"))? })
+        Ok(BytePairs { tokens, merges: merges.ok_or_else(|| fault(&file, &"a line is no pair"))?, added })
     }
 }
 
@@ -218,6 +265,28 @@ pub(super) fn take(weights: &mut Weights, name: &str, shape: &[usize], origin: &
         Some(weight) if weight.shape == shape => Ok(weight),
         Some(weight) => {
             Err(Error::file(origin, format!("has {name} of shape {:?} where config.json says {shape:?}", weight.shape)))
+        }
+        None => Err(Error::file(origin, format!("has no parameter {name}"))),
+    }
+}
+
+/// Refuses a table whose axis `axis` has another length than `config.json` says under a key. A config may say any
+/// number: this comes before lists of that length are made.
+///
+/// # Errors
+/// If it is not there, or has another shape.
+pub(super) fn check_len(
+    weights: &Weights,
+    name: &str,
+    axis: usize,
+    (key, len): (&str, usize),
+    origin: &Path,
+) -> Result<()> {
+    match weights.get(name) {
+        Some(table) if table.shape.get(axis) == Some(&len) => Ok(()),
+        Some(table) => {
+            let message = format!("has {name} of shape {:?} where config.json says {key} = {len}", table.shape);
+            Err(Error::file(origin, message))
         }
         None => Err(Error::file(origin, format!("has no parameter {name}"))),
     }

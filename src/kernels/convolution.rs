@@ -110,8 +110,9 @@ impl<'a> Convolution<'a> {
                 of_weight
             },
         );
+        // Row by row, which are copied whole.
         let part = |start: usize, n: usize| {
-            of_all.chunks_exact(n_all).flat_map(|row| &row[start * d..][..n * d]).copied().collect()
+            of_all.chunks_exact(n_all).map(|row| &row[start * d..][..n * d]).collect::<Vec<_>>().concat()
         };
         Gradients {
             input: part(n_past, len),

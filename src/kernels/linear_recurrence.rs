@@ -131,14 +131,17 @@ fn slowest(decay: &[f32]) -> Vec<f32> {
     decay.iter().map(|x| (RG_LRU_SPEED * log_sigmoid(*x as f64)) as f32).collect()
 }
 
-/// `a`, and the root of `1 - a^2`, from the gate `r` and `8 log(sigmoid(L))`.
+/// `a`, the root of `1 - a^2`, and how that root changes with `-log(a)` beside `a`, from the gate `r` and `8 log(sigmoid(L))`.
 #[inline(always)]
-fn decayed(r: f32, slowest: f32) -> [f32; 2] {
+fn decayed(r: f32, slowest: f32) -> [f32; 3] {
     let log = r * slowest;
     let a = exp(log);
     // 1 - a^2, without losing the digits of what is near 1.
-    let room = (1.0 + a * a) * tanh(-log);
-    [a, if room > RG_LRU_FLOOR { room } else { RG_LRU_FLOOR }.sqrt()]
+    let square = (1.0 + a * a) * tanh(-log);
+    let is_free = square > RG_LRU_FLOOR;
+    let room = if is_free { square } else { RG_LRU_FLOOR }.sqrt();
+    // Not by the square of the root: that of the floor, rounded, may lie above it.
+    [a, room, if is_free { a / room } else { 0.0 }]
 }
 
 impl Layer<'_> {
@@ -199,7 +202,7 @@ impl Layer<'_> {
                                 [&mut hidden, out],
                                 #[inline(always)]
                                 |[r, i, x, slowest], [h, _]| {
-                                    let [a, room] = decayed(sigmoid(r), slowest);
+                                    let [a, room, _] = decayed(sigmoid(r), slowest);
                                     let h = a * h + room * sigmoid(i) * x;
                                     [h, h]
                                 },
@@ -284,8 +287,7 @@ impl Layer<'_> {
                                 #[inline(always)]
                                 |[r, i, x, slowest, before, g], [of_h, of_slowest, ..]| {
                                     let (of_h, r, i) = (flushed(of_h + g), sigmoid(r), sigmoid(i));
-                                    let [a, room] = decayed(r, slowest);
-                                    let slope = if room * room > RG_LRU_FLOOR { a / room } else { 0.0 };
+                                    let [a, room, slope] = decayed(r, slowest);
                                     let of_log = of_h * (before - i * x * slope) * a;
                                     let of_input = of_h * room;
                                     [

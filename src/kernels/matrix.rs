@@ -93,8 +93,11 @@ impl<'a> Matrix<'a> {
 }
 
 fn check(len: usize, n_rows: usize, n_columns: usize, row_stride: usize) {
-    let needed = if n_rows == 0 || n_columns == 0 { 0 } else { (n_rows - 1) * row_stride + n_columns };
-    assert!(needed <= len && n_columns <= row_stride.max(n_columns), "{n_rows} x {n_columns} matrix in {len} elements");
+    let needed = match n_rows == 0 || n_columns == 0 {
+        true => Some(0),
+        false => (n_rows - 1).checked_mul(row_stride).and_then(|last| last.checked_add(n_columns)),
+    };
+    assert!(needed.is_some_and(|needed| needed <= len), "{n_rows} x {n_columns} matrix in {len} elements");
 }
 
 /// Where a product goes.

@@ -36,16 +36,32 @@ pub fn sum_of_rows(values: &[f32], width: usize) -> Vec<f32> {
     sum_in_order(partials.iter().map(Vec::as_slice), width)
 }
 
+/// Columns whose sums stay in registers while rows are read.
+const COLUMNS: usize = 64;
+
 /// The sum of rows of `width` elements, one after the other, however many threads have made them.
 pub(super) fn sum_in_order<'a>(rows: impl Iterator<Item = &'a [f32]>, width: usize) -> Vec<f32> {
+    let rows: Vec<&[f32]> = rows.collect();
     let mut sum = vec![0.0; width];
     vectorized(
         #[inline(always)]
         || {
-            for row in rows {
+            let (blocks, rest) = sum.as_chunks_mut::<COLUMNS>();
+            for (i, block) in blocks.iter_mut().enumerate() {
+                let mut own = [0.0; COLUMNS];
+                for row in &rows {
+                    let (values, _) = row[i * COLUMNS..].as_chunks::<COLUMNS>();
+                    for (own, value) in own.iter_mut().zip(&values[0]) {
+                        *own += value;
+                    }
+                }
+                *block = own;
+            }
+            let start = width - rest.len();
+            for row in &rows {
                 update(
-                    [row],
-                    [&mut sum],
+                    [&row[start..]],
+                    [&mut *rest],
                     #[inline(always)]
                     |[value], [sum]| [sum + value],
                 );

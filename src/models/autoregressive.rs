@@ -91,6 +91,11 @@ pub trait Seq2Seq: Autoregressive {
     /// Reads the sources.
     fn encode(&self, source: &Padded, pass: &mut Pass) -> Self::Memory;
 
+    /// Whether a token of the source sees itself and those before it alone.
+    fn has_causal_encoder(&self) -> bool {
+        false
+    }
+
     /// The logits of every target position when the decoder is given the true target (teacher forcing).
     ///
     /// # Shapes

@@ -101,6 +101,10 @@ impl<M: Seq2Seq> Seq2Seq for Ensemble<M> {
         Each(self.models.iter().map(|model| model.encode(source, pass)).collect())
     }
 
+    fn has_causal_encoder(&self) -> bool {
+        self.models[0].has_causal_encoder()
+    }
+
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
         mean(self.models.iter().map(|model| model.forward(source, target_input, pass)).collect())
     }

@@ -222,6 +222,12 @@ macro_rules! families {
                 }
             }
 
+            fn has_causal_encoder(&self) -> bool {
+                match self {
+                    $(Self::$family(model) => model.has_causal_encoder(),)*
+                }
+            }
+
             fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
                 match self {
                     $(Self::$family(model) => model.forward(source, target_input, pass),)*

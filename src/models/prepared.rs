@@ -170,6 +170,10 @@ impl Seq2Seq for PreparedModel {
         self.model.encode(source, pass)
     }
 
+    fn has_causal_encoder(&self) -> bool {
+        self.model.has_causal_encoder()
+    }
+
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
         self.prepare_whole(pass);
         self.model.forward(source, target_input, pass)

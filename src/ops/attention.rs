@@ -5,6 +5,7 @@ use super::named::{Arrays, Gradient, Gradients, Output, Tensors, Views, named};
 use super::operation::{Backward, Body, Keeps, Operation, run};
 use super::residual::written_dropout;
 use crate::backend::gpu::{self, Softening};
+use crate::backend::is_host;
 use crate::kernels::attention::{Bias, Contexts, Heads, Incoming, Projections};
 use crate::kernels::dropout::Dropout;
 use burn::tensor::ops::AttentionModuleOptions;
@@ -56,8 +57,11 @@ struct Attention {
 }
 
 /// `dropout(softmax(Q K^T / sqrt(d_head) + bias)) V` in every head, hidden keys left out: nothing is split, turned or merged in memory.
-/// On slices, the weights are never stored; the backward pass computes a block of them again from the logarithm of each row's sum. A mask
-/// that is neither of padding nor causal has the form in burn's operations alone.
+/// On slices, the weights are never stored; the backward pass computes a block of them again from the logarithm of each row's sum. There, a
+/// mask that is neither of padding nor causal has the form in burn's operations alone.
+///
+/// # Panics
+/// On slices, if there is no query.
 ///
 /// # Shapes
 /// - bias: `[1, n_heads, 1, query_len + key_len - 1]`, a number for each distance, from that of the last query to the first key on;
@@ -79,8 +83,9 @@ pub fn attention(
         Projected::Packed(packed) => (packed, None),
         Projected::Apart(query, key_value) => (query, Some(key_value)),
     };
+    // Slices are read by lengths; a GPU's kernels add what the mask adds, whatever that hides.
     let is_known = mask.is_none() || mask.is_causal() || mask.lengths().is_some();
-    let body = if is_known { body } else { Body::Written };
+    let body = if is_known || !is_host(&query.device()) { body } else { Body::Written };
     run(Attention { sizes, mask: mask.clone(), dropout }, AttentionInputs { query, key_value, bias }, body).output
 }
 

@@ -114,6 +114,8 @@ impl Operation for FeedForward {
             Some(sums) => of_sums = inactivated(self.activation, &sums, of_sums, d_inner, self.dropout.as_ref()),
             None => unrectify(&mut of_sums, &active, self.dropout.as_ref()),
         }
+        // As large as the gradient of the sums, and of no more use.
+        drop(active);
         let matrix = Matrix::new(&of_sums, n_rows, d_sums);
         let of_input = || new_product(matrix, rows(&inner).transposed(), Threads::All);
         let of_inner = || new_product(rows(&input).transposed(), matrix, Threads::All);

@@ -3,7 +3,7 @@
 //! Hiding a position adds [`HIDDEN`] to its score, so that its weight is exactly zero after the softmax. A row in which
 //! every position is hidden would become uniform; such rows are set to zero, weight and gradient.
 
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Element, Int, Tensor, TensorData};
 use std::sync::{Arc, OnceLock};
 
 /// The score added to a hidden position: far below any real score, and finite, so that no row becomes NaN.
@@ -30,7 +30,7 @@ struct Hidden {
 
 impl Hidden {
     fn new(hidden: Vec<bool>, shape: [usize; 4], device: &Device) -> Self {
-        let bias: Vec<f32> = hidden.iter().map(|hidden| if *hidden { HIDDEN } else { 0.0 }).collect();
+        let bias: Vec<f32> = hidden.iter().map(|hidden| bias_of(*hidden)).collect();
         Self {
             places: Tensor::from_data(TensorData::new(hidden, shape), device),
             bias: Tensor::from_data(TensorData::new(bias, shape), device),
@@ -38,23 +38,35 @@ impl Hidden {
     }
 }
 
-/// The future, which is written out when somebody asks for it: its size is the square of the length, and a fused attention
-/// needs none of it.
+/// The future, which is written out when somebody asks for it, in the form that is asked for: its size is the square of the length, and
+/// a fused attention needs none of it, or but what is added.
 #[derive(Debug)]
 struct Causal {
     len: usize,
     device: Device,
-    hidden: OnceLock<Hidden>,
+    places: OnceLock<Tensor<4, Bool>>,
+    bias: OnceLock<Tensor<4>>,
 }
 
 impl Causal {
-    fn hidden(&self) -> &Hidden {
-        self.hidden.get_or_init(|| {
-            let len = self.len;
-            let hidden = (0..len).flat_map(|query| (0..len).map(move |key| key > query)).collect();
-            Hidden::new(hidden, [1, 1, len, len], &self.device)
-        })
+    fn places(&self) -> &Tensor<4, Bool> {
+        self.places.get_or_init(|| Tensor::from_data(self.written(|is_hidden| is_hidden), &self.device))
     }
+
+    fn bias(&self) -> &Tensor<4> {
+        self.bias.get_or_init(|| Tensor::from_data(self.written(bias_of), &self.device))
+    }
+
+    fn written<T: Element>(&self, of: impl Fn(bool) -> T) -> TensorData {
+        let len = self.len;
+        let all: Vec<T> = (0..len).flat_map(|query| (0..len).map(move |key| key > query)).map(of).collect();
+        TensorData::new(all, [1, 1, len, len])
+    }
+}
+
+/// What is added to the score of a position.
+fn bias_of(is_hidden: bool) -> f32 {
+    if is_hidden { HIDDEN } else { 0.0 }
 }
 
 impl Mask {
@@ -81,7 +93,7 @@ impl Mask {
 
     /// Hides the future: position `i` sees positions up to `i` only.
     pub fn causal(len: usize, device: &Device) -> Self {
-        let causal = Causal { len, device: device.clone(), hidden: OnceLock::new() };
+        let causal = Causal { len, device: device.clone(), places: OnceLock::new(), bias: OnceLock::new() };
         Self { causal: Some(Arc::new(causal)), ..Self::none() }
     }
 
@@ -118,14 +130,10 @@ impl Mask {
         Self { hidden: Some(Hidden { places, bias }), ..Self::none() }
     }
 
-    fn any_hidden(&self) -> Option<&Hidden> {
-        self.causal.as_ref().map(|causal| causal.hidden()).or(self.hidden.as_ref())
-    }
-
     /// Adds [`HIDDEN`] to the scores of hidden positions.
     pub fn apply(&self, scores: Tensor<4>) -> Tensor<4> {
-        match self.any_hidden() {
-            Some(hidden) => scores + hidden.bias.clone(),
+        match self.bias() {
+            Some(bias) => scores + bias.clone(),
             None => scores,
         }
     }
@@ -146,7 +154,7 @@ impl Mask {
 
     /// What is added to scores: zero, or [`HIDDEN`].
     pub fn bias(&self) -> Option<&Tensor<4>> {
-        self.any_hidden().map(|hidden| &hidden.bias)
+        self.causal.as_ref().map(|causal| causal.bias()).or(self.hidden.as_ref().map(|hidden| &hidden.bias))
     }
 
     /// The hidden positions, unless the causal order alone says it.
@@ -156,7 +164,7 @@ impl Mask {
 
     /// The hidden positions, the future included.
     pub fn every_hidden(&self) -> Option<&Tensor<4, Bool>> {
-        self.any_hidden().map(|hidden| &hidden.places)
+        self.causal.as_ref().map(|causal| causal.places()).or(self.hidden.as_ref().map(|hidden| &hidden.places))
     }
 
     /// The sentences' lengths, where the mask is exactly "no query sees the keys beyond", and where that is known here.

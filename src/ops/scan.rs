@@ -16,8 +16,8 @@ pub fn coefficients(gating: Gating, gates: Tensor<3>, decay: Option<Tensor<1>>) 
             [rest(z.clone()), z * positive(part(1))]
         }
         Gating::MinLstm => {
-            let (forget, input) = (gate(0), gate(1));
-            let a = forget.clone() / (forget + input);
+            // f / (f + i), where both may vanish.
+            let a = activation::sigmoid(log_sigmoid(part(0)) - log_sigmoid(part(1)));
             [a.clone(), rest(a) * positive(part(2))]
         }
         Gating::Ssru => {

@@ -27,6 +27,8 @@ pub const CONFIDENCE: f64 = 0.95;
 pub const LEVEL: f64 = 0.05;
 /// Fewer sentences than these say nothing about others: whatever they show, a coin could have shown.
 pub const LEAST_SENTENCES: usize = 6;
+/// Smaller p-values are not told apart.
+const LEAST_P: f64 = 1e-15;
 
 /// A part of a variance, and how well it is known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,14 +83,25 @@ fn student(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom.min(1e6)).expect("degrees of freedom are at least 1")
 }
 
-/// The factor of the standard error at the ends of an interval. By halving: the crate's own search does not end for many degrees
-/// of freedom.
+/// The factor of the standard error at the ends of an interval.
 fn quantile(freedom: f64) -> f64 {
+    quantile_at(freedom, 1.0 - CONFIDENCE)
+}
+
+/// The factor beyond which a value lies, on either side, with the probability `outside`. By halving: the crate's own search does not
+/// end for many degrees of freedom.
+fn quantile_at(freedom: f64, outside: f64) -> f64 {
     let student = student(freedom);
     let (mut low, mut high) = (0.0, 100.0);
+    while 2.0 * student.sf(high) > outside && high < f64::MAX / 2.0 {
+        high *= 2.0;
+    }
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
-        if student.cdf(middle) < 0.5 + 0.5 * CONFIDENCE {
+        if middle <= low || middle >= high {
+            break;
+        }
+        if 2.0 * student.sf(middle) > outside {
             low = middle;
         } else {
             high = middle;
@@ -108,19 +121,25 @@ pub fn interval(estimate: f64, parts: &[Part]) -> [f64; 2] {
 /// as many sentences as would have that variance, so that it has a width where all are right, too: 100 of 100 may be 97 of 100 next
 /// time. What seeds add is added as squares of distances (Newcombe 1998), with Student's factor for so many seeds.
 pub fn interval_of_fraction(fraction: f64, n: usize, parts: &[Part]) -> [f64; 2] {
-    let Some((sentences, seeds)) = parts.split_first() else { return [0.0, 1.0] };
+    let [below, above] = distances(fraction, n, parts, 1.0 - CONFIDENCE);
+    // All or none is within, whatever rounding makes of it.
+    let low = if fraction <= 0.0 { 0.0 } else { (fraction - below).max(0.0) };
+    let high = if fraction >= 1.0 { 1.0 } else { (fraction + above).min(1.0) };
+    [low, high]
+}
+
+/// How far the ends of an interval are from the fraction that it is of, the lower and the upper one, where a value lies outside with the
+/// probability `outside`.
+fn distances(fraction: f64, n: usize, parts: &[Part], outside: f64) -> [f64; 2] {
+    let Some((sentences, seeds)) = parts.split_first() else { return [f64::INFINITY; 2] };
     let own = fraction * (1.0 - fraction);
     let n = effective(fraction, n, sentences);
-    let t = quantile(sentences.freedom);
+    let t = quantile_at(sentences.freedom, outside);
     let scale = 1.0 + t * t / n;
     let centre = (fraction + t * t / (2.0 * n)) / scale;
     let half = t * (own / n + t * t / (4.0 * n * n)).sqrt() / scale;
-    let of_seeds: f64 = seeds.iter().map(|part| quantile(part.freedom).powi(2) * part.variance).sum();
-    let distance = |end: f64| ((fraction - end).powi(2) + of_seeds).sqrt();
-    // All or none is within, whatever rounding makes of it.
-    let low = if fraction <= 0.0 { 0.0 } else { (fraction - distance(centre - half)).max(0.0) };
-    let high = if fraction >= 1.0 { 1.0 } else { (fraction + distance(centre + half)).min(1.0) };
-    [low, high]
+    let of_seeds: f64 = seeds.iter().map(|part| quantile_at(part.freedom, outside).powi(2) * part.variance).sum();
+    [centre - half, centre + half].map(|end| ((fraction - end).powi(2) + of_seeds).sqrt())
 }
 
 /// Independent sentences that would have the variance of a fraction over `n` sentences.
@@ -169,18 +188,50 @@ pub fn contrast(difference: f64, is_fraction: bool, n: usize, parts: &[Part]) ->
 }
 
 /// How far a fraction of 1 over `n` sentences is from a `level` between 0 and 1, as [`interval_of_fraction`] has it. The p-value is that
-/// of the score test, of which Wilson's interval is the inverse: the variance over sentences is the one that they would have at the
-/// level, so that 100 of 100 have one, too.
+/// of the test of which that interval is the inverse, so that one never says what the other does not: the probability of being outside
+/// of the narrowest interval that holds the level. Over sentences alone it is the score test, with the variance that they would
+/// have at the level, so that 100 of 100 have one, too.
 pub fn contrast_with_level(fraction: f64, level: f64, n: usize, parts: &[Part]) -> Contrast {
     let [low, high] = interval_of_fraction(fraction, n, parts);
-    let mut parts = parts.to_vec();
-    if let Some(sentences) = parts.first_mut() {
-        sentences.variance = level * (1.0 - level) / effective(fraction, n, sentences);
-    }
-    let Part { variance, freedom } = total(&parts);
-    let distance = (fraction - level).abs() / variance.sqrt();
-    let p_value = (n >= LEAST_SENTENCES && !parts.is_empty()).then(|| 2.0 * student(freedom).sf(distance));
+    let p_value = (n >= LEAST_SENTENCES && !parts.is_empty()).then(|| match parts {
+        [sentences] => {
+            let variance = level * (1.0 - level) / effective(fraction, n, sentences);
+            2.0 * student(sentences.freedom).sf((fraction - level).abs() / variance.sqrt())
+        }
+        _ => outside_of_narrowest((fraction - level).abs(), |outside| {
+            distances(fraction, n, parts, outside)[usize::from(level > fraction)]
+        }),
+    });
     Contrast { estimate: fraction - level, low: low - level, high: high - level, p_value }
+}
+
+/// The probability of being outside of an interval with an end at a `distance`; `distance_of` says how far it is for a probability: the
+/// less may be outside, the farther. By false position on the logarithm of the probability (the Illinois algorithm).
+fn outside_of_narrowest(distance: f64, distance_of: impl Fn(f64) -> f64) -> f64 {
+    let excess = |log: f64| distance_of(log.exp()) - distance;
+    let [mut low, mut high] = [LEAST_P.ln(), 0.0].map(|log| (log, excess(log)));
+    if low.1 <= 0.0 {
+        return LEAST_P;
+    }
+    // All is outside of an interval without a width.
+    if high.1 >= 0.0 {
+        return 1.0;
+    }
+    for _ in 0..60 {
+        let log = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
+        let middle = (log, excess(log));
+        if middle.1.abs() < 1e-12 {
+            return log.exp();
+        }
+        if middle.1 > 0.0 {
+            low = middle;
+            high.1 *= 0.5;
+        } else {
+            high = middle;
+            low.1 *= 0.5;
+        }
+    }
+    low.0.exp()
 }
 
 /// Holm's correction: p-values that may be compared with [`LEVEL`] whatever their number, in the same order. What has none is no

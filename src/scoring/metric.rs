@@ -100,6 +100,11 @@ impl Metric {
         }
     }
 
+    /// The least and the most that it can be. More words may be wrong than there are.
+    pub fn bounds(self) -> [f64; 2] {
+        [0.0, if matches!(self, Self::Wer | Self::Per | Self::Cer) { f64::INFINITY } else { 100.0 }]
+    }
+
     /// Whether less is better, as it is for errors.
     pub fn lower_is_better(self) -> bool {
         matches!(self, Self::SequenceError | Self::Wer | Self::Per | Self::Cer)

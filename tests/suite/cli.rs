@@ -13,7 +13,7 @@ mod silence;
 mod translate;
 
 use crate::training::{
-    BAHDANAU, TRANSFORMER, assert_same_end, assert_says, finish, lookback, named, read, succeed, write_tiny,
+    BAHDANAU, TRANSFORMER, assert_same_end, assert_says, fail, finish, lookback, named, read, succeed, write_tiny,
 };
 use std::io::{Read, Write};
 use std::path::Path;
@@ -200,6 +200,18 @@ fn devices_lists_every_backend_and_what_auto_is() {
     if cfg!(not(feature = "cuda")) {
         assert_says(&text, &["cuda         not in this build; build with --features cuda"]);
     }
+}
+
+#[test]
+fn a_named_backend_that_cannot_be_checked_is_an_error() {
+    let dir = TempDir::new().unwrap();
+    let flex = fail(dir.path(), &["devices", "--check", "--backend", "flex"]);
+    assert_says(&flex, &["--check: flex is what the other backends are compared with"]);
+    if cfg!(not(feature = "cuda")) {
+        let absent = fail(dir.path(), &["devices", "--check", "--backend", "cuda"]);
+        assert_says(&absent, &["backend \"cuda\" is not in this build"]);
+    }
+    assert_says(&succeed(dir.path(), &["devices", "--backend", "flex"]), &["flex      0  CPU, "]);
 }
 
 #[test]

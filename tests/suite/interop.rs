@@ -1,9 +1,13 @@
 //! Models of other programs: the same tokens, the same scores, the same words as there.
 
+mod added_tokens;
 mod bert;
 mod exports;
+mod generation;
 mod language_models;
 mod marian;
+mod sizes;
+mod special_words;
 
 use crate::support::{SAME_TOLERANCE, assert_close, host_backends};
 use crate::training::{assert_says, fail, succeed};
@@ -15,8 +19,10 @@ use lookback::experiment::Run;
 use lookback::interop::import_gpt2;
 use lookback::layers::Pass;
 use lookback::models::Seq2Seq;
-use lookback::models::weights::to_vec;
+use lookback::models::weights::{Weights, to_safetensors, to_vec};
 use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -77,8 +83,8 @@ fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// What is said of the golden model of a kind with changes in its files: of which, what, and into what.
-fn refused(dir: &TempDir, kind: &str, name: &str, changes: &[(&str, &str, &str)]) -> String {
+/// A copy of the golden model of a kind with changes in its files: of which, what, and into what.
+fn changed(dir: &TempDir, kind: &str, name: &str, changes: &[(&str, &str, &str)]) -> PathBuf {
     let to = dir.path().join(name);
     crate::training::copy_folder(&folder(kind), &to);
     for (file, old, new) in changes {
@@ -86,7 +92,28 @@ fn refused(dir: &TempDir, kind: &str, name: &str, changes: &[(&str, &str, &str)]
         assert!(text.contains(old), "{file} has no {old}");
         fs::write(to.join(file), text.replace(old, new)).unwrap();
     }
+    to
+}
+
+/// What is said of such a copy.
+fn refused(dir: &TempDir, kind: &str, name: &str, changes: &[(&str, &str, &str)]) -> String {
+    changed(dir, kind, name, changes);
     fail(dir.path(), &["import", kind, name, "--run", "out"])
+}
+
+/// Changes a file of JSON.
+fn change_json(path: &Path, change: impl FnOnce(&mut Value)) {
+    let mut value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    change(&mut value);
+    fs::write(path, value.to_string()).unwrap();
+}
+
+/// Changes the parameters of a folder.
+fn change_weights(from: &Path, change: impl FnOnce(&mut Weights)) {
+    let path = from.join("model.safetensors");
+    let mut weights = exports::weights(&path);
+    change(&mut weights);
+    fs::write(path, to_safetensors(&weights, &BTreeMap::new(), HashMap::new()).unwrap()).unwrap();
 }
 
 /// What a language model is fine-tuned with.

@@ -13,7 +13,7 @@ use lookback::kernels::matrix_memory::{MemoryConfig, Rule};
 use lookback::kernels::recurrence::Reading;
 use lookback::models::weights::to_vec;
 use lookback::ops::mask::Mask;
-use lookback::ops::{Body, HeadSizes, MemoryParameters, Projected, Weight};
+use lookback::ops::{self, Body, HeadSizes, MemoryParameters, Projected, Weight};
 use proptest::prelude::*;
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -147,8 +147,10 @@ fn one_query_on_a_gpu_is_attended_as_on_the_host() {
     let Some(adapter) = wgpu() else { return };
     // The last has more keys than that kernel holds.
     let sizes = [(3, [1, 4], [2, 2, 5]), (2, [70, 96], [4, 2, 72]), (1, [2100, 2100], [2, 1, 4])];
-    for ((rows, [len, room], [n_heads, n_key_value_heads, d_head]), is_biased) in
-        sizes.into_iter().flat_map(|sizes| [(sizes, false), (sizes, true)])
+    // Chosen rows are those of the sentences that go on; their lengths are not known here then.
+    let uses = [(false, false), (true, false), (false, true), (true, true)];
+    for ((rows, [len, room], [n_heads, n_key_value_heads, d_head]), (is_biased, is_chosen)) in
+        sizes.into_iter().flat_map(|sizes| uses.map(|of| (sizes, of)))
     {
         let [found, expected] = [&adapter.device, &flex()].map(|device| {
             let sizes = HeadSizes { n_heads, n_key_value_heads, d_head };
@@ -156,12 +158,16 @@ fn one_query_on_a_gpu_is_attended_as_on_the_host() {
             let packed = closed_form_tensor::<3>("packed", [rows, 1, d_query + 2 * d_key], 2.0, device);
             let kept = closed_form_tensor::<3>("kept", [rows, room, 2 * d_key], 2.0, device);
             let lengths: Vec<usize> = (0..rows).map(|row| len.saturating_sub(row).max(1)).collect();
-            let mask = Mask::padding(&lengths, len, device);
+            let mut mask = Mask::padding(&lengths, len, device);
+            if is_chosen {
+                let turned: Vec<i32> = (0..rows as i32).rev().collect();
+                mask = mask.select(&Tensor::from_data(TensorData::new(turned, [rows]), device));
+            }
             let projected = Projected::Apart(packed.narrow(2, 0, d_query), kept.narrow(1, 0, len));
             let bias = is_biased.then(|| closed_form_tensor::<4>("bias", [1, n_heads, 1, len], 2.0, device));
             to_vec(lookback::ops::attention(projected, bias, sizes, &mask, None, Body::Fused))
         });
-        let what = format!("{rows} rows of {len} keys, with a bias: {is_biased}");
+        let what = format!("{rows} rows of {len} keys, with a bias: {is_biased}, chosen: {is_chosen}");
         assert_close(&what, &found, &expected, GPU_TOLERANCE);
     }
 }
@@ -341,5 +347,37 @@ fn the_best_instructions_of_the_machine_are_taken() {
     assert_eq!(InstructionSet::best(), expected);
     if std::env::var_os(SIMD_OF_TESTS).is_none() {
         assert_eq!(InstructionSet::in_use(), expected);
+    }
+}
+
+/// Gates at their ends: of RG-LRU, `1 - a^2` is below its floor, where it has no slope; of minLSTM, both gates vanish.
+#[test]
+fn gates_at_their_ends_have_the_gradients_of_burns_operations() {
+    let device = flex().autodiff();
+    let run = |gating: Gating, gate: f64, decay: Option<f64>, body: Body| {
+        let mut leaves = Leaves { device: &device, read: Vec::new() };
+        let (rows, len, d) = (2, 3, 20);
+        let gates = leaves.leaf("gates", [rows, len, gating.n_gates() * d], 1e-3).add_scalar(gate);
+        let start = leaves.leaf("start", [rows, d], 1.0);
+        // 8 log(sigmoid(L)) of 9 is -0.001.
+        let decay = decay.map(|decay| leaves.leaf("decay", [d], 1e-3).add_scalar(decay));
+        let states = ops::linear_recurrence(gating, gates, start, decay, Reading::default(), body);
+        let loss = states.clone().sum();
+        let gradients = loss.backward();
+        let mut found = vec![("states".to_string(), to_vec(states))];
+        found.extend(leaves.read.into_iter().map(|(name, read)| (name, read(&gradients))));
+        found
+    };
+    for (gating, gate, decay) in [
+        (Gating::RgLru, -8.0, Some(9.0)),
+        (Gating::RgLru, -2.0, Some(9.0)),
+        (Gating::MinLstm, -120.0, None),
+        (Gating::MinLstm, 120.0, None),
+    ] {
+        let [found, expected] = [Body::Fused, Body::Written].map(|body| run(gating, gate, decay, body));
+        for ((name, found), (_, expected)) in found.iter().zip(&expected) {
+            assert!(expected.iter().all(|value| value.is_finite()), "{name} of {gating:?}: {expected:?}");
+            assert_close(&format!("{name} of {gating:?} at {gate}"), found, expected, TOLERANCE);
+        }
     }
 }

@@ -151,6 +151,7 @@ fn info_tokens_scores_and_explanations_are_those_of_the_program() {
         succeed(trained(), &command).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (status, scores) = server.post("/score", &json!({ "q": ["a b", "c"], "translation": ["a b", "d d"] }));
     assert_eq!(status, 200, "{scores}");
+    assert_eq!((scores.as_array().map(Vec::len), expected.len()), (Some(2), 2), "{scores}");
     for (found, expected) in scores.as_array().unwrap().iter().zip(&expected) {
         for key in ["log_probability", "perplexity", "token_log_probabilities"] {
             assert_eq!(found[key], expected[key], "{key}");

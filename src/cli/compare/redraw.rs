@@ -33,6 +33,8 @@ pub(super) fn redraw(results: &Path, out: Option<&Path>) -> Result<PathBuf> {
         Results::Comparison(found) => out.comparison(&found, ""),
         Results::Suite(found) => {
             let comparisons = tasks(&found, &from)?;
+            // Before the first of its tasks is written.
+            out.check("", |there| matches!(there, Results::Suite(there) if *there == *found))?;
             for (task, comparison) in found.tasks.iter().zip(&comparisons) {
                 if let Some(comparison) = comparison {
                     out.comparison(comparison, &task.name)?;
@@ -52,7 +54,17 @@ struct Out {
 }
 
 impl Out {
+    /// Refuses to put results in the place of others.
+    fn check(&self, task: &str, is_same: impl FnOnce(Results) -> bool) -> Result<()> {
+        let there = self.folder.join(task).join("results.json");
+        if !self.is_copy || !there.exists() || Results::read(&there).is_ok_and(is_same) {
+            return Ok(());
+        }
+        Err(Error::file(&there, "has other results, which would be lost; give another folder with --out"))
+    }
+
     fn comparison(&self, found: &Comparison, task: &str) -> Result<PathBuf> {
+        self.check(task, |there| matches!(there, Results::Comparison(there) if *there == *found))?;
         let write = if self.is_copy { files::write } else { files::draw };
         write(found, &self.folder.join(task))
     }

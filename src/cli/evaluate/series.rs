@@ -45,8 +45,12 @@ pub(super) fn evaluate(args: &EvaluateArgs, run: &Path) -> Result<String> {
 
 /// Options that are about words, and more runs than one.
 fn check_options(args: &EvaluateArgs) -> Result<()> {
-    let given =
-        [(!args.metrics.is_empty(), "--metric"), (args.lowercase, "--lowercase"), (args.chart.is_some(), "--chart")];
+    let given = [
+        (!args.metrics.is_empty(), "--metric"),
+        (args.lowercase, "--lowercase"),
+        (args.tokenize.is_some(), "--tokenize"),
+        (args.chart.is_some(), "--chart"),
+    ];
     let first = given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name);
     if let Some(option) = first.or(args.decoding.first_given()) {
         let message = format!("{option} has no effect here: the model answers with numbers, whose errors are measured");

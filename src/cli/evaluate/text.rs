@@ -17,8 +17,12 @@ use std::path::Path;
 
 /// Options that are about translations.
 pub(super) fn check_options(args: &EvaluateArgs) -> Result<()> {
-    let given =
-        [(args.output.is_some(), "--output"), (!args.metrics.is_empty(), "--metric"), (args.lowercase, "--lowercase")];
+    let given = [
+        (args.output.is_some(), "--output"),
+        (!args.metrics.is_empty(), "--metric"),
+        (args.lowercase, "--lowercase"),
+        (args.tokenize.is_some(), "--tokenize"),
+    ];
     let first = given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name);
     match first.or(args.decoding.first_given()) {
         Some(option) => {

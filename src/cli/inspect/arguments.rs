@@ -1,7 +1,7 @@
 //! The arguments of `lookback inspect attention`, and its input lines.
 
 use crate::cli::place::PlaceArgs;
-use crate::data::{Split, read_lines};
+use crate::data::{Split, Tokenizer, read_lines};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, dataset};
 use crate::report::attention::Part;
@@ -114,7 +114,6 @@ pub(super) fn numbered(
         None => own()?.into_iter().take(args.sentence.unwrap_or(args.sentences as usize)).collect(),
     };
     let n_lines = lines.len();
-    let origin = args.origin();
     let mut numbered: Vec<(usize, String)> = lines.into_iter().enumerate().map(|(i, line)| (i + 1, line)).collect();
     if let Some(number) = args.sentence {
         numbered.retain(|(i, _)| *i == number);
@@ -123,18 +122,48 @@ pub(super) fn numbered(
                 0 => "has no sentence 0; sentences are counted from 1".into(),
                 _ => format!("has no sentence {number}; it has sentences 1 to {n_lines}"),
             };
-            return Err(Error::file(origin, message));
+            return Err(Error::file(args.origin(), message));
         };
         if line.is_empty() {
-            let message = format!("sentence {number} is blank: there is nothing to look at; give another --sentence");
-            return Err(Error::file(origin, message));
+            return Err(nothing_to_look_at(args));
         }
     }
     numbered.retain(|(_, line)| !line.is_empty());
     if numbered.is_empty() {
-        return Err(Error::file(origin, "has no sentence to look at: every line is blank"));
+        return Err(nothing_to_look_at(args));
     }
     Ok((numbered, n_lines))
+}
+
+/// The error where the sentence that was chosen, or every line, is blank.
+fn nothing_to_look_at(args: &InspectAttentionArgs) -> Error {
+    let message = match args.sentence {
+        Some(number) => format!("sentence {number} is blank: there is nothing to look at; give another --sentence"),
+        None => "has no sentence to look at: every line is blank".into(),
+    };
+    Error::file(args.origin(), message)
+}
+
+/// A line to look at.
+pub(super) struct Line {
+    /// Its number in the file, counted from 1.
+    pub(super) number: usize,
+    pub(super) text: String,
+    pub(super) ids: Vec<u32>,
+}
+
+/// The lines that have a token; the others are left out, as blank ones are.
+///
+/// # Errors
+/// If none has.
+pub(super) fn with_tokens(
+    args: &InspectAttentionArgs,
+    lines: Vec<(usize, String)>,
+    tokenizer: &Tokenizer,
+) -> Result<Vec<Line>> {
+    let line = |(number, text): (usize, String)| Line { number, ids: tokenizer.encode(&text), text };
+    let lines: Vec<Line> = lines.into_iter().map(line).filter(|line| !line.ids.is_empty()).collect();
+    if lines.is_empty() { Err(nothing_to_look_at(args)) } else { Ok(lines) }
 }
 
 /// The run's own test text, or that of validation where there is none.

@@ -1,10 +1,10 @@
 //! `lookback inspect attention`.
 
-use super::arguments::{InspectAttentionArgs, sources};
+use super::arguments::{InspectAttentionArgs, Line, sources, with_tokens};
 use super::tables::Aligned;
 use super::{extension, faithfulness, picture, series, tables, text, write};
 use crate::cli::decoding::search;
-use crate::cli::{check_lengths, load_any, output, print, progress};
+use crate::cli::{answer_fault, check_lengths, load_any, output, print, progress};
 use crate::data::{TaskConfig, read_lines};
 use crate::error::{Error, Result};
 use crate::experiment::{LoadedModel, Run};
@@ -15,15 +15,18 @@ use crate::report::attention::collect::{self, Written};
 use crate::report::attention::measure::{HeadSummary, summarize};
 use crate::report::attention::select::Selection;
 use crate::report::attention::{AttentionMap, SentenceMaps, files, html, memory};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
 
 pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     // What cannot be written is said before the model works for minutes.
+    let files = [&args.input, &args.target, &args.alignments];
+    if let Some(out) = &args.out {
+        output::check_unread(out, "--out", files.into_iter().flatten().map(PathBuf::as_path))?;
+    }
     output::check([args.out.as_ref()])?;
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
-    let files = [&args.input, &args.target, &args.alignments];
     if files.into_iter().flatten().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Error::message("standard input (-) can be read only once; give a file for the others"));
     }
@@ -35,11 +38,11 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
         return print(&if args.json { tables::json(&report) } else { tables::text(&report) });
     }
     let loaded = load_any(&args.run, &args.place, args.checkpoint.as_deref())?;
-    let written = match loaded.config.model.reads_source() {
+    let (written, n_lines) = match loaded.config.model.reads_source() {
         true => written(&args, &loaded)?,
         false => text::written(&args, &loaded)?,
     };
-    let gold = gold(&args, &loaded, &written)?;
+    let gold = gold(&args, &loaded, &written, n_lines)?;
     let bar = progress::bar(written.len() as u64, "looking");
     let maps: Result<Vec<SentenceMaps>> = written
         .iter()
@@ -68,42 +71,71 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     print(&if args.json { tables::json(&report) } else { tables::text(&report) })
 }
 
-/// The sentence pairs to look at: given ones, or the model's own translations.
-fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Written>> {
-    let (sources, lines) = sources(args, loaded)?;
-    let encoded: Vec<Vec<u32>> = sources.iter().map(|(_, text)| loaded.tokenizers.source().encode(text)).collect();
-    let origin = args.origin();
+/// The sentence pairs to look at: given ones, or the model's own translations; and the number of all lines.
+fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<Written>, usize)> {
+    let (sources, n_lines) = sources(args, loaded)?;
+    let sources = with_tokens(args, sources, loaded.tokenizers.source())?;
     let limit = loaded.config.decoding.source_limit(loaded.model.limits().source);
-    check_lengths(limit, &encoded, |i, message| Error::line(origin, sources[i].0, message))?;
+    check_lengths(limit, sources.iter().map(|line| &line.ids), |i, message| {
+        Error::line(args.origin(), sources[i].number, message)
+    })?;
     if let Some(path) = &args.target {
         if loaded.config.model.has_masks() {
             let message = "--target has no effect here: a model of masked words answers for each token of the text";
             return Err(Error::message(message));
         }
-        let targets = read_lines(path)?;
-        if targets.len() != lines {
-            let message = format!("has {} lines where {} has {lines}", targets.len(), origin.display());
-            return Err(Error::file(path, message));
-        }
-        let pairs: Vec<Written> = sources
-            .iter()
-            .map(|(number, source)| Written::given(*number, source, &targets[number - 1], &loaded.tokenizers))
-            .collect();
-        let tokens: Vec<Vec<u32>> = pairs.iter().map(Written::words).collect();
-        check_lengths(loaded.model.limits().target, &tokens, |i, message| Error::line(path, pairs[i].number, message))?;
-        return Ok(pairs);
+        return Ok((given(args, loaded, &sources, path, n_lines)?, n_lines));
     }
     let config = search(&loaded.config.decoding, args.beam)?;
+    let sources: Vec<(usize, String)> = sources.into_iter().map(|line| (line.number, line.text)).collect();
     let bar = progress::bar(sources.len() as u64, "translating");
     let seed = loaded.config.seed;
     let found =
         collect::write(&loaded.model, &loaded.tokenizers, &sources, &config, seed, |n| bar.set_position(n as u64));
     bar.finish_and_clear();
-    Ok(found)
+    Ok((found, n_lines))
+}
+
+/// The pairs of some lines of the input and the lines of a file that belong to them.
+fn given(
+    args: &InspectAttentionArgs,
+    loaded: &LoadedModel,
+    sources: &[Line],
+    path: &Path,
+    n_lines: usize,
+) -> Result<Vec<Written>> {
+    let targets = read_lines(path)?;
+    check_n_lines(args, path, targets.len(), n_lines)?;
+    let pairs: Vec<Written> = sources
+        .iter()
+        .map(|Line { number, text, .. }| Written::given(*number, text, &targets[number - 1], &loaded.tokenizers))
+        .collect();
+    let tokens: Vec<Vec<u32>> = pairs.iter().map(Written::words).collect();
+    check_lengths(loaded.model.limits().target, &tokens, |i, message| Error::line(path, pairs[i].number, message))?;
+    let fault = |(pair, tokens): (&Written, &Vec<u32>)| {
+        Some((pair.number, answer_fault(&loaded.model, pair.source.len(), tokens.len())?))
+    };
+    match pairs.iter().zip(&tokens).find_map(fault) {
+        Some((number, message)) => Err(Error::line(path, number, message)),
+        None => Ok(pairs),
+    }
+}
+
+/// Refuses a file that does not have a line for each of the input.
+fn check_n_lines(args: &InspectAttentionArgs, path: &Path, n: usize, n_lines: usize) -> Result<()> {
+    if n == n_lines {
+        return Ok(());
+    }
+    Err(Error::file(path, format!("has {n} lines where {} has {n_lines}", args.origin().display())))
 }
 
 /// The right alignment of each pair, where it is known: from a file, or because the task says it.
-fn gold(args: &InspectAttentionArgs, loaded: &LoadedModel, written: &[Written]) -> Result<Vec<Option<Aligned>>> {
+fn gold(
+    args: &InspectAttentionArgs,
+    loaded: &LoadedModel,
+    written: &[Written],
+    n_lines: usize,
+) -> Result<Vec<Option<Aligned>>> {
     let (source, target) = (loaded.tokenizers.source(), loaded.tokenizers.target());
     let words = |pair: &Written| {
         let target_text = pair.target_text(&loaded.tokenizers);
@@ -111,9 +143,9 @@ fn gold(args: &InspectAttentionArgs, loaded: &LoadedModel, written: &[Written]) 
     };
     if let Some(path) = &args.alignments {
         let all = alignment::read(path)?;
+        check_n_lines(args, path, all.len(), n_lines)?;
         let paired = written.iter().map(|pair| {
-            let missing = || Error::file(path, format!("has {} lines; sentence {} has none", all.len(), pair.number));
-            let gold = all.get(pair.number - 1).ok_or_else(missing)?;
+            let gold = &all[pair.number - 1];
             let (source_words, target_words) = words(pair);
             let count = |words: &[usize]| words.last().map_or(0, |last| last + 1);
             let (n_source, n_target) = (count(&source_words), count(&target_words));

@@ -70,8 +70,8 @@ pub(in crate::cli) struct InspectStatesArgs {
     /// Where the picture goes: a page (.html), a picture (.svg, .png) or numbers (.csv).
     #[arg(short, long, value_name = "FILE", requires = "input")]
     out: Option<PathBuf>,
-    /// Draw tokens instead of sentences; a page has both.
-    #[arg(long)]
+    /// Draw tokens instead of sentences in --out; a page has both.
+    #[arg(long, requires = "out")]
     tokens: bool,
     /// List the words most alike to this one by their vectors; may be repeated, and then they are compared.
     #[arg(long = "word", value_name = "WORD")]
@@ -87,6 +87,9 @@ pub(in crate::cli) struct InspectStatesArgs {
 }
 
 pub(super) fn run(args: InspectStatesArgs) -> Result<()> {
+    if let Some(out) = &args.out {
+        output::check_unread(out, "--out", args.input.as_deref())?;
+    }
     output::check([args.out.as_ref()])?;
     let ending = args.out.as_deref().map(|out| extension(out, &ENDINGS)).transpose()?;
     let loaded = load_any(&args.run, &args.place, args.checkpoint.as_deref())?;

@@ -9,13 +9,13 @@ use crate::notice;
 use crate::report::attention::collect::Written;
 use std::path::Path;
 
-/// The texts whose attention is looked at.
+/// The texts whose attention is looked at, and the number of all lines.
 ///
 /// # Errors
 /// If an option needs a source, or there is no text, or one is too long for the model.
-pub(super) fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<Vec<Written>> {
+pub(super) fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Result<(Vec<Written>, usize)> {
     refuse_options(args)?;
-    let (lines, _) = numbered(args, || own_lines(loaded))?;
+    let (lines, n_lines) = numbered(args, || own_lines(loaded))?;
     let origin = args.origin();
     let texts: Vec<Written> =
         lines.iter().filter_map(|(number, line)| Written::of_text(*number, line, &loaded.tokenizers)).collect();
@@ -24,7 +24,7 @@ pub(super) fn written(args: &InspectAttentionArgs, loaded: &LoadedModel) -> Resu
     }
     check_lengths(loaded, origin, texts.iter().map(|text| (text.number, text.target.len())))?;
     warn_of_unknown(loaded.tokenizers.target(), lines.iter().map(|(_, line)| line.as_str()));
-    Ok(texts)
+    Ok((texts, n_lines))
 }
 
 /// Options that are about a source or about what is written for it.

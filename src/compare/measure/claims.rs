@@ -5,7 +5,7 @@
 //! tenths. [`inference`](crate::scoring) says what sentences and seeds carry.
 
 use super::positions::tenths;
-use super::quality::{BySeed, Scored, of_seed, value};
+use super::quality::{BySeed, Scored, is_fraction, of_seed, value};
 use super::translations::Translation;
 use crate::compare::test_set::TestSet;
 use crate::data::TaskConfig;
@@ -91,7 +91,7 @@ fn between(
         .chain(by_seed.iter().filter_map(|scores| Part::of_seeds(scores)))
         .collect();
     let [one, other] = drawn.map(|own| value(metric, &own.total));
-    let contrast = contrast(other - one, is_fraction(metric), n_sentences, &parts);
+    let contrast = contrast(other - one, is_fraction(metric, &[one, other]), n_sentences, &parts);
     let claim = Claim {
         kind: ClaimKind::Models,
         operands: contestants.map(|one| one.name.clone()),
@@ -128,7 +128,8 @@ fn with_length(
     parts.extend(Part::of_seeds(&changes));
     let n = shortest.len().min(longest.len());
     let change = changes.iter().sum::<f64>() / changes.len().max(1) as f64;
-    let contrast = contrast(change, is_fraction(metric), n, &parts);
+    let ends = [of_short, of_long].map(|own| value(metric, &own.total));
+    let contrast = contrast(change, is_fraction(metric, &ends), n, &parts);
     let claim = Claim {
         kind: ClaimKind::Length,
         operands: [short.id.clone(), long.id.clone()],
@@ -230,12 +231,8 @@ fn scores(metric: &str, total: &BySeed) -> Vec<f64> {
     total.0.iter().map(|sum| of_seed(metric, sum)).collect()
 }
 
-fn is_fraction(metric: &str) -> bool {
-    metric_of(metric).unit().is_some()
-}
-
 fn claim(metric: &str, contrast: &Contrast) -> Claim {
-    let margin = if is_fraction(metric) { MARGIN_OF_FRACTIONS } else { MARGIN };
+    let margin = if metric_of(metric).unit().is_some() { MARGIN_OF_FRACTIONS } else { MARGIN };
     let Contrast { estimate, low, high, p_value } = *contrast;
     Claim { metric: metric.to_string(), estimate, low, high, p_value, margin, ..Claim::default() }
 }
@@ -260,11 +257,13 @@ fn method(claim: &Claim) -> String {
         true => "of these runs alone: one seed says nothing of others",
         false => "and over seeds",
     };
-    let of_sentences = match claim.kind {
-        ClaimKind::Level => {
-            "over sentences at the level (Wilson's score test, for as many as their bootstrap is worth)"
-        }
-        _ => "over sentences (bootstrap)",
-    };
-    format!("t test with the variance {of_sentences} {seeds}; Welch's degrees of freedom, Holm's correction")
+    match claim.kind {
+        ClaimKind::Level => format!(
+            "the test of which the interval is the inverse: Wilson's score test over sentences, for as many as their bootstrap is worth, \
+             {seeds}; Holm's correction"
+        ),
+        _ => format!(
+            "t test with the variance over sentences (bootstrap) {seeds}; Welch's degrees of freedom, Holm's correction"
+        ),
+    }
 }

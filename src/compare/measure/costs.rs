@@ -33,6 +33,9 @@ enum Outcome {
     Unfinished(String),
 }
 
+/// What is said of a cell that was ended for its time begins with this.
+const TOOK_TOO_LONG: &str = "took more than";
+
 /// Visits of a cell, if its time allows: fewer have no interval worth the name.
 pub const FEWEST_VISITS: usize = 3;
 /// After so many visits a cell stays as uncertain as it is.
@@ -197,10 +200,15 @@ impl Bench<'_> {
         let config_text = self.config(entrant)?.to_toml();
         // Another build of the program, other instructions or another device take another time.
         let set = InstructionSet::in_use();
-        let place = format!("{} {} {} {}", program::sha256()?, self.backend, self.device.1, set.name());
+        let place = format!("{} {} {} {} {}", program::sha256()?, self.backend, self.device.1, set.name(), machine());
         let key = format!("{config_text} {v:?} {} {length} {} {threads} {place}", kind.name(), self.cell_seconds);
         let name = format!("{}.{}-{length}.{visit}", entrant.name, kind.name());
-        self.store.get(&name, &key, || {
+        // What failed for want of memory, or was ended from outside, may not fail the next time.
+        let lasts = |outcome: &Outcome| match outcome {
+            Outcome::Measured(_) => true,
+            Outcome::Unfinished(why) => why.starts_with(TOOK_TOO_LONG),
+        };
+        self.store.get_lasting(&name, &key, lasts, || {
             let program = std::env::current_exe().map_err(Error::io("the running program"))?;
             let mut command = Command::new(&program);
             command.arg("compare-cell").arg("--config").arg(self.config_path(entrant));
@@ -229,7 +237,7 @@ impl Bench<'_> {
                 break status;
             }
             let seconds = start.elapsed().as_secs_f64();
-            let too_long = (seconds > self.cell_seconds).then(|| format!("took more than {} s", self.cell_seconds));
+            let too_long = (seconds > self.cell_seconds).then(|| format!("{TOOK_TOO_LONG} {} s", self.cell_seconds));
             let bytes = resident(child.id());
             let too_much = limit.filter(|limit| bytes.is_some_and(|bytes| bytes > *limit));
             let too_much =
@@ -321,10 +329,23 @@ pub fn note_of_load(costs: &[Cost]) -> Option<String> {
     // Training has just ended, and counts for a minute.
     (most > cores as f64 + 1.0).then(|| {
         format!(
-            "Times were measured while the machine did other work: up to {most:.1} processes wanted to run on {cores} cores. Measure \
-             on an idle machine before citing them."
+            "Times were measured while the machine did other work: up to {most:.1} processes wanted to run on {cores} cores. Before \
+             citing them, remove the files `*.{}-*` and `*.{}-*` in the folder `measurements`, and repeat the command on an idle machine.",
+            CostKind::Update.name(),
+            CostKind::Decode.name()
         )
     })
+}
+
+/// The processor and the memory of this machine, where the system tells: other machines may share the folder, and take another time.
+fn machine() -> String {
+    let of = |file: &str, key: &str| {
+        let text = std::fs::read_to_string(file).ok()?;
+        text.lines().find_map(|line| Some(line.strip_prefix(key)?.trim_matches([':', ' ', '\t']).to_string()))
+    };
+    let [processor, memory] =
+        [of("/proc/cpuinfo", "model name"), of("/proc/meminfo", "MemTotal")].map(Option::unwrap_or_default);
+    format!("{processor}, {memory}")
 }
 
 /// Memory that processes may still have, where the system tells.

@@ -98,6 +98,11 @@ pub(super) fn of_seed(metric: &str, sum: &SentenceStatistics) -> f64 {
     if metric.unit().is_some() { value / 100.0 } else { value }
 }
 
+/// Whether these values of a score are fractions of 1. Error rates may exceed 1, and are none then.
+pub(super) fn is_fraction(metric: &str, values: &[f64]) -> bool {
+    metric_of(metric).unit().is_some() && values.iter().all(|value| (0.0..=1.0).contains(value))
+}
+
 /// The scores of a contestant in every group.
 ///
 /// # Errors
@@ -114,11 +119,13 @@ pub fn quality(scored: &Scored, test: &TestSet, metrics: &[String], bootstrap: &
             let seed_deviation = deviation(&by_seed);
             let parts: Vec<Part> =
                 std::iter::once(Part::of_sentences(of_sentences, n)).chain(Part::of_seeds(&by_seed)).collect();
-            // Error rates may exceed 1, and are no fractions then.
-            let is_fraction = metric_of(metric).unit().is_some() && (0.0..=1.0).contains(&score);
-            let [low, high] = match is_fraction {
+            let [low, high] = match is_fraction(metric, &[score]) {
                 true => interval_of_fraction(score, n, &parts),
-                false => interval(score, &parts),
+                false => {
+                    let [least, most] = metric_of(metric).bounds();
+                    let [low, high] = interval(score, &parts);
+                    [low.max(least), high.min(most)]
+                }
             };
             scores.push(Score { metric: metric.clone(), score, low, high, by_seed, seed_deviation });
         }

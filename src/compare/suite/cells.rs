@@ -3,6 +3,7 @@
 use super::answers;
 use super::config::{SuiteConfig, SuiteTaskConfig};
 use crate::compare::Answered;
+use crate::compare::options::Options;
 use crate::error::{Error, Result};
 use crate::experiment::Run;
 use crate::report::comparison::{Claim, ClaimKind, Comparison, Contestant, Group, GroupKind, metric_of};
@@ -14,7 +15,7 @@ use std::path::Path;
 pub(super) fn suite(
     suite: &SuiteConfig,
     tasks: &[&SuiteTaskConfig],
-    command: &str,
+    options: &Options,
     made: &[Answered],
 ) -> Result<Suite> {
     let first = &made.first().ok_or_else(|| Error::message("a suite has a task"))?.comparison;
@@ -29,7 +30,9 @@ pub(super) fn suite(
     let mut found = Suite {
         format: FORMAT,
         version: first.version.clone(),
-        command: command.to_string(),
+        command: options.command.clone(),
+        set: options.set.clone(),
+        beam: options.beam,
         platform: first.platform.clone(),
         backend: first.backend.clone(),
         device: first.device.clone(),

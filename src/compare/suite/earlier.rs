@@ -6,10 +6,12 @@ use crate::compare::Answered;
 use crate::compare::assemble::BOOTSTRAP;
 use crate::compare::measure::claims::claims;
 use crate::compare::measure::quality::Scored;
+use crate::compare::options::Options;
 use crate::compare::test_set::TestSet;
 use crate::error::{Error, Result};
 use crate::report::documents::Results;
 use crate::report::suite::{Cell, FORMAT, Suite};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The results of a suite that were there before.
@@ -60,20 +62,46 @@ impl Earlier {
         }
     }
 
-    /// Refuses another number of seeds than that of the cells that stay, where tasks `made` are made of the families `families`, or of all
-    /// if none is named.
+    /// Refuses options with which the cells that stay could not stand beside the new ones: another number of seeds, other settings,
+    /// another beam. Tasks `made` are made of the families `families`, or of all if none is named.
     ///
     /// # Errors
     /// Then.
-    pub(super) fn check_seeds(&self, made: &[&SuiteTaskConfig], families: &[String], n_seeds: usize) -> Result<()> {
+    pub(super) fn check_options(
+        &self,
+        made: &[&SuiteTaskConfig],
+        families: &[String],
+        options: &Options,
+    ) -> Result<()> {
         let is_made = |cell: &Cell| {
             let is_named = families.is_empty() || families.contains(&cell.family);
             is_named && made.iter().any(|task| task.name == cell.task)
         };
-        match self.0.cells.iter().find(|cell| !is_made(cell) && cell.seeds.len() != n_seeds) {
-            Some(Cell { task, family, seeds, .. }) => Err(Error::message(format!(
-                "--seeds {n_seeds}: in the results, {family} in the task {task} has {}; take as many, or give another folder with --out",
+        let mut kept = self.0.cells.iter().filter(|cell| !is_made(cell)).peekable();
+        if kept.peek().is_none() {
+            return Ok(());
+        }
+        if let Some(Cell { task, family, seeds, .. }) = kept.find(|cell| cell.seeds.len() != options.seeds) {
+            return Err(Error::message(format!(
+                "--seeds {}: in the results, {family} in the task {task} has {}; take as many, or give another folder with --out",
+                options.seeds,
                 seeds.len()
+            )));
+        }
+        let set = |set: &[String]| if set.is_empty() { "nothing".to_string() } else { set.join(", ") };
+        let beam = |beam: Option<usize>| beam.map_or("as the configs have it".to_string(), |beam| beam.to_string());
+        let sorted = |set: &[String]| set.iter().cloned().collect::<BTreeSet<_>>();
+        let differs = if sorted(&options.set) != sorted(&self.0.set) {
+            Some(("--set", set(&options.set), set(&self.0.set)))
+        } else if options.beam != self.0.beam {
+            Some(("--beam", beam(options.beam), beam(self.0.beam)))
+        } else {
+            None
+        };
+        match differs {
+            Some((option, now, before)) => Err(Error::message(format!(
+                "{option}: {now}, and {before} in the results that are there, beside which these would stand; give the same, or another \
+                 folder with --out"
             ))),
             None => Ok(()),
         }

@@ -16,15 +16,19 @@ use super::{Answered, answered, plan};
 use crate::error::{Error, Result};
 use crate::files::replace;
 use crate::report::comparison::{Comparison, files};
-use crate::report::suite::Suite;
-use std::path::Path;
+use crate::report::suite::{Suite, files as suite_files};
+use crate::training::Lock;
+use std::path::{Path, PathBuf};
 
 /// The file of the suite, beside the folders of its tasks.
 const FILE: &str = "suite.toml";
 
+/// The folder of locks; there they are the same for a comparison and for a suite.
+const LOCKS: &str = "locks";
+
 /// A suite and the comparisons of its tasks, in their order; none for a task that was made elsewhere, if its comparison is not in the
 /// folder.
-pub type Found = (Suite, Vec<Option<Comparison>>);
+type Found = (Suite, Vec<Option<Comparison>>);
 
 /// What is made of a suite: the tasks and families that are named, and all where none is.
 #[derive(Clone, Debug, Default)]
@@ -41,14 +45,15 @@ impl Part {
     }
 }
 
-/// Makes a suite in `options.out`, or goes on with it; the comparisons of its tasks and their reports are there then. Of `options`
-/// count the folder, what is set, the number of seeds, where tensors live, and who is told. With `part`, only that is made, and
-/// what the folder's results have of others stays, so that several machines can each make a part.
+/// Makes a suite in `options.out`, or goes on with it; its results and report, and the comparisons of its tasks with theirs, are there
+/// then. Gives what was found out, and the place of the page. Of `options` count the folder, what is set, the number of seeds, where
+/// tensors live, and who is told. With `part`, only that is made, and what the folder's results have of others stays, so that several
+/// machines or processes can each make a part.
 ///
 /// # Errors
 /// If the suite, its configs or data cannot be used, the suite has no such part, the folder has results of another suite or such that the
 /// part cannot be compared with, training fails, or the observer stops it.
-pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>) -> Result<Found> {
+pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>) -> Result<(Suite, PathBuf)> {
     suite.check_families(&part.families)?;
     let takes_part = |task: &&SuiteTaskConfig| {
         part.families.is_empty() || suite.of_task(task).any(|family| part.families.contains(&family.name))
@@ -62,7 +67,7 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
     // All tasks anew need nothing of results that cannot be read.
     let earlier = if part.is_whole() { None } else { earlier? };
     if let Some(earlier) = &earlier {
-        earlier.check_seeds(&made, &part.families, options.seeds)?;
+        earlier.check_options(&made, &part.families, options)?;
     }
     // Whose families are compared with those that are made.
     let others = earlier.as_ref().filter(|_| !part.families.is_empty());
@@ -108,18 +113,29 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
         files::write(&found.comparison, &out)?;
         answers.push(found);
     }
-    let mut found = cells::suite(suite, &made, &options.command, &answers)?;
+    let locks = options.out.join(LOCKS);
+    std::fs::create_dir_all(&locks).map_err(Error::io(&locks))?;
+    let _lock = Lock::wait(&locks.join("results"))?;
+    // Another process may have made another part meanwhile.
+    let earlier = if part.is_whole() { None } else { Earlier::read(&options.out)? };
+    if let Some(earlier) = &earlier {
+        earlier.check_options(&made, &part.families, options)?;
+    }
+    let mut found = cells::suite(suite, &made, options, &answers)?;
     let mut is_completed = false;
-    if let Some(others) = others {
+    if let Some(others) = earlier.as_ref().filter(|_| !part.families.is_empty()) {
         for (task, answered) in made.iter().zip(&answers) {
+            others.check_part(task, &part.families)?;
             is_completed |= others.complete(suite, &mut found, &task.name, answered)?;
         }
     }
     let comparisons = answers.into_iter().map(|Answered { comparison, .. }| Some(comparison)).collect();
-    match earlier {
-        Some(earlier) => earlier.join(suite, (found, comparisons), is_completed, &options.out),
-        None => Ok((found, comparisons)),
-    }
+    let (found, comparisons) = match earlier {
+        Some(earlier) => earlier.join(suite, (found, comparisons), is_completed, &options.out)?,
+        None => (found, comparisons),
+    };
+    let page = suite_files::write(&found, &comparisons, &options.out)?;
+    Ok((found, page))
 }
 
 /// Makes the folder, unless it is something else's, or has results that the suite's file would not make now: cells beside each other

@@ -9,6 +9,7 @@ use tokenizers::models::bpe::{BPE, BpeTrainer, Vocab};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::{Decoder, Model as _, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
 
+use super::added::{Added, Part};
 use super::config::SubwordConfig;
 use super::subword::{merges_of, tokens_of, training_failed};
 use super::{HIDDEN, Model, SPECIALS, by_count, side::Side};
@@ -57,7 +58,7 @@ pub(super) fn train(texts: &[&str], config: &SubwordConfig, key: &str) -> Result
     let counts = counts.into_iter().map(|(word, n)| (word.into(), n)).collect();
     let mut model = BPE::default();
     trainer.do_train(&counts, &mut model).map_err(training_failed)?;
-    Ok(Side::ByteBpe { vocabulary: tokens_of(&model, 0), merges: merges_of(&model)? })
+    Ok(Side::ByteBpe { vocabulary: tokens_of(&model, 0), merges: merges_of(&model)?, added: Vec::new() })
 }
 
 /// A trained model.
@@ -66,34 +67,45 @@ pub(super) struct Bytes {
     model: BPE,
     decoder: DecoderWrapper,
     mask: Option<u32>,
+    added: Added,
 }
 
 impl Bytes {
-    pub(super) fn new(vocabulary: &[String], merges: &[(String, String)]) -> Result<Self, String> {
+    pub(super) fn new(vocabulary: &[String], merges: &[(String, String)], added: &[String]) -> Result<Self, String> {
         let vocabulary: Vocab = vocabulary.iter().cloned().zip(0..).collect();
         let model = BPE::builder().vocab_and_merges(vocabulary, merges.to_vec()).build();
         let model = model.map_err(|e| format!("the merges do not fit the vocabulary: {e}"))?;
         let mask = model.token_to_id(&mask());
-        Ok(Self { model, decoder: DecoderWrapper::ByteLevel(cutter()), mask })
+        let added = Added::new(added, |token| model.token_to_id(token))?;
+        Ok(Self { model, decoder: DecoderWrapper::ByteLevel(cutter()), mask, added })
     }
-}
 
-impl Model for Bytes {
-    fn encode(&self, text: &str) -> Vec<Option<u32>> {
-        let tokens = |word: &String| match self.model.tokenize(word) {
+    /// The ids of a text without hidden words.
+    fn ids(&self, text: &str) -> Vec<Option<u32>> {
+        let of_word = |word: &String| match self.model.tokenize(word) {
             // A byte that the vocabulary does not have is left out in silence by the crate.
             Ok(tokens) if tokens.iter().map(|token| token.value.len()).sum::<usize>() == word.len() => {
                 tokens.into_iter().map(|token| Some(token.id)).collect()
             }
             _ => vec![None],
         };
-        let Some(mask) = self.mask else { return words(text).iter().flat_map(tokens).collect() };
+        let of_part = |part| match part {
+            Part::Token(id) => vec![Some(id)],
+            Part::Text(text) => words(text).iter().flat_map(of_word).collect(),
+        };
+        self.added.parts(text).into_iter().flat_map(of_part).collect()
+    }
+}
+
+impl Model for Bytes {
+    fn encode(&self, text: &str) -> Vec<Option<u32>> {
+        let Some(mask) = self.mask else { return self.ids(text) };
         let mut ids: Vec<Option<u32>> = Vec::new();
         let mut parts = text.split(HIDDEN).peekable();
         while let Some(part) = parts.next() {
             // The space before a hidden word is a part of it.
             let part = if parts.peek().is_some() { part.strip_suffix(' ').unwrap_or(part) } else { part };
-            ids.extend(words(part).iter().flat_map(tokens));
+            ids.extend(self.ids(part));
             ids.extend(parts.peek().map(|_| Some(mask)));
         }
         ids
@@ -105,7 +117,9 @@ impl Model for Bytes {
     }
 
     fn join(&self, tokens: &[&str]) -> String {
-        let tokens = tokens.iter().map(|token| (*token).to_owned()).collect();
+        // An added token is text, not bytes in the alphabet.
+        let spelled = |token: &&str| if self.added.has(token) { words(token).concat() } else { (*token).to_owned() };
+        let tokens = tokens.iter().map(spelled).collect();
         self.decoder.decode_chain(tokens).unwrap_or_default().concat()
     }
 

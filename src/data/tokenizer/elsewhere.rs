@@ -18,18 +18,21 @@ impl Tokenizers {
         Saved::new(config, Side::WordPiece { vocabulary }, None).with_mask(true).build()
     }
 
-    /// A byte-level BPE that was trained elsewhere: its tokens in the order of their ids, special ones left out, and its merges.
+    /// A byte-level BPE that was trained elsewhere: its tokens in the order of their ids, special ones left out, its
+    /// merges, and those of the tokens that were added, which texts have whole.
     ///
     /// # Errors
     ///
-    /// When the merges do not fit the tokens, or a token stands there twice; the message names no file.
+    /// When the merges do not fit the tokens, or a token stands there twice, or an added one not at all; the message
+    /// names no file.
     pub fn of_byte_pairs(
         tokens: Vec<String>,
         merges: Vec<(String, String)>,
+        added: Vec<String>,
         config: SubwordConfig,
     ) -> Result<Self, String> {
         let config = TokenizersConfig::Same(TokenizerConfig::ByteBpe(config));
-        Saved::new(config, Side::ByteBpe { vocabulary: tokens, merges }, None).build()
+        Saved::new(config, Side::ByteBpe { vocabulary: tokens, merges, added }, None).build()
     }
 
     /// SentencePiece models that were trained elsewhere. Each side has its tokens in the order of their ids, special ones left out,

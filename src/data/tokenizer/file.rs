@@ -105,7 +105,7 @@ impl Side {
             Self::Char { vocabulary } => Box::new(character::Characters::new(vocabulary)),
             Self::Word { split_punctuation, vocabulary } => Box::new(word::Words::new(vocabulary, *split_punctuation)),
             Self::Bpe { vocabulary, merges } => Box::new(subword::Pieces::bpe(vocabulary, merges)?),
-            Self::ByteBpe { vocabulary, merges } => Box::new(byte_level::Bytes::new(vocabulary, merges)?),
+            Self::ByteBpe { vocabulary, merges, added } => Box::new(byte_level::Bytes::new(vocabulary, merges, added)?),
             Self::Unigram { pieces } => Box::new(subword::Pieces::unigram(pieces)?),
             Self::WordPiece { vocabulary } => Box::new(word_piece::WordPieces::new(vocabulary, lowercase)?),
             Self::SentencePiece { vocabulary, cutter } => Box::new(SentencePieces::new(vocabulary, cutter)?),

@@ -9,8 +9,15 @@ impl Tokenizers {
     /// it, or before it if `is_text`: that is how a language model's text begins, but where the end of a line is text as any.
     ///
     /// # Errors
-    /// The reason, for kinds that the library cannot tell apart or put together.
+    /// The reason, for kinds that the library cannot tell apart or put together, and for vocabularies with a word that
+    /// is spelled like a special token.
     pub fn for_hugging_face(&self, is_text: bool) -> Result<(Vec<u8>, Option<Vec<u8>>), String> {
+        if let Some(token) = self.spelled_as_special() {
+            return Err(format!(
+                "its vocabulary has a word that is spelled like the special token {token}, and the library knows tokens \
+                 by their spelling; a tokenizer that is trained now leaves such words out"
+            ));
+        }
         let (source, target) = self.saved.sides();
         let file = |side: &Side, lowercase: bool| -> Result<Vec<u8>, String> {
             Ok((serde_json::to_string(&tokenizer(side, lowercase, is_text)?).expect("plain data") + "\n").into_bytes())
@@ -67,7 +74,7 @@ fn tokenizer(side: &Side, lowercase: bool, is_text: bool) -> Result<Value, Strin
             let model = json!({ "type": "Unigram", "unk_id": UNK, "vocab": all, "byte_fallback": false });
             (marked(), words(), model, unmarked())
         }
-        Side::ByteBpe { vocabulary, merges } => {
+        Side::ByteBpe { vocabulary, merges, .. } => {
             let bytes =
                 json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
             let model = json!({
@@ -88,6 +95,17 @@ fn tokenizer(side: &Side, lowercase: bool, is_text: bool) -> Result<Value, Strin
     if lowercase {
         normalizers.insert(0, json!({ "type": "Lowercase" }));
     }
+    let listed = |id: usize, token: &str, is_special: bool| {
+        json!({
+            "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+            "special": is_special,
+        })
+    };
+    let mut whole: Vec<Value> = SPECIALS.iter().enumerate().map(|(id, token)| listed(id, token, true)).collect();
+    if let Side::ByteBpe { vocabulary, added, .. } = side {
+        let ids = vocabulary.iter().enumerate().filter(|(_, token)| added.contains(token));
+        whole.extend(ids.map(|(i, token)| listed(SPECIALS.len() + i, token, false)));
+    }
     let end = SPECIALS[EOS as usize];
     let symbol = json!({ "SpecialToken": { "id": end, "type_id": 0 } });
     let text = json!({ "Sequence": { "id": "A", "type_id": 0 } });
@@ -100,9 +118,7 @@ fn tokenizer(side: &Side, lowercase: bool, is_text: bool) -> Result<Value, Strin
         "version": "1.0",
         "truncation": null,
         "padding": null,
-        "added_tokens": SPECIALS.iter().enumerate().map(|(id, token)| json!({
-            "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true,
-        })).collect::<Value>(),
+        "added_tokens": whole,
         "normalizer": if normalizers.is_empty() { Value::Null } else { json!({ "type": "Sequence", "normalizers": normalizers }) },
         "pre_tokenizer": cutter,
         "post_processor": {

@@ -7,6 +7,7 @@
 //! `tokenizer.json` of a run. Training is deterministic: the same pairs and settings give the same file, byte for byte, whatever the number
 //! of threads.
 
+mod added;
 mod byte_level;
 mod character;
 mod chunks;
@@ -184,6 +185,12 @@ impl Tokenizer {
         self.model.scaling()
     }
 
+    /// The first token of the vocabulary that is spelled like a special one. Training leaves such words out; files of
+    /// other programs, which know tokens by their spelling, have no place for them.
+    fn spelled_as_special(&self) -> Option<&str> {
+        self.tokens[SPECIALS.len()..].iter().map(String::as_str).find(|token| SPECIALS.contains(token))
+    }
+
     /// The id of a token as it stands in the vocabulary, if it is there.
     pub fn id(&self, token: &str) -> Option<u32> {
         self.tokens.iter().position(|t| t == token).map(|id| id as u32)
@@ -278,6 +285,11 @@ impl Tokenizers {
     /// The tokenizer of the target side; the same as the source's when the vocabulary is shared.
     pub fn target(&self) -> &Tokenizer {
         self.target.as_ref().unwrap_or(&self.source)
+    }
+
+    /// The first token of a vocabulary, behind the special ones, that is spelled like one of them.
+    pub(crate) fn spelled_as_special(&self) -> Option<&str> {
+        self.source().spelled_as_special().or_else(|| self.target().spelled_as_special())
     }
 
     /// The settings that these were trained with.

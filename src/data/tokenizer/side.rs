@@ -7,14 +7,38 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(super) enum Side {
-    Char { vocabulary: Vec<char> },
-    Word { split_punctuation: bool, vocabulary: Vec<String> },
-    Bpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
-    Unigram { pieces: Vec<(String, f64)> },
-    ByteBpe { vocabulary: Vec<String>, merges: Vec<(String, String)> },
-    WordPiece { vocabulary: Vec<String> },
-    SentencePiece { vocabulary: Vec<String>, cutter: Cutter },
-    Numbers { mean: Vec<f64>, deviation: Vec<f64> },
+    Char {
+        vocabulary: Vec<char>,
+    },
+    Word {
+        split_punctuation: bool,
+        vocabulary: Vec<String>,
+    },
+    Bpe {
+        vocabulary: Vec<String>,
+        merges: Vec<(String, String)>,
+    },
+    Unigram {
+        pieces: Vec<(String, f64)>,
+    },
+    /// `added` are tokens of the vocabulary that texts have whole.
+    ByteBpe {
+        vocabulary: Vec<String>,
+        merges: Vec<(String, String)>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        added: Vec<String>,
+    },
+    WordPiece {
+        vocabulary: Vec<String>,
+    },
+    SentencePiece {
+        vocabulary: Vec<String>,
+        cutter: Cutter,
+    },
+    Numbers {
+        mean: Vec<f64>,
+        deviation: Vec<f64>,
+    },
 }
 
 impl Side {

@@ -17,12 +17,14 @@ use super::{HIDDEN, Model, SPECIALS, by_count, side::Side};
 /// U+FFED, the mark of a token that is written without a space on that side.
 const JOINER: char = '￭';
 
-/// The words that are frequent enough, the most frequent first.
+/// The words that are frequent enough, the most frequent first. Those that are spelled like special tokens are left
+/// out, so that they become `<unk>`: other programs know tokens by their spelling.
 pub(super) fn train(texts: &[&str], config: &WordConfig) -> Side {
     let words = by_count(texts.iter().flat_map(|text| split(text, config.split_punctuation)));
     let room = config.max_size.map_or(usize::MAX, |size| size - SPECIALS.len());
-    let frequent = words.into_iter().take_while(|&(_, n)| n >= config.min_count).take(room);
-    let vocabulary = frequent.map(|(word, _)| word.into_owned()).collect();
+    let frequent = words.into_iter().take_while(|&(_, n)| n >= config.min_count);
+    let frequent = frequent.map(|(word, _)| word.into_owned()).filter(|word| !SPECIALS.contains(&word.as_str()));
+    let vocabulary = frequent.take(room).collect();
     Side::Word { split_punctuation: config.split_punctuation, vocabulary }
 }
 

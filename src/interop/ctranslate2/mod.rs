@@ -5,7 +5,7 @@ mod binary;
 use super::hugging_face::{json_file, transposed};
 use super::shipped::{Shipped, Texts, check_plain, self_attention_parts, tokens};
 use crate::data::tokenizer::{BOS, EOS, PAD, SPECIALS, UNK};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::experiment::ExportOptions;
 use crate::layers::feed_forward::Activation;
 use crate::layers::norm::EPSILON;
@@ -36,6 +36,7 @@ pub fn export_ctranslate2(
     let shipped = Shipped::open(run, out, options, "CTranslate2", warn)?;
     let config = shipped.transformer()?;
     check(&shipped, config)?;
+    check_words(run, &shipped)?;
     let variables = variables(&shipped, config, options.int8);
     let about = json!({
         "add_source_bos": false,
@@ -100,6 +101,16 @@ fn usage(texts: &Texts, is_shared: bool, int8: bool) -> String {
         "```python\nimport ctranslate2\n{before}translator = ctranslate2.Translator(\".\", compute_type=\"{kind}\")\ntokens = {tokens}\n\
          best = translator.translate_batch([tokens], beam_size=1)[0].hypotheses[0]\n{after}\n```\n"
     )
+}
+
+/// Refuses a vocabulary with a word that is spelled like a special token: CTranslate2 knows tokens by their spelling.
+fn check_words(run: &crate::experiment::Run, shipped: &Shipped) -> Result<()> {
+    let Some(token) = shipped.tokenizers.spelled_as_special() else { return Ok(()) };
+    let message = format!(
+        "has a word in its vocabulary that is spelled like the special token {token}, and CTranslate2 knows tokens by \
+         their spelling; train the model again: a new tokenizer leaves such words out"
+    );
+    Err(Error::file(run.path(), message))
 }
 
 /// Refuses what CTranslate2 has no place for.

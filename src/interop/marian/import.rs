@@ -1,20 +1,20 @@
 //! From a folder of MarianMT or OPUS-MT.
 
+use super::generation::GenerationConfig;
 use super::taker::Taker;
 use super::{Kind, columns, parts};
 use crate::data::tokenizer::SubwordConfig;
-use crate::data::{BOS, TokenizerConfig, Tokenizers};
+use crate::data::{BOS, PAD, TokenizerConfig, Tokenizers};
 use crate::decoding::{DecodingConfig, EarlyStopping, StopRule};
 use crate::error::{Error, Result};
 use crate::experiment::{Config, export_parts};
 use crate::interop::NEVER;
-use crate::interop::hugging_face::{Folder, activation, in_our_order, transposed, yes};
+use crate::interop::hugging_face::{Folder, activation, check_len, in_our_order, transposed, yes};
 use crate::interop::sentence_piece;
 use crate::models::transformer::NormPosition;
 use crate::models::weights::{Weight, Weights};
 use crate::models::{ModelConfig, TiedEmbeddings, TransformerConfig};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -58,16 +58,6 @@ struct MarianConfig {
     normalize_embedding: bool,
     #[serde(default)]
     add_final_layer_norm: bool,
-}
-
-/// What `generation_config.json` says, or, in old folders, `config.json`.
-#[derive(Default, Deserialize)]
-struct GenerationConfig {
-    num_beams: Option<usize>,
-    length_penalty: Option<f64>,
-    max_length: Option<usize>,
-    forced_eos_token_id: Option<usize>,
-    early_stopping: Option<serde_json::Value>,
 }
 
 impl MarianConfig {
@@ -136,6 +126,26 @@ impl MarianConfig {
         self.decoder_vocab_size.unwrap_or(self.vocab_size)
     }
 
+    /// The tables of source and target by name; of one for both sides that of the target.
+    fn tables(&self) -> [Option<&'static str>; 2] {
+        match self.share_encoder_decoder_embeddings {
+            true => [None, Some("model.shared.weight")],
+            false => [Some("model.encoder.embed_tokens.weight"), Some("model.decoder.embed_tokens.weight")],
+        }
+    }
+
+    /// Refuses sizes that are not those of the tables.
+    fn check_tables(&self, weights: &Weights, file: &Path) -> Result<()> {
+        let target = if self.decoder_vocab_size.is_some() { "decoder_vocab_size" } else { "vocab_size" };
+        let sizes = [("vocab_size", self.vocab_size), (target, self.n_target())];
+        for (name, size) in self.tables().into_iter().zip(sizes) {
+            let Some(name) = name else { continue };
+            check_len(weights, name, 0, size, file)?;
+            check_len(weights, name, 1, ("d_model", self.d_model), file)?;
+        }
+        Ok(())
+    }
+
     /// How transformers would search.
     fn decoding(&self, own: &GenerationConfig) -> DecodingConfig {
         // Its length counts the start symbol, which is not written, and an end that is forced.
@@ -171,7 +181,8 @@ impl Words {
     /// `file` is a table of numbers by token; the model has `n` words.
     fn read(folder: &Folder, file: &str, config: &MarianConfig, n: usize) -> Result<Self> {
         let path = folder.file(file);
-        let vocabulary: HashMap<String, usize> = parse(folder, file)?;
+        let fault = |error: serde_json::Error| Error::file(&path, format!("is no such file: {error}"));
+        let vocabulary: HashMap<String, usize> = serde_json::from_value(folder.json(file)?).map_err(fault)?;
         let id = |token: &str| {
             let found = vocabulary.get(token).copied().filter(|id| *id < n);
             found.ok_or_else(|| {
@@ -200,17 +211,13 @@ impl Words {
     }
 }
 
-fn parse<T: DeserializeOwned>(folder: &Folder, file: &str) -> Result<T> {
-    let fault = |error: serde_json::Error| Error::file(folder.file(file), format!("is no such file: {error}"));
-    serde_json::from_value(folder.json(file)?).map_err(fault)
-}
-
 /// Writes a MarianMT or OPUS-MT model, as transformers saved it in `from`, as the model folder `out`. Returns the number of
 /// parameters.
 ///
 /// Words get other numbers: padding, the symbol that the decoder starts with, end and unknown word come first, all others follow in
 /// their order. The sinusoids of Marian have all sines before all cosines, ours in turns: the axis of `d_model` is put into that
-/// order in every parameter, which changes nothing else. Beam, length penalty and lengths are those of `generation_config.json`.
+/// order in every parameter, which changes nothing else. Beam, length penalty and lengths are those of
+/// `generation_config.json`; where it has `renormalize_logits`, padding takes no part of the probabilities.
 ///
 /// # Errors
 /// If a file is missing or is not what it should be, the model has a part that this program has not, or `out` holds something.
@@ -218,11 +225,10 @@ pub fn import_marian(from: &Path, out: &Path) -> Result<usize> {
     let folder = Folder::open(from)?;
     let theirs: MarianConfig = folder.config("marian")?;
     let model = theirs.model(&folder)?;
-    let generation = match folder.file("generation_config.json").is_file() {
-        true => "generation_config.json",
-        false => "config.json",
-    };
-    let generation: GenerationConfig = parse(&folder, generation)?;
+    let generation = GenerationConfig::read(&folder, &[theirs.pad_token_id, theirs.decoder_start_token_id])?;
+    // Before lists that are as long as the config says.
+    let (weights, file) = (folder.weights()?, folder.weights_file());
+    theirs.check_tables(&weights, &file)?;
     let cutters =
         [sentence_piece::read(&folder.file("source.spm"))?, sentence_piece::read(&folder.file("target.spm"))?];
     let source = Words::read(&folder, "vocab.json", &theirs, theirs.vocab_size)?;
@@ -244,7 +250,11 @@ pub fn import_marian(from: &Path, out: &Path) -> Result<usize> {
     config.decoding = theirs.decoding(&generation);
     config.model.validate()?;
     config.decoding.validate()?;
-    let weights = parameters(&folder, &theirs, &model, [&source.order, &target.order])?;
+    let mut weights = parameters(weights, &file, &theirs, &model, [&source.order, &target.order])?;
+    if generation.leaves_out_padding() {
+        let bias = if theirs.tie_word_embeddings { "output.bias" } else { "output.projection.bias" };
+        weights.get_mut(bias).expect("every import has one").values[PAD as usize] = NEVER;
+    }
     let n = weights.values().map(|weight| weight.values.len()).sum();
     let origin = format!("MarianMT as Hugging Face's transformers saved it, imported from {}", from.display());
     export_parts(out, &config, &tokenizers, weights, &origin)?;
@@ -253,17 +263,16 @@ pub fn import_marian(from: &Path, out: &Path) -> Result<usize> {
 
 /// The parameters under our names; the words of source and target in our order.
 fn parameters(
-    folder: &Folder,
+    mut theirs: Weights,
+    file: &Path,
     config: &MarianConfig,
     model: &TransformerConfig,
     [source, target]: [&[usize]; 2],
 ) -> Result<Weights> {
-    let file = folder.weights_file();
     let (d, inner) = (model.d_model, model.d_feed_forward);
-    let mut theirs = folder.weights()?;
     // Positions that are computed here.
     theirs.retain(|name, _| !name.ends_with(".embed_positions.weight"));
-    let mut taker = Taker::new(theirs, columns(d), &file);
+    let mut taker = Taker::new(theirs, columns(d), file);
     let mut ours = Weights::new();
     for (side, n_layers) in [("encoder", config.encoder_layers), ("decoder", config.decoder_layers)] {
         for part in (0..n_layers).flat_map(|i| parts(side, i, i, [d, inner])) {
@@ -276,17 +285,11 @@ fn parameters(
     }
     let n_target = config.n_target();
     // Copies of a table that some versions write.
-    let mut copies = Vec::new();
-    let tables = match config.share_encoder_decoder_embeddings {
-        true => {
-            copies.extend(["model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"]);
-            [None, Some("model.shared.weight")]
-        }
-        false => {
-            copies.push("model.shared.weight");
-            [Some("model.encoder.embed_tokens.weight"), Some("model.decoder.embed_tokens.weight")]
-        }
+    let mut copies = match config.share_encoder_decoder_embeddings {
+        true => vec!["model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"],
+        false => vec!["model.shared.weight"],
     };
+    let tables = config.tables();
     if let Some(name) = tables[0] {
         ours.insert("source_embedding.weight".into(), taker.table(name, config.vocab_size, source)?);
     }
@@ -307,7 +310,7 @@ fn parameters(
     }
     copies.into_iter().for_each(|name| taker.forget(name));
     match taker.rest() {
-        Some(name) => Err(Error::file(&file, format!("has a parameter {name}, which config.json does not describe"))),
+        Some(name) => Err(Error::file(file, format!("has a parameter {name}, which config.json does not describe"))),
         None => Ok(ours),
     }
 }

@@ -1,6 +1,7 @@
 //! MarianMT and OPUS-MT, of Hugging Face's transformers, in and out; and Pegasus, which is the same with norms before the sublayers.
 
 mod export;
+mod generation;
 mod import;
 mod taker;
 

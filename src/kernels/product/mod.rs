@@ -1,6 +1,6 @@
 //! Matrix products on slices.
 //!
-//! One of three files of kernels with `unsafe`, besides `memory.rs` and `quads.rs`: the `gemm` crate, which burn's flex uses too, takes
+//! One of the modules of kernels with `unsafe`, besides `memory.rs`: the `gemm` crate, which burn's flex uses too, takes
 //! pointers. Every pointer here comes from a slice whose length has just been checked against the sizes and strides, and outputs
 //! are borrowed mutably.
 #![allow(unsafe_code)]

@@ -2,6 +2,8 @@
 
 mod backward;
 mod forward;
+#[cfg(test)]
+mod tests;
 
 use super::alignment::{self, AlignmentScore, Source};
 use super::cell::{self, CellKind};
@@ -14,9 +16,14 @@ use backward::Made;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Sentences that one task carries through all steps. Rows of a product do not depend on each other, so neither do the
+/// The most sentences that one task carries through all steps: a product of more rows is no faster for each.
+const MOST_SENTENCES: usize = 16;
+
+/// Sentences of one task: as many as let every core have some. Rows of a product do not depend on each other, so neither do the
 /// numbers on how sentences are shared out.
-const SENTENCES: usize = 16;
+fn sentences_of_task(batch: usize) -> usize {
+    batch.div_ceil(rayon::current_num_threads()).clamp(1, MOST_SENTENCES)
+}
 
 /// Which steps a layer reads, and in which order.
 #[derive(Clone, Debug, Default)]
@@ -251,11 +258,12 @@ impl Recurrence<'_> {
         let mut out = made.map(|len| zeros(batch * len));
         let mut saved = kept.map(|len| zeros(batch * len));
         let matrices = Matrices::new(self);
-        let tasks = split(out.each_mut(), made).into_par_iter().zip(split(saved.each_mut(), kept));
+        let n = sentences_of_task(batch);
+        let tasks = split(out.each_mut(), made, n).into_par_iter().zip(split(saved.each_mut(), kept, n));
         tasks.enumerate().for_each(|(task, (out, kept))| {
             vectorized(
                 #[inline(always)]
-                || self.forward_task(&matrices, task * SENTENCES, out, kept),
+                || self.forward_task(&matrices, task * n, out, kept),
             );
         });
         let [states, contexts, last, last_memory] = out;
@@ -287,7 +295,8 @@ impl Recurrence<'_> {
         ];
         let mut made = lens.map(|len| zeros(batch * len));
         let matrices = Matrices::transposed(self);
-        split(made.each_mut(), lens).into_par_iter().enumerate().for_each(|(task, pieces)| {
+        let n_sentences = sentences_of_task(batch);
+        split(made.each_mut(), lens, n_sentences).into_par_iter().enumerate().for_each(|(task, pieces)| {
             let [gates, recurrent, start, start_memory, queries, keys, values, vector, contexts, scores, attentional] =
                 pieces;
             let mut made = Made {
@@ -305,7 +314,7 @@ impl Recurrence<'_> {
             };
             vectorized(
                 #[inline(always)]
-                || self.backward_task(kept, incoming, &matrices, task * SENTENCES, &mut made),
+                || self.backward_task(kept, incoming, &matrices, task * n_sentences, &mut made),
             );
         });
         let [gates, recurrent, start, start_memory, queries, keys, values, vector, _, _, attentional] = made;
@@ -365,12 +374,12 @@ impl StepAttention<'_> {
     }
 }
 
-/// Some sentences' part of each of several buffers, `lens` long for one sentence.
-fn split<const N: usize>(buffers: [&mut Vec<f32>; N], lens: [usize; N]) -> Vec<[&mut [f32]; N]> {
+/// The part of `n_sentences` in each of several buffers, `lens` long for one sentence.
+fn split<const N: usize>(buffers: [&mut Vec<f32>; N], lens: [usize; N], n_sentences: usize) -> Vec<[&mut [f32]; N]> {
     let n = buffers.iter().zip(lens).map(|(buffer, len)| buffer.len().checked_div(len).unwrap_or(0)).max();
-    let n_tasks = n.unwrap_or(0).div_ceil(SENTENCES);
+    let n_tasks = n.unwrap_or(0).div_ceil(n_sentences);
     let mut pieces: Vec<_> =
-        buffers.into_iter().zip(lens).map(|(buffer, len)| buffer.chunks_mut((len * SENTENCES).max(1))).collect();
+        buffers.into_iter().zip(lens).map(|(buffer, len)| buffer.chunks_mut((len * n_sentences).max(1))).collect();
     (0..n_tasks)
         .map(|_| {
             let mut pieces = pieces.iter_mut();

@@ -318,6 +318,10 @@ impl Seq2Seq for DecoderOnlyModel {
         DecoderOnlyMemory { read, batch: source.batch_size() }
     }
 
+    fn has_causal_encoder(&self) -> bool {
+        !self.sees_whole_source
+    }
+
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
         self.scores(source, target_input, pass).logits(pass)
     }

@@ -247,6 +247,10 @@ impl Seq2Seq for EncoderOnlyModel {
         }
     }
 
+    fn has_causal_encoder(&self) -> bool {
+        self.is_causal
+    }
+
     fn forward(&self, source: &Padded, target_input: &Padded, pass: &mut Pass) -> Tensor<3> {
         self.scores(source, target_input, pass).logits(pass)
     }

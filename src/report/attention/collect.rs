@@ -50,8 +50,8 @@ impl Written {
 
     /// What the decoder is given: the start symbol, or the first token of a text, and every target word but the last.
     pub fn input(&self) -> Vec<u32> {
-        let first = self.first.unwrap_or(BOS);
-        [first].into_iter().chain(self.target[..self.target.len() - 1].iter().copied()).collect()
+        let before_last = self.target.split_last().map_or(&[][..], |(_, before)| before);
+        [self.first.unwrap_or(BOS)].into_iter().chain(before_last.iter().copied()).collect()
     }
 
     /// What the encoder reads: the source with its end; nothing where there is no source.
@@ -167,7 +167,7 @@ fn look<M: Seq2Seq>(model: &M, tokenizers: &Tokenizers, written: &Written, is_wa
     let input = Padded::new(&[written.input()], 0, &device);
     let mut trace = Trace::of(is_wanted);
     let logits = model.forward(&source, &input, &mut Pass::traced(&mut trace));
-    let maps = all_maps(trace);
+    let maps = all_maps(trace, model.has_causal_encoder());
     let (n_words, vocab_size) = (written.target.len(), logits.dims()[2]);
     let probabilities = crate::models::weights::to_vec(activation::softmax(logits, 2));
     let label = |tokens: &[u32], tokenizer: &crate::data::Tokenizer| {
@@ -201,7 +201,7 @@ pub fn collect_series<M: Seq2Seq>(
     let read = Padded::series([series], source, &model.device());
     let mut trace = Trace::of(is_wanted);
     let answers = model.forward(&read, &read, &mut Pass::traced(&mut trace));
-    let maps = all_maps(trace);
+    let maps = all_maps(trace, model.has_causal_encoder());
     if maps.is_empty() {
         let message = "this model has no attention, and its recurrences have no factor by which a step fades, so that there is \
                        no map to draw";
@@ -231,10 +231,11 @@ pub fn is_weights(name: &str) -> bool {
 }
 
 /// The maps of attention, and after them those of what recurrences keep.
-fn all_maps(mut trace: Trace) -> Vec<AttentionMap> {
+fn all_maps(mut trace: Trace, has_causal_encoder: bool) -> Vec<AttentionMap> {
     let memories = memory::maps(&trace.entries);
     trace.entries.retain(|entry| is_weights(&entry.name));
     let mut maps = maps_of(trace.entries);
+    maps.iter_mut().for_each(|map| map.is_causal = has_causal_encoder && map.part == Part::Encoder);
     maps.extend(memories);
     maps
 }
@@ -265,7 +266,7 @@ fn maps_of(entries: Vec<TraceEntry>) -> Vec<AttentionMap> {
                 weights.extend(row);
                 weights.resize(weights.len() + n_columns - row.len(), 0.0);
             }
-            AttentionMap { part, layer, head, n_rows: rows.len(), n_columns, weights }
+            AttentionMap { part, layer, head, n_rows: rows.len(), n_columns, weights, is_causal: false }
         })
         .collect()
 }

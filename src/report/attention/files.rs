@@ -9,7 +9,8 @@ use std::fmt::Write;
 /// One line for each weight (or share, of what a recurrence keeps), with the tokens beside it; layers and heads count from 1,
 /// positions from 0.
 ///
-/// What the decoder cannot see, its future, is left out. Texts have a last column with the token that a row predicts.
+/// What a position cannot see, such as the decoder its future, is left out. Texts have a last column with the token
+/// that a row predicts.
 pub fn csv(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> String {
     let mut text = String::from("sentence,part,layer,head,row,column,row_token,column_token,weight");
     text += if sentences.iter().any(|(sentence, _)| sentence.is_text()) { ",predicted\n" } else { "\n" };
@@ -23,7 +24,7 @@ pub fn csv(sentences: &[(&SentenceMaps, Vec<AttentionMap>)]) -> String {
                 let predicted =
                     if sentence.is_text() { format!(",{}", self::quoted(&sentence.target[i])) } else { String::new() };
                 let row = map.row(i);
-                for j in map.part.seen(i, map.n_columns) {
+                for j in map.seen(i) {
                     let weight = row[j];
                     let _ = writeln!(text, "{place},{i},{j},{row_token},{},{weight}{predicted}", columns[j]);
                 }

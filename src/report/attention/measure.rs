@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Numbers of one map, or means over many sentences.
 ///
-/// Rows are the positions that look, columns those that are looked at; all means are over rows.
+/// Rows are the positions that look, columns those that are looked at; all means are over rows. For its entropy a row
+/// is divided by its sum: where one attention spans source and target, each of its two maps has a part of a whole row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measures {
     /// Mean entropy of a row in nats: `-sum_j w_j ln w_j`; `exp` of it is the number of positions looked at.
@@ -48,10 +49,10 @@ impl Measures {
         let (mut n_previous, mut n_next) = (0.0, 0.0);
         for i in 0..map.n_rows {
             let row = map.row(i);
-            let visible = map.part.seen(i, map.n_columns).len();
+            let visible = map.seen(i).len();
             let diagonal = diagonal(map, i);
             let own = diagonal.round() as usize;
-            let entropy: f64 = row.iter().filter(|w| **w > 0.0).map(|w| -f64::from(*w) * f64::from(*w).ln()).sum();
+            let entropy = entropy(row);
             m.entropy += entropy / n;
             if visible > 1 {
                 m.relative_entropy += entropy / (visible as f64).ln() / n;
@@ -109,6 +110,13 @@ impl Measures {
             last: mean(|m| m.last),
         }
     }
+}
+
+/// The entropy, in nats, of the weights of a row as parts of their sum; 0 where there are none.
+fn entropy(row: &[f32]) -> f64 {
+    let sum: f64 = row.iter().map(|w| f64::from(*w)).sum();
+    let parts = row.iter().filter(|w| **w > 0.0).map(|w| f64::from(*w) / sum);
+    parts.map(|part| -part * part.ln()).sum()
 }
 
 /// The column on the diagonal of row `i`.

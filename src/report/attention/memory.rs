@@ -93,6 +93,7 @@ fn of_layer(entry: &TraceEntry, entries: &[TraceEntry]) -> Option<Vec<AttentionM
             n_rows: len,
             n_columns: len,
             weights,
+            is_causal: false,
         }
     };
     Some(entry.values.chunks((len * width).max(1)).enumerate().map(map).collect())

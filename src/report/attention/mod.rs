@@ -57,7 +57,8 @@ impl Part {
         matches!(self, Self::Memory | Self::EncoderMemory | Self::EncoderMemoryBackward)
     }
 
-    /// The columns of row `row` that are not zero by construction, in a map of `n_columns`.
+    /// The columns of row `row` that are not zero by construction, in a map of `n_columns`. Of an encoder that sees no
+    /// future there are fewer: [`AttentionMap::seen`] knows.
     pub fn seen(self, row: usize, n_columns: usize) -> Range<usize> {
         match self {
             Self::Cross | Self::Encoder => 0..n_columns,
@@ -80,12 +81,20 @@ pub struct AttentionMap {
     pub n_rows: usize,
     /// Positions that are looked at.
     pub n_columns: usize,
-    /// Row-major: `weights[row * n_columns + column]`. A row sums to one, or to less where a window cuts it; what a recurrence
-    /// keeps are shares, each between 0 and 1.
+    /// Row-major: `weights[row * n_columns + column]`. A row sums to one, or to less where a window cuts it or where
+    /// one attention spans source and target; what a recurrence keeps are shares, each between 0 and 1.
     pub weights: Vec<f32>,
+    /// Whether this is of an encoder in which a position sees itself and those before it alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_causal: bool,
 }
 
 impl AttentionMap {
+    /// The columns of a row that are not zero by construction.
+    pub fn seen(&self, row: usize) -> Range<usize> {
+        if self.is_causal { 0..row + 1 } else { self.part.seen(row, self.n_columns) }
+    }
+
     /// The weights of one position that looks.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.weights[row * self.n_columns..][..self.n_columns]

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::files::replace;
 use crate::report::png::png;
 use crate::report::svg::Svg;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,22 @@ const OVERVIEW_SCALE: f32 = 1.25;
 /// The charts of the overview, by the beginning of their names.
 const OVERVIEW: [&str; 6] =
     ["quality-", "positions-all", "faults-length", "cost-update-seconds", "cost-update-memory", "curves-seconds"];
+
+/// How the names of charts begin.
+const PICTURES: [&str; 6] = ["quality-", "positions-", "faults-", "cost-", "curves-", "alignment-"];
+/// The tables.
+const TABLES: [&str; 10] = [
+    "quality",
+    "faults",
+    "costs",
+    "growth",
+    "crossings",
+    "positions",
+    "claims",
+    "contestants",
+    "differences",
+    "trials",
+];
 
 /// Copies the results in `out`, if they have contestants that are not among `names`, to a name that nothing has; who those are, and the
 /// place.
@@ -61,28 +78,52 @@ pub fn draw(comparison: &Comparison, out: &Path) -> Result<PathBuf> {
     for folder in [&report, &pictures, &data] {
         fs::create_dir_all(folder).map_err(Error::io(folder))?;
     }
+    let mut drawn = BTreeSet::new();
     for chart in charts(comparison) {
-        let (svg, name) = (chart.svg(), plain(&chart.id));
-        replace(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
-        replace(&pictures.join(format!("{name}.png")), &png(&svg, SCALE)?)?;
+        drawn.insert(picture(&pictures, &chart.id, &chart.svg())?);
     }
     let overview = overview(comparison);
     replace(&report.join("overview.svg"), overview.as_bytes())?;
     replace(&report.join("overview.png"), &png(&overview, OVERVIEW_SCALE)?)?;
     for (i, sentence) in comparison.alignments.iter().enumerate() {
         for map in &sentence.maps {
-            let name = format!("alignment-{}-{}", i + 1, plain(&map.contestant));
-            let svg = map_svg(map);
-            replace(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
-            replace(&pictures.join(format!("{name}.png")), &png(&svg, SCALE)?)?;
+            let name = format!("alignment-{}-{}", i + 1, map.contestant);
+            drawn.insert(picture(&pictures, &name, &map_svg(map))?);
         }
     }
-    for table in tables(comparison) {
+    remove_others(&pictures, |name| PICTURES.iter().any(|prefix| name.starts_with(prefix)), &drawn);
+    let tables = tables(comparison);
+    for table in &tables {
         replace(&data.join(format!("{}.csv", table.id)), table.csv().as_bytes())?;
     }
+    remove_others(&data, |name| TABLES.contains(&name), &tables.iter().map(|table| table.id.to_string()).collect());
     let page_path = report.join("index.html");
     replace(&page_path, page(comparison).render().as_bytes())?;
     Ok(page_path)
+}
+
+/// Writes a chart into a folder, as SVG and as PNG; the name that it has there.
+///
+/// # Errors
+/// If the disk refuses.
+pub(in crate::report) fn picture(folder: &Path, id: &str, svg: &str) -> Result<String> {
+    let name = plain(id);
+    replace(&folder.join(format!("{name}.svg")), svg.as_bytes())?;
+    replace(&folder.join(format!("{name}.png")), &png(svg, SCALE)?)?;
+    Ok(name)
+}
+
+/// Removes what an earlier report left in `folder`: files of names that `are_own`, and that are not among `written`.
+pub(in crate::report) fn remove_others(folder: &Path, are_own: impl Fn(&str) -> bool, written: &BTreeSet<String>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_of_kind = path.extension().is_some_and(|end| ["svg", "png", "csv"].iter().any(|own| end == *own));
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if is_of_kind && are_own(&name) && !written.contains(&name) {
+            // What cannot be removed is out of date, nothing else.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 /// The most telling charts in one picture, two in a row: for a README or a slide.

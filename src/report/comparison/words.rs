@@ -1,5 +1,6 @@
 //! What was found, in sentences, the most important first. Each is made from the numbers of the comparison, whichever way they point.
 
+use super::claims::rows::Claim;
 use super::data::Comparison;
 use super::measures::costs::words::{crossing, growth, price};
 use super::measures::faults::words::cut;
@@ -19,6 +20,9 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
     found.extend(growth(comparison));
     let of_seconds = comparison.crossings.iter().filter(|crossing| crossing.of == "seconds");
     found.extend(of_seconds.map(|row| crossing(comparison, row)));
+    // Beside claims of two models it is said already.
+    let is_of_runs = comparison.claims.iter().any(Claim::is_of_runs);
+    found.extend((is_of_runs && comparison.contestants.len() == 1).then(|| OF_RUNS.to_string()));
     found
 }
 

@@ -14,7 +14,9 @@ pub fn shrunk(comparison: &Comparison) -> Comparison {
     let headline = comparison.headline();
     small.metrics.truncate(1);
     small.quality.iter_mut().for_each(|row| row.scores.retain(|score| score.metric == headline));
-    small.claims.retain(|claim| claim.metric == headline || claim.kind == ClaimKind::Position);
+    small
+        .claims
+        .retain(|claim| claim.metric == headline || matches!(claim.kind, ClaimKind::Position | ClaimKind::Level));
     // Of single positions only the whole test set is told.
     small.positions.retain(|row| row.group == "all");
     small
@@ -87,8 +89,11 @@ fn about(comparison: &Comparison) -> String {
         _ => format!("means of {least} to {most} seeds"),
     };
     let over = if most > 1 { "sentences and seeds" } else { "sentences" };
+    // Single lengths have sentences of their own.
+    let has_lengths = comparison.groups.iter().any(|group| group.kind == GroupKind::Length);
+    let more = if has_lengths { " and those of single lengths" } else { "" };
     format!(
-        "{}{rest}, {} test sentences, {seeds}, with 95 % intervals over {over}:\n",
+        "{}{rest}, {} test sentences{more}, {seeds}, with 95 % intervals over {over}:\n",
         first.to_uppercase(),
         comparison.task.test_sentences
     )

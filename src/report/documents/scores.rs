@@ -82,10 +82,9 @@ fn score(of: &Map<String, Value>, metric: Metric) -> Result<f64, String> {
 /// The mean over seeds with its interval, within what the score can be.
 fn mean_of(metric: Metric, values: &[f64]) -> (f64, Option<[f64; 2]>) {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    // More words may be wrong than there are.
-    let most = if matches!(metric, Metric::Wer | Metric::Per | Metric::Cer) { f64::INFINITY } else { 100.0 };
+    let [least, most] = metric.bounds();
     let of_mean = Part::of_seeds(values).map(|seeds| interval(mean, &[seeds]));
-    (mean, of_mean.map(|[low, high]| [low.max(0.0), high.min(most)]))
+    (mean, of_mean.map(|[low, high]| [low.max(least), high.min(most)]))
 }
 
 /// The interval of a score that counts right sentences, from 0 to 100, over `n` sentences and the seeds, where there are several. Which
@@ -150,6 +149,7 @@ pub(super) fn by_length(metric: Metric, models: &[(&About, &Evaluations)]) -> Re
     /// The lengths of a column and how many sentences have them, as text, and what the seeds have there.
     type Column = (String, Vec<f64>);
     let mut text = String::new();
+    let mut titles: Option<Vec<String>> = None;
     for (about, evaluations) in models {
         let groups = named(about, evaluations.groups())?;
         let mut columns: Vec<Column> = Vec::new();
@@ -169,6 +169,11 @@ pub(super) fn by_length(metric: Metric, models: &[(&About, &Evaluations)]) -> Re
                     None => columns.push((title, vec![value])),
                 }
             }
+        }
+        let own: Vec<String> = columns.iter().map(|(title, _)| title.clone()).collect();
+        if titles.get_or_insert_with(|| own.clone()) != &own {
+            let (first, own) = (titles.unwrap_or_default().join(", "), own.join(", "));
+            return Err(format!("{}: its lengths are {own}, and those of the first model {first}", about.test));
         }
         if text.is_empty() {
             text += "| model |";
@@ -215,6 +220,11 @@ fn shown(value: f64) -> String {
 /// The rows of one test.
 pub(super) fn rows(about: &About, evaluations: &Evaluations) -> Result<String, String> {
     let mut text = String::new();
+    // Lines of another test or another search are no seeds.
+    let n_groups = evaluations.groups().map_or(1, |groups| groups.len());
+    if n_groups > 1 {
+        return Err(format!("has {n_groups} tests or searches, for which `grid` has a column each"));
+    }
     for (i, metric) in about.scores.iter().enumerate() {
         let values = evaluations.of(*metric)?;
         let sign = metric.sign();

@@ -16,10 +16,19 @@ pub fn by_length(suite: &Suite, comparisons: &[Option<Comparison>]) -> Vec<Chart
         Some(Chart {
             id: format!("{}-{}", task.name, chart.id),
             title: format!("{}: {}", task.name, task.about),
-            ..chart
+            ..as_in_suite(suite, chart)
         })
     };
     with_comparison(suite, comparisons).filter_map(of).collect()
+}
+
+/// A chart of a task with the colours and markers that families have in the whole suite: in a task they may be fewer, or in another
+/// order.
+fn as_in_suite(suite: &Suite, mut chart: Chart) -> Chart {
+    for series in &mut chart.series {
+        series.place = suite.families.iter().position(|family| family.name == series.name).unwrap_or(series.place);
+    }
+    chart
 }
 
 /// The score at the longest sources against the bytes that writing carries from step to step.
@@ -56,7 +65,8 @@ pub fn by_state(suite: &Suite) -> Vec<Chart> {
 pub fn costs(suite: &Suite, comparisons: &[Option<Comparison>]) -> Vec<Chart> {
     let of = |(task, comparison): (&SuiteTask, &Comparison)| {
         let charts = of_comparison(comparison).into_iter().filter(|chart| chart.id.starts_with("cost-"));
-        charts.map(|chart| Chart { id: format!("{}-{}", task.name, chart.id), ..chart }).collect::<Vec<_>>()
+        let named = |chart: Chart| Chart { id: format!("{}-{}", task.name, chart.id), ..as_in_suite(suite, chart) };
+        charts.map(named).collect::<Vec<_>>()
     };
     with_comparison(suite, comparisons).flat_map(of).collect()
 }

@@ -19,6 +19,12 @@ pub struct Suite {
     pub version: String,
     /// The command line.
     pub command: String,
+    /// What `--set` changed in every config.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<String>,
+    /// The beam size of all models, if the command gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beam: Option<usize>,
     /// Operating system and processor.
     pub platform: String,
     /// The backend.

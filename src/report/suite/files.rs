@@ -7,12 +7,12 @@ use super::matrix::table;
 use crate::error::{Error, Result};
 use crate::files::replace;
 use crate::report::comparison::Comparison;
-use crate::report::comparison::files::plain;
-use crate::report::png::png;
+use crate::report::comparison::files::{picture, plain, remove_others};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Pixels of a PNG for each of a chart's own.
-const SCALE: f32 = 2.0;
+/// How the names of charts go on after that of a task.
+const PICTURES: [&str; 3] = ["-quality-", "-state", "-cost-"];
 
 /// Writes all of it under `out`; the place of the page. `comparisons` are those of the tasks, in their order, as far as they are there.
 ///
@@ -34,11 +34,18 @@ pub fn draw(suite: &Suite, comparisons: &[Option<Comparison>], out: &Path) -> Re
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
     }
     let charts = [by_length(suite, comparisons), by_state(suite), costs(suite, comparisons)];
+    let mut drawn = BTreeSet::new();
     for chart in charts.into_iter().flatten() {
-        let (svg, name) = (chart.svg(), plain(&chart.id));
-        replace(&pictures.join(format!("{name}.svg")), svg.as_bytes())?;
-        replace(&pictures.join(format!("{name}.png")), &png(&svg, SCALE)?)?;
+        drawn.insert(picture(&pictures, &chart.id, &chart.svg())?);
     }
+    let tasks: Vec<String> = suite.tasks.iter().map(|task| plain(&task.name)).collect();
+    let is_own = |name: &str| {
+        let of = |task: &String| {
+            name.strip_prefix(task.as_str()).is_some_and(|rest| PICTURES.iter().any(|own| rest.starts_with(own)))
+        };
+        tasks.iter().any(of)
+    };
+    remove_others(&pictures, is_own, &drawn);
     let table = table(suite);
     replace(&data.join(format!("{}.csv", table.id)), table.csv().as_bytes())?;
     let place = report.join("index.html");

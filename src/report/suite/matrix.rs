@@ -58,6 +58,10 @@ impl Beside {
 /// How a score stands beside the best of its column.
 pub fn beside(score: &CellScore, task: &SuiteTask) -> Beside {
     let has_any = metric_of(&task.metric).lower_is_better() || score.score > 0.0;
+    // Sure, and too small to matter.
+    if score.standing == Standing::Behind && score.claim.as_ref().is_some_and(|claim| claim.is_small) {
+        return Beside::Equivalent;
+    }
     let includes_zero = score.claim.as_ref().is_none_or(|claim| claim.low <= 0.0 && claim.high >= 0.0);
     match score.standing {
         Standing::Best => Beside::Best,

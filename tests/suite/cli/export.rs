@@ -56,6 +56,34 @@ fn an_exported_model_is_small_and_all_that_inference_takes() {
 }
 
 #[test]
+#[cfg(unix)]
+fn an_empty_folder_is_filled_by_whatever_name_it_is_given() {
+    use std::os::unix::fs::MetadataExt;
+    let dir = TempDir::new().unwrap();
+    let run = trained().join("run");
+    let export = |from: &Path, out: &str| {
+        succeed(from, &["export", "run", "--run", run.to_str().unwrap(), "--out", out]);
+    };
+    for (folder, link, out) in [("one", "first", "first"), ("two", "second", "second/")] {
+        fs::create_dir(dir.path().join(folder)).unwrap();
+        std::os::unix::fs::symlink(folder, dir.path().join(link)).unwrap();
+        export(dir.path(), out);
+        assert!(dir.path().join(link).is_symlink(), "{out}: a link stays a link");
+        assert!(dir.path().join(folder).join("manifest.json").is_file(), "{out}: the folder behind it has the files");
+    }
+    let here = dir.path().join("here");
+    fs::create_dir(&here).unwrap();
+    let place = |folder: &Path| fs::metadata(folder).unwrap().ino();
+    let before = place(&here);
+    export(&here, ".");
+    assert_eq!(place(&here), before, "who stands in it sees the files");
+    assert_eq!(translated(&here), translated(&dir.path().join("one")));
+    let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["first", "here", "one", "second", "two"]);
+}
+
+#[test]
 fn eight_bits_make_a_smaller_folder_that_translates_as_the_rounded_model() {
     let dir = TempDir::new().unwrap();
     let (floats, bytes) = (dir.path().join("floats"), dir.path().join("bytes"));

@@ -93,6 +93,21 @@ fn no_generated_file_is_overwritten_whichever_is_there() {
 }
 
 #[test]
+fn a_set_that_cannot_be_replaced_as_a_whole_stays_as_it_was() {
+    let dir = TempDir::new().unwrap();
+    let generate = ["data", "generate", "copy", "--out", "set", "--pairs"];
+    succeed(dir.path(), &[&generate[..], &["20"]].concat());
+    let texts = || ["train.tsv", "valid.tsv", "test.tsv"].map(|file| read(dir.path().join("set").join(file)));
+    let before = texts();
+    let readme = dir.path().join("set/README.md");
+    std::fs::remove_file(&readme).unwrap();
+    std::fs::create_dir(&readme).unwrap();
+    let said = fail(dir.path(), &[&generate[..], &["30", "--seed", "9", "--force"]].concat());
+    assert_says(&said, &["README.md: is a folder"]);
+    assert_eq!(texts(), before);
+}
+
+#[test]
 fn every_listed_task_can_be_generated_and_every_corpus_has_a_licence() {
     let dir = TempDir::new().unwrap();
     let list = succeed(dir.path(), &["data", "list"]);

@@ -1,7 +1,7 @@
 //! `lookback inspect`: maps and states of a small trained model, and what wrong requests get.
 
 use super::trained;
-use crate::training::{BAHDANAU, assert_says, copy_folder, finish, lookback, read, sealed, succeed, write_tiny};
+use crate::training::{BAHDANAU, assert_says, copy_folder, fail, finish, lookback, read, sealed, succeed, write_tiny};
 use lookback::report::states::Labelled;
 use serde_json::Value;
 use std::path::Path;
@@ -99,6 +99,40 @@ fn given_targets_are_aligned_with_gold() {
 }
 
 #[test]
+fn gold_alignments_have_a_line_for_each_sentence() {
+    let dir = TempDir::new().unwrap();
+    for (name, text) in [("in", "a b\n"), ("target", "a b\n"), ("gold", "0-0\n1-1\n")] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let (input, target, gold) = (out(&dir, "in"), out(&dir, "target"), out(&dir, "gold"));
+    let inspect = ["inspect", "attention", "--run", "run", "--input", &input, "--target", &target];
+    let said = fail(trained(), &[&inspect[..], &["--alignments", &gold]].concat());
+    assert_says(&said, &["gold: has 2 lines where ", "in has 1"]);
+}
+
+#[test]
+fn no_file_that_is_read_is_written_over() {
+    let dir = TempDir::new().unwrap();
+    let text = "a b\nb a\n";
+    let file = out(&dir, "in.csv");
+    std::fs::write(&file, text).unwrap();
+    let linked = out(&dir, "linked.csv");
+    std::fs::hard_link(&file, &linked).unwrap();
+    let outs = if cfg!(unix) { vec![&file, &linked] } else { vec![&file] };
+    for place in outs {
+        for arguments in [
+            &["attention", "--run", "run", "--input", &file][..],
+            &["attention", "--run", "run", "--input", "-", "--target", &file],
+            &["states", "--run", "run", "--input", &file],
+        ] {
+            let said = fail(trained(), &[&["inspect"][..], arguments, &["--out", place]].concat());
+            assert_says(&said, &["is read and would be written over; give another --out"]);
+        }
+    }
+    assert_eq!(read(&file), text);
+}
+
+#[test]
 fn a_run_that_samples_is_searched_all_the_same() {
     let dir = TempDir::new().unwrap();
     copy_folder(&trained().join("run"), &dir.path().join("run"));
@@ -168,6 +202,9 @@ fn states_are_drawn_and_words_have_neighbours() {
         assert_eq!(finished.code, Some(1));
         assert_says(&finished.stderr, &[says]);
     }
+    let undrawn = run(&["--input", &input, "--tokens"]);
+    assert_eq!(undrawn.code, Some(2), "nothing is drawn");
+    assert_says(&undrawn.stderr, &["--out <FILE>"]);
 }
 
 #[test]

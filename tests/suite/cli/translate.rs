@@ -352,6 +352,31 @@ fn standard_input_is_refused_for_two_things_at_once() {
 }
 
 #[test]
+fn one_file_is_not_two_however_it_is_spelled() {
+    let dir = TempDir::new().unwrap();
+    fs::create_dir(dir.path().join("folder")).unwrap();
+    fs::write(dir.path().join("in"), "a b\n").unwrap();
+    let run = trained().join("run");
+    let translate = ["translate", "--run", run.to_str().unwrap(), "--input", "in"];
+    for output in ["al", "./al", "folder/../al"] {
+        let arguments = [&translate[..], &["--alignments", "al", "--output", output]].concat();
+        let said = crate::training::fail(dir.path(), &arguments);
+        assert_says(&said, &["--alignments and --output are both al"]);
+    }
+    assert!(!dir.path().join("al").exists());
+    // A hard link is another name of the same file.
+    #[cfg(unix)]
+    {
+        fs::hard_link(dir.path().join("in"), dir.path().join("linked")).unwrap();
+        let said = crate::training::fail(dir.path(), &[&translate[..], &["--output", "linked"]].concat());
+        assert_says(&said, &["linked: is read and would be written over"]);
+        assert_eq!(read(dir.path().join("in")), "a b\n");
+    }
+    // Files of one name in two folders are two.
+    succeed(dir.path(), &[&translate[..], &["--alignments", "al", "--output", "folder/al"]].concat());
+}
+
+#[test]
 fn several_runs_write_together() {
     let dir = TempDir::new().unwrap();
     let alone = pipe(&TRANSLATE, INPUT);

@@ -1,6 +1,8 @@
 //! The command from end to end on tiny models: what it writes.
 
-use crate::training::{BAHDANAU, Finished, TRANSFORMER, assert_says, fail, lookback, read, succeed, tiny_text};
+use crate::training::{
+    BAHDANAU, Finished, TRANSFORMER, assert_says, fail, lookback, read, succeed, tiny_text, tiny_text_of,
+};
 use lookback::report::comparison::measures::tables;
 use lookback::report::comparison::{ClaimKind, Comparison, Cost};
 use std::path::Path;
@@ -355,4 +357,50 @@ fn what_is_called_never_seen_was_seen_by_no_contestant() {
         assert!(found.groups.iter().all(|group| group.id == "all" || group.is_seen == (group.from <= 8)));
         assert!(found.groups.iter().any(|group| !group.is_seen), "nine letters were seen by none");
     }
+}
+
+#[test]
+fn what_is_not_alike_is_told() {
+    let dir = TempDir::new().unwrap();
+    let lines = |n: usize, words: usize| -> String {
+        (0..n).map(|i| format!("{}\tB {}\n", "a ".repeat(1 + i % words).trim(), i % words)).collect()
+    };
+    for (name, n, words) in [("short.tsv", 12, 3), ("long.tsv", 12, 6), ("valid.tsv", 6, 3), ("test.tsv", 8, 4)] {
+        std::fs::write(dir.path().join(name), lines(n, words)).unwrap();
+    }
+    for (name, train, n_valid, lowercase) in [("one", "short.tsv", 2, true), ("other", "long.tsv", 6, false)] {
+        let data = |file: &str| format!("{{ tsv = \"{file}\" }}");
+        let keys = format!("train = {}\nvalid = {}\ntest = {}", data(train), data("valid.tsv"), data("test.tsv"));
+        let text = tiny_text_of(TRANSFORMER, &keys);
+        let text: String =
+            text.lines().filter(|line| !line.starts_with("n_")).map(|line| format!("{line}\n")).collect();
+        let text = text.replace("shared = true", &format!("lowercase = {lowercase}"));
+        let text = text.replace("sample_size = 3", &format!("sample_size = {n_valid}"));
+        std::fs::write(dir.path().join(format!("{name}.toml")), text).unwrap();
+    }
+    let quick = ["compare", "one.toml", "other.toml", "--max-cost-length", "0", "--out", "out"];
+    succeed(dir.path(), &quick);
+    let found = results(&dir.path().join("out"));
+    let notes = found.notes.join("\n");
+    assert_says(
+        &notes,
+        &[
+            "The longest source that a model has learnt from has 3 to 6 words: a length counts as seen",
+            "All answers and references are scored in lower case, which is all that one can write.",
+        ],
+    );
+    let different: Vec<&str> = found.differences.iter().map(|difference| difference.what.as_str()).collect();
+    assert!(different.contains(&"validation data") && different.contains(&"training data"), "{different:?}");
+}
+
+#[test]
+fn a_run_that_was_trained_on_since_is_reported_as_it_is_now() {
+    let dir = TempDir::new().unwrap();
+    crate::training::copy_folder(COMPARED.path(), dir.path());
+    let before = results(&dir.path().join("out")).contestants[0].updates.clone();
+    let more = format!("training.max_updates={}", 2 * before[0]);
+    succeed(dir.path(), &["train", "--run", "out/runs/rnn-seed5", "--set", &more, "--dashboard", "none"]);
+    succeed(dir.path(), &["compare", "--run", "out/runs/rnn-seed5", "--max-cost-length", "0", "--out", "again"]);
+    let after = results(&dir.path().join("again")).contestants[0].updates.clone();
+    assert_eq!(after, [2 * before[0]]);
 }

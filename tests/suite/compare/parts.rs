@@ -1,9 +1,11 @@
 //! Suites of which machines make a part each.
 
 use super::suite::{MADE, SMALL, results};
-use crate::training::{assert_says, fail, read, succeed};
+use crate::training::{assert_says, fail, lookback, read, succeed};
 use lookback::report::suite::Suite;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// The folders of so many machines, each with the file of the suite.
@@ -138,4 +140,57 @@ fn machines_can_each_make_a_family_and_claims_are_those_of_one_machine() {
     let mut arguments = of("RNN, attention").to_vec();
     arguments.extend(["--task", "reverse"]);
     assert_says(&fail(one.path(), &arguments), &["--family: nobody of RNN, attention takes part"]);
+}
+
+#[test]
+fn cells_that_were_made_in_another_way_are_not_put_beside_each_other() {
+    let [own] = machines(SMALL);
+    let dir = own.path();
+    let of = |task, more: &[&'static str]| {
+        ["compare", "--suite", "own.toml", "--out", "out", "--task", task]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect::<Vec<_>>()
+    };
+    succeed(dir, &of("reverse", &["--set", "training.label_smoothing=0.1", "--beam", "2"]));
+    let before = read(dir.join("out/results.json"));
+    let refused = |more: &[&'static str], parts: &[&str]| {
+        assert_says(&fail(dir, &of("copy", more)), parts);
+        assert_eq!(read(dir.join("out/results.json")), before);
+        assert!(!dir.join("out/copy").exists(), "before anything is trained");
+    };
+    refused(
+        &["--beam", "2"],
+        &["--set: nothing, and training.label_smoothing=0.1 in the results that are there", "--out"],
+    );
+    let set = ["--set", "training.label_smoothing=0.1"];
+    refused(&set, &["--beam: as the configs have it, and 2 in the results that are there"]);
+    // The same task again takes the place of the other, and may be made in any way.
+    succeed(dir, &of("reverse", &[]));
+    succeed(dir, &of("copy", &[]));
+}
+
+#[test]
+fn a_part_that_another_process_has_made_meanwhile_stays() {
+    let [one, other] = machines(SMALL);
+    let of = |task| ["compare", "--suite", "own.toml", "--task", task, "--out", "out"];
+    succeed(one.path(), &of("reverse"));
+    // What a process holds that is just writing its results.
+    let locks = other.path().join("out/locks");
+    std::fs::create_dir_all(&locks).unwrap();
+    let held = std::fs::File::create(locks.join("results")).unwrap();
+    held.lock().unwrap();
+    let mut process = lookback(other.path(), &of("copy")).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let done = other.path().join("out/copy/report/index.html");
+    while !done.exists() {
+        assert!(process.try_wait().unwrap().is_none(), "it ended before it had written");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    hand_on(&one, &other);
+    held.unlock().unwrap();
+    assert!(process.wait().unwrap().success());
+    let (suite, command) = whole(other.path());
+    assert_eq!(suite.tasks.len(), 2, "{:?}", suite.tasks);
+    assert_eq!(command.lines().count(), 2, "{command}");
 }

@@ -38,6 +38,28 @@ fn a_report_is_drawn_again_from_its_results_where_they_lie_and_elsewhere() {
     assert_eq!(succeed(dir.path(), &elsewhere), "the report is new/report/index.html\n");
     assert_eq!(files(&dir.path().join("new/report")), expected);
     assert_eq!(read(dir.path().join("new/results.json")), results);
+    // Charts and tables of an earlier report go, and nobody else's.
+    for name in ["charts/cost-old.svg", "charts/mine.svg", "tables/notes.csv", "tables/trials.csv"] {
+        std::fs::write(dir.path().join("new/report").join(name), "old").unwrap();
+    }
+    succeed(dir.path(), &elsewhere);
+    let left: Vec<PathBuf> =
+        files(&dir.path().join("new/report")).into_keys().filter(|path| !expected.contains_key(path)).collect();
+    assert_eq!(left, ["charts/mine.svg", "tables/notes.csv"].map(PathBuf::from));
+}
+
+#[test]
+fn results_are_not_put_in_the_place_of_others() {
+    let dir = TempDir::new().unwrap();
+    let (suite, comparison) = (MADE.0.path().join("out"), COMPARED.path().join("out"));
+    copy_folder(&suite, &dir.path().join("suite"));
+    copy_folder(&comparison, &dir.path().join("comparison"));
+    for (from, to) in [(&comparison, "suite"), (&suite, "comparison"), (&comparison, "suite/copy")] {
+        let before = files(&dir.path().join(to));
+        let message = fail(dir.path(), &["compare", "--redraw", from.to_str().unwrap(), "--out", to]);
+        assert_says(&message, &[&format!("{to}/results.json: has other results, which would be lost"), "--out"]);
+        assert_eq!(files(&dir.path().join(to)), before);
+    }
 }
 
 #[test]

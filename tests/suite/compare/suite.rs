@@ -342,6 +342,14 @@ fn sentences_say_what_cells_claim_and_no_more() {
         let column = matrix::columns(&errors)[0];
         assert_eq!(matrix::is_level(&errors, "two", column), is_marked);
     }
+    // What is sure and too small to matter is marked, as the legend says.
+    let mut small = undecided(0.895, -0.009, -0.001);
+    let score = &mut small.cells[1].scores[0];
+    score.standing = Standing::Behind;
+    let claim = score.claim.as_mut().unwrap();
+    (claim.verdict, claim.is_small) = (Verdict::Different, true);
+    assert_says(&words::findings(&small)[1], &["; equivalent to it within 2.0 points: two (89.5); "]);
+    assert!(matrix::is_level(&small, "two", matrix::columns(&small)[0]));
     // By how little a score differs is said.
     let mut equivalent = undecided(0.895, -0.01, 0.0);
     equivalent.cells[1].scores[0].standing = Standing::Equivalent;

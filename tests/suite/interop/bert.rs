@@ -126,6 +126,7 @@ fn an_imported_bert_fills_in_the_words_of_the_original() {
     fs::write(dir.path().join("in.txt"), &lines).unwrap();
     let found = succeed(dir.path(), &["predict", "--run", "run", "--input", "in.txt", "--json", "--n-best", "3"]);
     let written = succeed(dir.path(), &["predict", "--run", "run", "--input", "in.txt"]);
+    assert_eq!([found.lines().count(), written.lines().count()], [golden.filled.len(); 2]);
     with_tokenizer(&dir, |tokenizer| {
         for ((Filled { text, places, ids }, json), written) in
             golden.filled.iter().zip(found.lines()).zip(written.lines())

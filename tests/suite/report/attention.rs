@@ -8,7 +8,7 @@ use lookback::data::{EOS, Pair, Tokenizers};
 use lookback::layers::position::PositionConfig;
 use lookback::layers::{Pass, Trace};
 use lookback::models::weights::{from_safetensors, to_vec};
-use lookback::models::{Model, ModelConfig, Seq2Seq, TransformerConfig, Vocabularies};
+use lookback::models::{EncoderOnlyConfig, Model, ModelConfig, Seq2Seq, TransformerConfig, Vocabularies};
 use lookback::report::attention::collect::{Written, collect};
 use lookback::report::attention::measure::{Measures, coverage, summarize};
 use lookback::report::attention::select::{Choice, Selection};
@@ -131,6 +131,39 @@ fn numbers_of_a_head_by_hand() {
     let heads = summarize(&[sentence(), sentence()]);
     assert_eq!(heads.len(), 3);
     assert_eq!(heads[0].measures, Measures::of(&sentence().maps[0]), "the mean of two equal sentences");
+}
+
+#[test]
+fn an_encoder_that_sees_no_future_is_measured_by_what_it_sees() {
+    // Each row looks at all that it may see alike.
+    let n = 12;
+    let weight = |i: usize, j: usize| if j <= i { 1.0 / (i + 1) as f32 } else { 0.0 };
+    let weights: Vec<f32> = (0..n * n).map(|place| weight(place / n, place % n)).collect();
+    let causal = AttentionMap { is_causal: true, ..map(Part::Encoder, [1, 1], n, &weights) };
+    let measures = Measures::of(&causal);
+    // The first row has no choice.
+    assert!((measures.relative_entropy - 11.0 / 12.0).abs() < 1e-6, "{measures:?}");
+    assert_eq!(measures.looks_at(Part::Encoder), "broadly");
+    assert_eq!((causal.seen(2), map(Part::Encoder, [1, 1], n, &weights).seen(2)), (0..3, 0..n));
+    for is_causal in [false, true] {
+        let config =
+            EncoderOnlyConfig { d_model: 8, d_feed_forward: 8, n_heads: 2, is_causal, ..EncoderOnlyConfig::default() };
+        let vocabularies = Vocabularies { source: 64, target: 64, shared: false };
+        let model = ModelConfig::EncoderOnly(config).init(vocabularies, 1, &flex()).unwrap();
+        let found = collect(&model, &tokenizers(), &written(&[4, 5, 6], &[4, 5, 6])).unwrap();
+        assert!(!found.maps.is_empty());
+        assert!(found.maps.iter().all(|map| map.part == Part::Encoder && map.is_causal == is_causal));
+    }
+}
+
+#[test]
+fn the_entropy_of_a_part_of_a_row_is_that_of_a_whole_one() {
+    // Half of the weight falls on the source, and nothing of the second row.
+    let part = Measures::of(&map(Part::Cross, [1, 1], 2, &[0.25, 0.25, 0.0, 0.0]));
+    assert!((part.entropy - 2f64.ln() / 2.0).abs() < 1e-9, "{part:?}");
+    assert!((part.relative_entropy - 0.5).abs() < 1e-9, "{part:?}");
+    let whole = Measures::of(&map(Part::Cross, [1, 1], 2, &[0.5, 0.5, 1.0, 0.0]));
+    assert_eq!((part.entropy, part.relative_entropy), (whole.entropy, whole.relative_entropy));
 }
 
 #[test]

@@ -84,6 +84,7 @@ fn what_is_not_shown_is_not_computed_and_what_is_shown_is_the_same() {
         assert!(of(Detail::Step(99)).0.steps.is_empty(), "{name}");
         let (overview, n_overview) = of(Detail::Overview);
         assert_eq!(n_overview, if all.mechanism.has_attention { 2 } else { 14 }, "{name}");
+        assert_eq!(overview.steps.len(), all.steps.len(), "{name}");
         for (t, (found, full)) in overview.steps.iter().zip(&all.steps).enumerate() {
             assert_eq!(found.mean_weights(), full.mean_weights(), "{name}");
             assert_eq!((&found.chosen, &found.top), (&full.chosen, &full.top), "{name}");
@@ -101,11 +102,15 @@ fn the_page_has_the_norms_that_the_terminal_prints() {
     let page = html::page(&explanation, &Selection::default());
     let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let n = |key: &str| data[key].as_array().unwrap().len();
+    assert_eq!((n("words"), n("steps")), (explanation.source_words.len(), explanation.steps.len()));
+    assert!(n("words") > 1 && n("steps") > 1, "there is something to compare");
     for (word, shown) in explanation.source_words.iter().zip(data["words"].as_array().unwrap()) {
         assert_eq!(shown["vector"]["norm"].as_f64().unwrap(), f64::from(word.norm));
     }
     for (row, shown) in explanation.steps.iter().zip(data["steps"].as_array().unwrap()) {
         let scores = shown["rows"][0]["scores"].as_array().unwrap();
+        assert_eq!(scores.len(), row.attention[0].scores.len());
         for (score, shown) in row.attention[0].scores.iter().zip(scores) {
             assert!((shown.as_f64().unwrap() - f64::from(*score)).abs() < 1e-6, "{shown} for {score}");
         }

@@ -24,6 +24,7 @@ pub fn map(part: Part, place: [usize; 2], n_columns: usize, weights: &[f32]) -> 
         n_rows: weights.len() / n_columns,
         n_columns,
         weights: weights.to_vec(),
+        is_causal: false,
     }
 }
 

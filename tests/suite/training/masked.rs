@@ -111,6 +111,23 @@ fn a_model_of_masked_words_is_looked_into_like_any_other() {
 }
 
 #[test]
+fn a_line_of_which_nothing_is_read_is_left_out_as_a_blank_one() {
+    // The character that stands for hidden words is lost from texts.
+    let dir = TempDir::new().unwrap();
+    let file = |name: &str, text: &str| {
+        fs::write(dir.path().join(name), text).unwrap();
+        dir.path().join(name).to_str().unwrap().to_owned()
+    };
+    let (some, none) = (file("some", "\u{fffc}\na b a b\n"), file("none", "\u{fffc}\n"));
+    let inspect = ["inspect", "attention", "--run", "run", "--input"];
+    let found = succeed(FILLER.path(), &[&inspect[..], &[&some, "--json"]].concat());
+    assert_eq!(serde_json::from_str::<Value>(&found).unwrap()["sentences"], 1);
+    assert_says(&fail(FILLER.path(), &[&inspect[..], &[&none]].concat()), &["none: has no sentence to look at"]);
+    let first = fail(FILLER.path(), &[&inspect[..], &[&some, "--sentence", "1"]].concat());
+    assert_says(&first, &["some: sentence 1 is blank"]);
+}
+
+#[test]
 fn a_model_of_masked_words_goes_on_where_it_was() {
     let dir = TempDir::new().unwrap();
     let constant = "training.schedule=\"constant\"";
@@ -161,4 +178,5 @@ fn what_does_not_go_with_masked_words_is_refused() {
     assert_says(&fail(run, &["compare", "--run", "run", "--out", "none"]), &["is a model of masked words"]);
     assert_says(&fail(run, &["evaluate", "--run", "run", "--chart", "c.svg"]), &["--chart"]);
     assert_says(&fail(run, &["evaluate", "--run", "run", "--beam", "3"]), &["--beam"]);
+    assert_says(&fail(run, &["evaluate", "--run", "run", "--tokenize", "13a"]), &["--tokenize has no effect here"]);
 }

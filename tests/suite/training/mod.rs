@@ -282,6 +282,20 @@ pub fn rechecked(manifest: &str) -> String {
     manifest.to_string()
 }
 
+/// Changes the tokenizer of a run, and what its checkpoints say of it.
+pub fn change_tokenizer(run: &Path, change: impl FnOnce(String) -> String) {
+    let file = run.join("tokenizer.json");
+    let old = read(&file);
+    let new = change(old.clone());
+    std::fs::write(&file, &new).expect("the temporary folder can be written");
+    let hash = |text: &str| -> String { Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect() };
+    for name in checkpoints(run) {
+        let manifest = run.join("checkpoints").join(name).join("manifest.json");
+        let text = read(&manifest).replace(&hash(&old), &hash(&new));
+        std::fs::write(&manifest, rechecked(&text)).expect("the temporary folder can be written");
+    }
+}
+
 /// The checkpoint that `best` or `last` names.
 pub fn named(run: &Path, pointer: &str) -> String {
     read(run.join(pointer)).lines().next().unwrap_or_default().to_string()

@@ -371,7 +371,14 @@ fn commands_for_words_name_those_for_numbers() {
     }
     assert_says(&fail(dir, &["generate", "--run", "run"]), &["is no language model", "`predict`"]);
     assert_says(&fail(dir, &["compare", "--run", "run"]), &["run answers with numbers", "`lookback evaluate`"]);
-    for option in [&["--beam", "2"][..], &["--metric", "bleu"], &["--lowercase"], &["--chart", "a.svg"], &["--int8"]] {
+    for option in [
+        &["--beam", "2"][..],
+        &["--metric", "bleu"],
+        &["--lowercase"],
+        &["--tokenize", "13a"],
+        &["--chart", "a.svg"],
+        &["--int8"],
+    ] {
         let found = fail(dir, &[&["evaluate", "--run", "run"], option].concat());
         assert_says(&found, &[option[0], "has no effect here: the model answers with numbers"]);
     }

@@ -141,6 +141,25 @@ fn a_tagger_is_explained_drawn_and_exported_like_any_other_model() {
 }
 
 #[test]
+fn a_given_answer_has_a_tag_for_each_token() {
+    let explain = ["explain", "--run", "run", "a c b", "--target"];
+    let said = fail(TAGGER.path(), &[&explain[..], &["< >"]].concat());
+    assert_says(&said, &["--target has 2 tokens, and the text 3"]);
+    assert_eq!(json(TAGGER.path(), &[&explain[..], &["< > <", "--json"]].concat())["forced"], true);
+    let dir = TempDir::new().unwrap();
+    let attention =
+        ["model.mixer={ kind = \"attention\" }", "model.positions={ kind = \"rotary\" }", "training.max_updates=2"];
+    train(dir.path(), "run", &attention);
+    fs::write(dir.path().join("in.txt"), "a b\n\na c b\n").unwrap();
+    fs::write(dir.path().join("short.txt"), "< >\n\n< >\n").unwrap();
+    fs::write(dir.path().join("whole.txt"), "< >\n\n< > <\n").unwrap();
+    let inspect = ["inspect", "attention", "--run", "run", "--input", "in.txt", "--target"];
+    let said = fail(dir.path(), &[&inspect[..], &["short.txt"]].concat());
+    assert_says(&said, &["short.txt:3: has 2 tokens, and the text 3"]);
+    succeed(dir.path(), &[&inspect[..], &["whole.txt"]].concat());
+}
+
+#[test]
 fn what_does_not_fit_an_encoder_is_refused() {
     let dir = TempDir::new().unwrap();
     fs::write(dir.path().join("rises.toml"), RISES).unwrap();

@@ -259,6 +259,14 @@ fn what_does_not_fit_a_language_model_is_refused() {
     assert_says(&fail(dir, &["compare", "--run", "run", "--out", "none"]), &["run is a language model"]);
     assert_says(&fail(dir, &["evaluate", "--run", "run", "--beam", "3"]), &["--beam has no effect here"]);
     assert_says(&fail(dir, &["evaluate", "--run", "run", "--metric", "bleu"]), &["--metric has no effect here"]);
+    assert_says(&fail(dir, &["evaluate", "--run", "run", "--tokenize", "13a"]), &["--tokenize has no effect here"]);
+    let generate = ["generate", "--run", "run", "abc", "--max-tokens", "2", "--set"];
+    for setting in ["decoding.max_len_extra=50", "decoding.beam_size=3", "training.max_updates=3"] {
+        let key = setting.split('=').next().unwrap();
+        let said = fail(dir, &[&generate[..], &[setting]].concat());
+        assert_says(&said, &[&format!("{key}: has no effect here"), "only decoding.sampling can be set"]);
+    }
+    succeed(dir, &[&generate[..], &["decoding.sampling.temperature=0.5"]].concat());
     let wrong = |settings: &[&str]| {
         let mut arguments = vec!["config", "check", "text.toml"];
         settings.iter().for_each(|setting| arguments.extend(["--set", setting]));

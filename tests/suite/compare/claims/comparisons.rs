@@ -262,6 +262,42 @@ fn what_is_said_of_the_ends_of_sentences_is_a_claim() {
 }
 
 #[test]
+fn errors_may_be_more_than_all_and_scores_stay_within_their_bounds() {
+    let pairs: Vec<Pair> = (0..40).map(|i| Pair::new(format!("a {i}"), format!("b {i}"))).collect();
+    let test = test_set(pairs.clone());
+    let long = |n: usize| vec!["x ".repeat(n).trim().to_string(); pairs.len()];
+    let seeds = |n: [usize; 2]| n.map(|n| written(&long(n))).to_vec();
+    let all = [("one", seeds([10, 12])), ("other", seeds([2, 2]))];
+    let all = all.map(|(name, seeds)| Scored::new(name, &seeds, &test.references, false).unwrap());
+    let (metrics, bootstrap) = (["wer", "bleu"].map(String::from).to_vec(), Bootstrap { n_samples: 300, seed: 1 });
+    let found = claims(&all, &test, &metrics, &bootstrap).unwrap();
+    let wer = found.iter().find(|claim| claim.metric == "wer").unwrap();
+    // Ten or twelve words where two belong: 5 and 6 times as many errors as words, beside once as many.
+    assert!((wer.estimate + 4.5).abs() < 1e-9, "{wer:?}");
+    assert!(wer.low <= wer.estimate && wer.estimate <= wer.high, "{wer:?}");
+    assert!(wer.low < -4.5 && wer.high > -4.5, "two seeds that differ have a width: {wer:?}");
+    // Two seeds of which one writes everything right have an interval that is wider than a score can be.
+    let half = [written(&answers(&pairs, |_| false)), written(&long(2))];
+    let half = Scored::new("half", &half, &test.references, false).unwrap();
+    for row in quality(&half, &test, &metrics, &bootstrap).unwrap() {
+        let bounds = row.scores.iter().map(|score| (score.metric.as_str(), score.low, score.high));
+        for (metric, low, high) in bounds {
+            assert!(low >= 0.0 && (metric != "bleu" || high <= 100.0), "{metric}: {low} to {high}");
+        }
+    }
+}
+
+#[test]
+fn of_a_single_model_with_one_seed_it_is_said_that_it_is_of_these_runs() {
+    let said = |n_seeds: usize| {
+        let mut comparison = by_length([100, 99, 60, 10]);
+        comparison.claims.iter_mut().for_each(|claim| claim.n_seeds = [n_seeds; 2]);
+        findings(&comparison).iter().filter(|finding| finding.starts_with("A single seed:")).count()
+    };
+    assert_eq!([1, 3].map(said), [1, 0]);
+}
+
+#[test]
 fn a_difference_that_is_sure_and_within_the_margin_is_called_small() {
     let pairs: Vec<Pair> = (0..3000).map(|i| Pair::new(format!("a {i}"), format!("b {i}"))).collect();
     let all = vec![answers(&pairs, |_| false); 3];

@@ -94,6 +94,20 @@ fn a_fraction_is_compared_with_a_level_by_the_score_test() {
     let parts = [Part::of_sentences(0.0009, 100), Part::of_seeds(&[0.9, 0.98, 1.0]).unwrap()];
     assert!(contrast_with_level(0.96, 0.9, 100, &parts).p_value.unwrap() > 0.1);
     assert_eq!(contrast_with_level(1.0, 0.9, LEAST_SENTENCES - 1, &parts).p_value, None);
+    // With several seeds, too, the interval is what the test does not refuse.
+    for by_seed in
+        [&[0.75, 0.80, 0.85][..], &[0.78, 0.82], &[0.70, 0.72, 0.71, 0.74], &[0.95, 0.96, 0.955], &[0.99, 1.0]]
+    {
+        let score = by_seed.iter().sum::<f64>() / by_seed.len() as f64;
+        let parts = [Part::of_sentences(score * (1.0 - score) / 100.0, 100), Part::of_seeds(by_seed).unwrap()];
+        let [low, high] = interval_of_fraction(score, 100, &parts);
+        let levels = [(low - 0.001, true), (low + 0.001, false), (high - 0.001, false), (high + 0.001, true)];
+        // No fraction is beyond 1.
+        for (level, is_refused) in levels.into_iter().filter(|(level, _)| (0.0..1.0).contains(level)) {
+            let p = contrast_with_level(score, level, 100, &parts).p_value.unwrap();
+            assert_eq!(p < 0.05, is_refused, "{by_seed:?} beside {level}: p = {p}");
+        }
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn sentences(n: usize) -> Vec<SentenceMaps> {
             n_rows: rows,
             n_columns: columns,
             weights: (0..rows).flat_map(row).collect(),
+            is_causal: false,
         }
     };
     let heads = || (1..=2).flat_map(|layer| (1..=3).map(move |head| (layer, head)));

@@ -13,7 +13,7 @@ pub(super) fn charts(comparison: &Comparison) -> Vec<Chart> {
         ("repetition", "Repetition", "4-grams written before (%)", |row| Some(100.0 * row.repetition)),
         ("early-stop", "Early stop", "sentences ended too early (%)", |row| Some(100.0 * row.early_stop)),
         ("cut", "Cut answers", "sentences cut at the length cap (%)", |row| Some(100.0 * row.cut)),
-        ("omission", "Omission", "source words hardly looked at (%)", |row| row.omission.map(|part| 100.0 * part)),
+        ("omission", "Omission", "source tokens hardly looked at (%)", |row| row.omission.map(|part| 100.0 * part)),
     ];
     let groups = comparison.by_length();
     let unit = comparison.task.length_unit.name();

@@ -12,10 +12,11 @@ pub(super) fn table(comparison: &Comparison) -> Table {
         "repeated in references (%)",
         "ended early (%)",
         "cut (%)",
-        "source words hardly looked at (%)",
+        "source tokens hardly looked at (%)",
     ];
     let about = "Repeated: 4-grams that occurred before in the sentence. Ended early: with less than 90 % of the reference's words. \
-                 Cut: not ended within the limit. Hardly looked at: a total weight below 0.1, in the mean of all heads.";
+                 Cut: not ended within the limit. Hardly looked at: a total weight below 0.1, in the mean of all heads; in ten \
+                 sentences of each group.";
     let mut table = Table::new("faults", "What goes wrong", about, &columns);
     for row in &comparison.faults {
         table.rows.push(vec![
