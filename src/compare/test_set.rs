@@ -119,22 +119,24 @@ struct Trained {
 /// Looks at the training data of every contestant: what none has seen is longer than the longest source of all of them.
 fn trained(entrants: &[Entrant], unit: LengthUnit) -> Result<Trained> {
     let mut found = Trained { longest: 0, least: usize::MAX, pairs: 0 };
-    // The longest source and the number of pairs of what has been looked at.
-    let mut looked: Vec<((&DataConfig, Option<u64>), (usize, usize))> = Vec::new();
+    /// Data and their seed, the longest source in them, and the number of pairs.
+    type Looked<'a> = (&'a DataConfig, Option<u64>, [usize; 2]);
+    let mut looked: Vec<Looked> = Vec::new();
     for entrant in entrants {
         let data = &entrant.config.data;
         let mut longest = 0;
         for run in &entrant.runs {
             // Files are the same whatever the seed.
-            let key = (data, data.task.is_some().then_some(run.seed));
-            let known = looked.iter().find(|(own, _)| *own == key).map(|(_, known)| *known);
-            let (own, pairs) = match known {
+            let seed = data.task.is_some().then_some(run.seed);
+            let known =
+                looked.iter().find(|(own, other, _)| (*own, *other) == (data, seed)).map(|(_, _, known)| *known);
+            let [own, pairs] = match known {
                 Some(known) => known,
                 None => {
                     let train = dataset::load(data, run.seed)?.train;
                     let own = train.iter().map(|pair| unit.count(&pair.source)).max().unwrap_or(0);
-                    looked.push((key, (own, train.len())));
-                    (own, train.len())
+                    looked.push((data, seed, [own, train.len()]));
+                    [own, train.len()]
                 }
             };
             longest = longest.max(own);

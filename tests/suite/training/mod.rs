@@ -282,7 +282,7 @@ pub fn rechecked(manifest: &str) -> String {
     manifest.to_string()
 }
 
-/// Changes the tokenizer of a run, and what its checkpoints say of it.
+/// Changes the tokenizer of a run, and what its checkpoints and the pointers to them say of it.
 pub fn change_tokenizer(run: &Path, change: impl FnOnce(String) -> String) {
     let file = run.join("tokenizer.json");
     let old = read(&file);
@@ -291,8 +291,13 @@ pub fn change_tokenizer(run: &Path, change: impl FnOnce(String) -> String) {
     let hash = |text: &str| -> String { Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect() };
     for name in checkpoints(run) {
         let manifest = run.join("checkpoints").join(name).join("manifest.json");
-        let text = read(&manifest).replace(&hash(&old), &hash(&new));
-        std::fs::write(&manifest, rechecked(&text)).expect("the temporary folder can be written");
+        let before = read(&manifest);
+        let after = rechecked(&before.replace(&hash(&old), &hash(&new)));
+        std::fs::write(&manifest, &after).expect("the temporary folder can be written");
+        for pointer in ["best", "last"].map(|name| run.join(name)) {
+            let text = read(&pointer).replace(&hash(&before), &hash(&after));
+            std::fs::write(&pointer, text).expect("the temporary folder can be written");
+        }
     }
 }
 
