@@ -71,7 +71,7 @@ pub(super) fn assemble(
         test_run(entrant, run, prepared, &store, progress, *work).map(|_| ())
     })?;
     // Times are measured by one process at a time, which also writes the report.
-    let _lock = jobs.wait_for("measure", progress)?;
+    let _lock = jobs.wait_for("measure", &**progress.observer(), |what| progress.at(what, 0.0))?;
     let mut found = Vec::new();
     for entrant in entrants {
         found.push(measure(entrant, prepared, &store, progress)?);

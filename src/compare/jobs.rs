@@ -6,12 +6,15 @@
 use super::progress::{Progress, check_stop};
 use super::store::file_name;
 use crate::error::{Error, Result};
-use crate::training::Lock;
+use crate::training::{Lock, Observer};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a process with nothing to do waits before it looks again whether others have finished, or have ended.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What is said of a process with nothing to do.
+const WAITING: &str = "waiting for what other processes do";
 
 /// The jobs of the comparison in a folder.
 pub(super) struct Jobs {
@@ -54,7 +57,7 @@ impl Jobs {
                 }
             }
             if taken.len() == n {
-                progress.at("waiting for what other processes do", 0.0);
+                progress.at(WAITING, 0.0);
                 std::thread::sleep(PATIENCE);
             }
             left = taken;
@@ -62,17 +65,17 @@ impl Jobs {
         Ok(())
     }
 
-    /// The lock `name`, as soon as nobody else has it.
+    /// The lock `name`, as soon as nobody else has it; until then `say` is told what is waited for.
     ///
     /// # Errors
     /// As [`Self::share`].
-    pub(super) fn wait_for(&self, name: &str, progress: &Progress) -> Result<Lock> {
+    pub(super) fn wait_for(&self, name: &str, observer: &dyn Observer, say: impl Fn(&str)) -> Result<Lock> {
         loop {
-            check_stop(&**progress.observer())?;
+            check_stop(observer)?;
             if let Some(lock) = self.try_lock(name)? {
                 return Ok(lock);
             }
-            progress.at("waiting for what other processes do", 0.0);
+            say(WAITING);
             std::thread::sleep(PATIENCE);
         }
     }

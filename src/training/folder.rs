@@ -254,27 +254,14 @@ impl Lock {
     /// # Errors
     /// If the disk refuses.
     pub(crate) fn try_of(path: &Path) -> Result<Option<Self>> {
-        let file = Self::open(path)?;
+        // What is there under this name may be somebody's: it is locked and left as it is.
+        let file =
+            fs::OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(Error::io(path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(Error::io(path)(error)),
         }
-    }
-
-    /// The lock in the file `path`, as soon as no other process has it.
-    ///
-    /// # Errors
-    /// If the disk refuses.
-    pub(crate) fn wait(path: &Path) -> Result<Self> {
-        let file = Self::open(path)?;
-        file.lock().map_err(Error::io(path))?;
-        Ok(Self(file))
-    }
-
-    /// What is there under this name may be somebody's: it is locked and left as it is.
-    fn open(path: &Path) -> Result<File> {
-        fs::OpenOptions::new().create(true).truncate(false).write(true).open(path).map_err(Error::io(path))
     }
 }
 

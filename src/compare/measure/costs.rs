@@ -339,13 +339,10 @@ pub fn note_of_load(costs: &[Cost]) -> Option<String> {
 
 /// The processor and the memory of this machine, where the system tells: other machines may share the folder, and take another time.
 fn machine() -> String {
-    let of = |file: &str, key: &str| {
-        let text = std::fs::read_to_string(file).ok()?;
-        text.lines().find_map(|line| Some(line.strip_prefix(key)?.trim_matches([':', ' ', '\t']).to_string()))
-    };
-    let [processor, memory] =
-        [of("/proc/cpuinfo", "model name"), of("/proc/meminfo", "MemTotal")].map(Option::unwrap_or_default);
-    format!("{processor}, {memory}")
+    let read = |file: &str| std::fs::read_to_string(file).unwrap_or_default();
+    let processors = read("/proc/cpuinfo");
+    let processor = processors.lines().find(|line| line.starts_with("model name")).unwrap_or_default();
+    format!("{processor}, {} bytes", of_status(&read("/proc/meminfo"), "MemTotal:").unwrap_or(0))
 }
 
 /// Memory that processes may still have, where the system tells.

@@ -9,6 +9,7 @@ mod earlier;
 pub use config::{BUILT_IN, FamilyConfig, SuiteConfig, SuiteTaskConfig};
 use earlier::Earlier;
 
+use super::jobs::Jobs;
 use super::options::Options;
 use super::progress::{Show, Status};
 use super::test_set::TestSet;
@@ -17,14 +18,10 @@ use crate::error::{Error, Result};
 use crate::files::replace;
 use crate::report::comparison::{Comparison, files};
 use crate::report::suite::{Suite, files as suite_files};
-use crate::training::Lock;
 use std::path::{Path, PathBuf};
 
 /// The file of the suite, beside the folders of its tasks.
 const FILE: &str = "suite.toml";
-
-/// The folder of locks; there they are the same for a comparison and for a suite.
-const LOCKS: &str = "locks";
 
 /// A suite and the comparisons of its tasks, in their order; none for a task that was made elsewhere, if its comparison is not in the
 /// folder.
@@ -66,14 +63,8 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
     prepare(suite, earlier.as_ref().ok().and_then(Option::as_ref), &options.out)?;
     // All tasks anew need nothing of results that cannot be read.
     let earlier = if part.is_whole() { None } else { earlier? };
-    if let Some(earlier) = &earlier {
-        earlier.check_options(&made, &part.families, options)?;
-    }
     // Whose families are compared with those that are made.
-    let others = earlier.as_ref().filter(|_| !part.families.is_empty());
-    if let Some(others) = others {
-        made.iter().try_for_each(|task| others.check_part(task, &part.families))?;
-    }
+    let others = of_others(earlier.as_ref(), &made, part, options)?;
     let n = made.len() as f64;
     let mut answers = Vec::new();
     for (i, task) in made.iter().enumerate() {
@@ -113,19 +104,14 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
         files::write(&found.comparison, &out)?;
         answers.push(found);
     }
-    let locks = options.out.join(LOCKS);
-    std::fs::create_dir_all(&locks).map_err(Error::io(&locks))?;
-    let _lock = Lock::wait(&locks.join("results"))?;
+    let _lock = Jobs::open(&options.out)?.wait_for("results", &*options.observer, |_| ())?;
     // Another process may have made another part meanwhile.
     let earlier = if part.is_whole() { None } else { Earlier::read(&options.out)? };
-    if let Some(earlier) = &earlier {
-        earlier.check_options(&made, &part.families, options)?;
-    }
+    let others = of_others(earlier.as_ref(), &made, part, options)?;
     let mut found = cells::suite(suite, &made, options, &answers)?;
     let mut is_completed = false;
-    if let Some(others) = earlier.as_ref().filter(|_| !part.families.is_empty()) {
+    if let Some(others) = others {
         for (task, answered) in made.iter().zip(&answers) {
-            others.check_part(task, &part.families)?;
             is_completed |= others.complete(suite, &mut found, &task.name, answered)?;
         }
     }
@@ -136,6 +122,25 @@ pub fn run(suite: &SuiteConfig, part: &Part, options: &Options, show: &Show<'_>)
     };
     let page = suite_files::write(&found, &comparisons, &options.out)?;
     Ok((found, page))
+}
+
+/// The earlier results whose families are compared with those that are made, where a part names families.
+///
+/// # Errors
+/// If the part could not stand beside the earlier results.
+fn of_others<'a>(
+    earlier: Option<&'a Earlier>,
+    made: &[&SuiteTaskConfig],
+    part: &Part,
+    options: &Options,
+) -> Result<Option<&'a Earlier>> {
+    let Some(earlier) = earlier else { return Ok(None) };
+    earlier.check_options(made, &part.families, options)?;
+    if part.families.is_empty() {
+        return Ok(None);
+    }
+    made.iter().try_for_each(|task| earlier.check_part(task, &part.families))?;
+    Ok(Some(earlier))
 }
 
 /// Makes the folder, unless it is something else's, or has results that the suite's file would not make now: cells beside each other

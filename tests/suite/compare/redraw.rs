@@ -38,7 +38,7 @@ fn a_report_is_drawn_again_from_its_results_where_they_lie_and_elsewhere() {
     assert_eq!(succeed(dir.path(), &elsewhere), "the report is new/report/index.html\n");
     assert_eq!(files(&dir.path().join("new/report")), expected);
     assert_eq!(read(dir.path().join("new/results.json")), results);
-    // Charts and tables of an earlier report go, and nobody else's.
+    // Charts and tables of an earlier report are removed, and files of others stay.
     for name in ["charts/cost-old.svg", "charts/mine.svg", "tables/notes.csv", "tables/trials.csv"] {
         std::fs::write(dir.path().join("new/report").join(name), "old").unwrap();
     }
