@@ -27,6 +27,9 @@ pub(super) trait Erased: Debug + Send + Sync {
     /// The outputs, and what the backward pass needs beside them.
     fn forward(&self, inputs: Vec<Option<AnyView>>) -> (Vec<Option<AnyArray>>, Box<dyn Any + Send>);
 
+    /// The outputs alone.
+    fn answer(&self, inputs: Vec<Option<AnyView>>) -> Vec<Option<AnyArray>>;
+
     /// The gradients of the inputs.
     fn backward(&self, of: AnyBackward) -> Vec<Option<Gradient>>;
 }
@@ -151,14 +154,14 @@ fn tensor_of<B: Backend>(values: Vec<f32>, shape: Vec<usize>, device: &B::Device
 #[cfg(feature = "flex")]
 impl OperationBackend for burn::backend::Flex {
     fn run_operation(inputs: List<Self>, operation: Arc<dyn Erased>) -> List<Self> {
-        forward::<Self>(&inputs, &*operation).0
+        answer::<Self>(&inputs, &*operation)
     }
 }
 
 #[cfg(feature = "ndarray")]
 impl OperationBackend for burn_ndarray::NdArray {
     fn run_operation(inputs: List<Self>, operation: Arc<dyn Erased>) -> List<Self> {
-        forward::<Self>(&inputs, &*operation).0
+        answer::<Self>(&inputs, &*operation)
     }
 }
 
@@ -167,12 +170,24 @@ fn device_of<B: Backend>(tensors: &List<B>) -> B::Device {
 }
 
 fn forward<B: HostBackend>(inputs: &List<B>, operation: &dyn Erased) -> (List<B>, Box<dyn Any + Send>) {
+    on_views(inputs, |views| operation.forward(views))
+}
+
+fn answer<B: HostBackend>(inputs: &List<B>, operation: &dyn Erased) -> List<B> {
+    on_views(inputs, |views| (operation.answer(views), ())).0
+}
+
+/// The outputs of `run` as tensors, and what comes with them.
+fn on_views<B: HostBackend, T>(
+    inputs: &List<B>,
+    run: impl FnOnce(Vec<Option<AnyView>>) -> (Vec<Option<AnyArray>>, T),
+) -> (List<B>, T) {
     let held: Vec<Option<Held<B>>> = inputs.0.iter().map(|tensor| tensor.as_ref().map(Held::whole)).collect();
     let elements = elements_of(&held);
-    let (outputs, kept) = operation.forward(views(&held, &elements));
+    let (outputs, rest) = run(views(&held, &elements));
     let device = device_of(inputs);
     let tensor = |array: AnyArray| tensor_of::<B>(array.values, array.shape, &device);
-    (List(outputs.into_iter().map(|array| array.map(tensor)).collect()), kept)
+    (List(outputs.into_iter().map(|array| array.map(tensor)).collect()), rest)
 }
 
 /// A tensor, or what is left of it when its elements are not kept.

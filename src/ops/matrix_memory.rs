@@ -88,6 +88,17 @@ impl MatrixMemory {
             norm: inputs.norm.map(|norm| norm.values).unwrap_or_default(),
         }
     }
+
+    fn outputs(&self, answers: Answers, inputs: &MemoryInputs<Views>) -> MemoryOutputs<Arrays> {
+        let [rows, len, width] = inputs.packed.shape;
+        let MemoryConfig { rule, n_heads, .. } = self.config;
+        let d = width / rule.n_packed();
+        let d_head = d / n_heads;
+        MemoryOutputs {
+            read: Array { shape: [rows, len, d], values: answers.read },
+            state: Array { shape: [rows, n_heads, d_head, rule.d_value(d_head)], values: answers.state },
+        }
+    }
 }
 
 impl Operation for MatrixMemory {
@@ -102,15 +113,12 @@ impl Operation for MatrixMemory {
     }
 
     fn forward(&self, inputs: MemoryInputs<Views>) -> (MemoryOutputs<Arrays>, Kept) {
-        let [rows, len, width] = inputs.packed.shape;
-        let MemoryConfig { rule, n_heads, .. } = self.config;
-        let d = width / rule.n_packed();
-        let Answers { read, state, kept } = self.on_slices(&inputs).forward(inputs.state.map(|state| state.values));
-        let outputs = MemoryOutputs {
-            read: Array { shape: [rows, len, d], values: read },
-            state: Array { shape: [rows, n_heads, d / n_heads, rule.d_value(d / n_heads)], values: state },
-        };
-        (outputs, kept)
+        let (answers, kept) = self.on_slices(&inputs).forward(inputs.state.map(|state| state.values));
+        (self.outputs(answers, &inputs), kept)
+    }
+
+    fn answer(&self, inputs: MemoryInputs<Views>) -> MemoryOutputs<Arrays> {
+        self.outputs(self.on_slices(&inputs).answer(inputs.state.map(|state| state.values)), &inputs)
     }
 
     fn backward(&self, of: Backward<Self>) -> MemoryInputs<Gradients> {

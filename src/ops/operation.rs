@@ -54,6 +54,12 @@ pub trait Operation: Debug + Send + Sync + 'static {
     /// The outputs, and what the backward pass needs.
     fn forward(&self, inputs: Of<Self::Inputs, Views>) -> (Of<Self::Outputs, Arrays>, Self::Kept);
 
+    /// The outputs where there will be no backward pass. An operation that makes much for it alone leaves that out here; the outputs
+    /// are the same to the bit.
+    fn answer(&self, inputs: Of<Self::Inputs, Views>) -> Of<Self::Outputs, Arrays> {
+        self.forward(inputs).0
+    }
+
     /// The gradients of the inputs.
     fn backward(&self, of: Backward<Self>) -> Of<Self::Inputs, Gradients>;
 
@@ -96,6 +102,10 @@ impl<O: Operation> Erased for O {
     fn forward(&self, inputs: Vec<Option<AnyView>>) -> (Vec<Option<AnyArray>>, Box<dyn Any + Send>) {
         let (outputs, kept) = Operation::forward(self, O::Inputs::from_list::<Views>(inputs));
         (O::Outputs::to_list::<Arrays>(outputs), Box::new(kept))
+    }
+
+    fn answer(&self, inputs: Vec<Option<AnyView>>) -> Vec<Option<AnyArray>> {
+        O::Outputs::to_list::<Arrays>(Operation::answer(self, O::Inputs::from_list::<Views>(inputs)))
     }
 
     fn backward(&self, of: bridge::AnyBackward) -> Vec<Option<Gradient>> {

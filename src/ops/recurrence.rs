@@ -303,6 +303,19 @@ impl Layer {
     }
 }
 
+fn outputs(states: States, layer: &Recurrence) -> LayerOutputs<Arrays> {
+    let [batch, len, d] = [layer.batch, layer.len, layer.d];
+    let States { states, contexts, last, last_memory } = states;
+    let contexts =
+        layer.attention.as_ref().map(|attention| Array { shape: [batch, len, attention.d_value], values: contexts });
+    LayerOutputs {
+        states: Array { shape: [batch, len, d], values: states },
+        contexts,
+        last: Array { shape: [batch, d], values: last },
+        last_memory: (!last_memory.is_empty()).then_some(Array { shape: [batch, d], values: last_memory }),
+    }
+}
+
 impl Operation for Layer {
     type Inputs = LayerInputs<Tensors>;
     type Outputs = LayerOutputs<Tensors>;
@@ -329,20 +342,13 @@ impl Operation for Layer {
 
     fn forward(&self, inputs: LayerInputs<Views>) -> (LayerOutputs<Arrays>, Kept) {
         let layer = self.on_slices(&inputs);
-        let States { states, contexts, last, last_memory, kept } = layer.forward();
-        let [batch, len, d] = [layer.batch, layer.len, layer.d];
-        let contexts = layer
-            .attention
-            .as_ref()
-            .map(|attention| attention.d_value)
-            .map(|d_value| Array { shape: [batch, len, d_value], values: contexts });
-        let outputs = LayerOutputs {
-            states: Array { shape: [batch, len, d], values: states },
-            contexts,
-            last: Array { shape: [batch, d], values: last },
-            last_memory: (!last_memory.is_empty()).then_some(Array { shape: [batch, d], values: last_memory }),
-        };
-        (outputs, kept)
+        let (states, kept) = layer.forward();
+        (outputs(states, &layer), kept)
+    }
+
+    fn answer(&self, inputs: LayerInputs<Views>) -> LayerOutputs<Arrays> {
+        let layer = self.on_slices(&inputs);
+        outputs(layer.answer(), &layer)
     }
 
     fn backward(&self, of: Backward<Self>) -> LayerInputs<Gradients> {

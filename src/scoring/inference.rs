@@ -19,7 +19,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 /// The part of repetitions in which an interval holds what it is an interval of.
 pub const CONFIDENCE: f64 = 0.95;
@@ -88,26 +88,40 @@ fn quantile(freedom: f64) -> f64 {
     quantile_at(freedom, 1.0 - CONFIDENCE)
 }
 
-/// The factor beyond which a value lies, on either side, with the probability `outside`. By halving: the crate's own search does not
-/// end for many degrees of freedom.
+/// The factor beyond which a value lies, on either side, with the probability `outside`. The crate's own search does not end for many
+/// degrees of freedom; this is Newton's on the logarithms of both, which are a line far out and bent one way before, and halves what is
+/// left where a step would leave it.
 fn quantile_at(freedom: f64, outside: f64) -> f64 {
-    let student = student(freedom);
-    let (mut low, mut high) = (0.0, 100.0);
-    while 2.0 * student.sf(high) > outside && high < f64::MAX / 2.0 {
-        high *= 2.0;
+    if outside >= 1.0 {
+        return 0.0;
     }
+    let student = student(freedom);
+    let (mut low, mut high) = (f64::MIN_POSITIVE.ln(), f64::MAX.ln());
+    let mut log = 0.0_f64;
     for _ in 0..100 {
-        let middle = 0.5 * (low + high);
-        if middle <= low || middle >= high {
+        let t = log.exp();
+        let beyond = student.sf(t);
+        let excess = (2.0 * beyond / outside).ln();
+        // As near as the probability itself is known.
+        if excess.abs() <= 4.0 * f64::EPSILON {
             break;
         }
-        if 2.0 * student.sf(middle) > outside {
-            low = middle;
+        if excess > 0.0 {
+            low = log;
         } else {
-            high = middle;
+            high = log;
+        }
+        let mut next = log + excess * beyond / (t * student.pdf(t));
+        if !(next > low && next < high) {
+            next = 0.5 * (low + high);
+        }
+        let step = (next - log).abs();
+        log = next;
+        if step <= 4.0 * f64::EPSILON {
+            break;
         }
     }
-    0.5 * (low + high)
+    log.exp()
 }
 
 /// An interval around a score without bounds, such as BLEU.
@@ -206,9 +220,13 @@ pub fn contrast_with_level(fraction: f64, level: f64, n: usize, parts: &[Part]) 
 }
 
 /// The probability of being outside of an interval with an end at a `distance`; `distance_of` says how far it is for a probability: the
-/// less may be outside, the farther. By false position on the logarithm of the probability (the Illinois algorithm).
+/// less may be outside, the farther. By false position (the Illinois algorithm) on logarithms of both, since of few seeds a distance
+/// can be anything up to a million times a million.
 fn outside_of_narrowest(distance: f64, distance_of: impl Fn(f64) -> f64) -> f64 {
-    let excess = |log: f64| distance_of(log.exp()) - distance;
+    if distance <= 0.0 {
+        return 1.0;
+    }
+    let excess = |log: f64| (0.5 + 0.5 * distance_of(log.exp()) / distance).ln();
     let [mut low, mut high] = [LEAST_P.ln(), 0.0].map(|log| (log, excess(log)));
     if low.1 <= 0.0 {
         return LEAST_P;
@@ -217,19 +235,24 @@ fn outside_of_narrowest(distance: f64, distance_of: impl Fn(f64) -> f64) -> f64 
     if high.1 >= 0.0 {
         return 1.0;
     }
+    let mut was_above = None;
     for _ in 0..60 {
         let log = (low.0 * high.1 - high.0 * low.1) / (high.1 - low.1);
         let middle = (log, excess(log));
         if middle.1.abs() < 1e-12 {
             return log.exp();
         }
-        if middle.1 > 0.0 {
+        let is_above = middle.1 > 0.0;
+        // An end that stays for the second time would stay for long.
+        let stays = if was_above == Some(is_above) { 0.5 } else { 1.0 };
+        if is_above {
             low = middle;
-            high.1 *= 0.5;
+            high.1 *= stays;
         } else {
             high = middle;
-            low.1 *= 0.5;
+            low.1 *= stays;
         }
+        was_above = Some(is_above);
     }
     low.0.exp()
 }

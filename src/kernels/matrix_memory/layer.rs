@@ -44,11 +44,9 @@ pub struct Answers {
     pub read: Vec<f32>,
     /// The memory after the last position: `[rows, n_heads, d_head, d_value]`.
     pub state: Vec<f32>,
-    /// What the backward pass needs beside the inputs.
-    pub kept: Kept,
 }
 
-/// What the forward pass keeps.
+/// What the backward pass needs beside the inputs.
 pub struct Kept {
     sizes: Sizes,
     /// Of each task, the memory before every sixteenth position.
@@ -180,8 +178,17 @@ impl Layer<'_> {
         }
     }
 
-    /// All positions forwards, from a memory or from zeros.
-    pub fn forward(&self, state: Option<&[f32]>) -> Answers {
+    /// All positions forwards, from a memory or from zeros, and what [`backward`](Layer::backward) needs.
+    pub fn forward(&self, state: Option<&[f32]>) -> (Answers, Kept) {
+        self.read(state, true)
+    }
+
+    /// The same where there will be no backward pass: nothing is kept for it.
+    pub fn answer(&self, state: Option<&[f32]>) -> Answers {
+        self.read(state, false).0
+    }
+
+    fn read(&self, state: Option<&[f32]>, keeps: bool) -> (Answers, Kept) {
         let sizes = Sizes::new(self);
         let Sizes { rows, len, n_heads, d_head, .. } = sizes;
         let (packed, rates, width, speed) = (self.packed, self.rates, sizes.width(), self.speed());
@@ -194,9 +201,10 @@ impl Layer<'_> {
                 let memory = self.memory(&sizes, task, &speed);
                 let mut strips = memory.strips(state.map(|state| sizes.state(state, task)));
                 let mut position = memory.position();
-                let mut checkpoints = Vec::with_capacity(len.div_ceil(CHECKPOINT) * memory.n_rows());
+                let n_kept = if keeps { len.div_ceil(CHECKPOINT) } else { 0 };
+                let mut checkpoints = Vec::with_capacity(n_kept * memory.n_rows());
                 for (i, step) in self.reading.steps_of(task.row, len).enumerate() {
-                    if i % CHECKPOINT == 0 {
+                    if keeps && i % CHECKPOINT == 0 {
                         checkpoints.extend_from_slice(&strips);
                     }
                     let parts = sizes.parts(packed, rates, task, step);
@@ -208,11 +216,8 @@ impl Layer<'_> {
             },
         );
         let (states, checkpoints): (Vec<_>, Vec<_>) = ends.into_iter().unzip();
-        Answers {
-            read: side_by_side(read, len, width, sizes.groups),
-            state: states.concat(),
-            kept: Kept { sizes, checkpoints },
-        }
+        let answers = Answers { read: side_by_side(read, len, width, sizes.groups), state: states.concat() };
+        (answers, Kept { sizes, checkpoints })
     }
 
     /// All positions back, from the gradients of what [`forward`](Layer::forward) made.

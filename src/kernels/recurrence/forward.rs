@@ -11,9 +11,9 @@ struct Attending<'a> {
     attention: &'a StepAttention<'a>,
     matrix: Option<&'a Packed>,
     powers: &'a [f32],
-    /// The first sentence, and the number of steps.
+    /// The first sentence, and the steps of a sentence that are kept.
     first: usize,
-    len: usize,
+    n_kept: usize,
     query: Vec<f32>,
     /// What the backward pass needs.
     weights: &'a mut [f32],
@@ -21,9 +21,9 @@ struct Attending<'a> {
 }
 
 impl Attending<'_> {
-    /// The context of every sentence's query at one step.
+    /// The context of every sentence's query at the step whose place is `kept`.
     #[inline(always)]
-    fn attend(&mut self, step: usize, hidden: &[f32], contexts: &mut [f32]) {
+    fn attend(&mut self, kept: usize, hidden: &[f32], contexts: &mut [f32]) {
         let StepAttention { source_len, d_key, d_value, .. } = *self.attention;
         let n = contexts.len() / d_value;
         match self.matrix {
@@ -34,7 +34,7 @@ impl Attending<'_> {
             None => self.query.copy_from_slice(hidden),
         }
         for i in 0..n {
-            let (query, place) = (row(&self.query, i, d_key), i * self.len + step);
+            let (query, place) = (row(&self.query, i, d_key), i * self.n_kept + kept);
             row_mut(self.queries, place, d_key).copy_from_slice(query);
             let source = self.attention.source(self.first + i, self.powers);
             let weights = row_mut(self.weights, place, source_len);
@@ -44,9 +44,17 @@ impl Attending<'_> {
 }
 
 impl Recurrence<'_> {
-    /// The steps of the sentences from `first` on: into states, contexts, last states and last memories, and what is kept.
+    /// The steps of the sentences from `first` on: into states, contexts, last states and last memories, and what is kept of all steps
+    /// or of one.
     #[inline(always)]
-    pub(super) fn forward_task(&self, matrices: &Matrices, first: usize, out: [&mut [f32]; 4], kept: [&mut [f32]; 5]) {
+    pub(super) fn forward_task(
+        &self,
+        matrices: &Matrices,
+        first: usize,
+        out: [&mut [f32]; 4],
+        kept: [&mut [f32]; 5],
+        n_kept: usize,
+    ) {
         let Self { len, d, .. } = *self;
         let [_, d_saved, _, _, fed_width] = self.kept_widths();
         let [states, contexts_out, last, last_memory] = out;
@@ -67,19 +75,20 @@ impl Recurrence<'_> {
             matrix: matrices.query.as_ref(),
             powers: &matrices.powers,
             first,
-            len,
+            n_kept,
             query: vec![0.0; n * attention.d_key],
             weights,
             queries,
         });
         for step in self.reading.steps(len) {
+            let kept = step.min(n_kept - 1);
             for i in 0..n {
                 let from = row(self.gates, (first + i) * len + step, width);
                 row_mut(&mut gates, i, width).copy_from_slice(from);
             }
             if let Some((attending, matrix)) = attending.as_mut().zip(matrices.fed.as_ref()) {
                 let fed = if !self.attends_late() {
-                    attending.attend(step, &hidden, &mut contexts);
+                    attending.attend(kept, &hidden, &mut contexts);
                     Matrix::new(&contexts, n, d_value)
                 } else {
                     Matrix::new(&vectors, n, d)
@@ -92,7 +101,7 @@ impl Recurrence<'_> {
                 if !self.is_running(first + i, step) {
                     continue;
                 }
-                row_mut(previous, i * len + step, d).copy_from_slice(row(&hidden, i, d));
+                row_mut(previous, i * n_kept + kept, d).copy_from_slice(row(&hidden, i, d));
                 cell::step(
                     self.kind,
                     row(&gates, i, width),
@@ -100,20 +109,20 @@ impl Recurrence<'_> {
                     self.candidate_bias,
                     row_mut(&mut hidden, i, d),
                     if memory.is_empty() { &mut [] } else { row_mut(&mut memory, i, d) },
-                    row_mut(cells, i * len + step, d_saved),
+                    row_mut(cells, i * n_kept + kept, d_saved),
                 );
             }
             if let Some(attending) = &mut attending
                 && let Some((matrix, (_, bias))) = matrices.attentional.as_ref().zip(attending.attention.attentional)
             {
-                attending.attend(step, &hidden, &mut contexts);
+                attending.attend(kept, &hidden, &mut contexts);
                 for i in 0..n {
-                    let saved = row_mut(fed, i * len + step, fed_width);
+                    let saved = row_mut(fed, i * n_kept + kept, fed_width);
                     saved[..d_value].copy_from_slice(row(&contexts, i, d_value));
                     saved[d_value..d_value + d].copy_from_slice(row(&hidden, i, d));
                     saved[d_value + d..].copy_from_slice(row(&vectors, i, d));
                 }
-                let both = Matrix::strided(&fed[step * fed_width..], n, d_value + d, len * fed_width);
+                let both = Matrix::strided(&fed[kept * fed_width..], n, d_value + d, n_kept * fed_width);
                 matrix.product(MatrixMut::new(&mut vectors, n, d), both);
                 for vector in vectors.chunks_exact_mut(d) {
                     vector.iter_mut().zip(bias).for_each(|(value, bias)| *value = tanh(*value + bias));

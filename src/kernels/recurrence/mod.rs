@@ -122,11 +122,9 @@ pub struct States {
     pub last: Vec<f32>,
     /// The last real memory of an LSTM: `[batch, d]`, or empty.
     pub last_memory: Vec<f32>,
-    /// What the backward pass needs beside them.
-    pub kept: Kept,
 }
 
-/// What is kept of every step.
+/// What the backward pass needs of every step beside them.
 pub struct Kept {
     /// The state before: `[batch, len, d]`.
     previous: Vec<f32>,
@@ -249,12 +247,22 @@ impl Recurrence<'_> {
         [self.d, cell::n_saved(self.kind) * self.d, source_len, d_key, d_fed]
     }
 
-    /// All steps forwards.
-    pub fn forward(&self) -> States {
+    /// All steps forwards, and what [`backward`](Recurrence::backward) needs.
+    pub fn forward(&self) -> (States, Kept) {
+        self.run(self.len)
+    }
+
+    /// The same where there will be no backward pass: each step takes the place of the one before.
+    pub fn answer(&self) -> States {
+        self.run(1).0
+    }
+
+    /// All steps forwards, with room for what is kept of `n_kept` steps of a sentence: of all, or of one.
+    fn run(&self, n_kept: usize) -> (States, Kept) {
         let Self { batch, len, d, .. } = *self;
         let d_memory = if self.start_memory.is_empty() { 0 } else { d };
         let made = [len * d, len * self.d_value(), d, d_memory];
-        let kept = self.kept_widths().map(|width| len * width);
+        let kept = self.kept_widths().map(|width| n_kept * width);
         let mut out = made.map(|len| zeros(batch * len));
         let mut saved = kept.map(|len| zeros(batch * len));
         let matrices = Matrices::new(self);
@@ -263,12 +271,12 @@ impl Recurrence<'_> {
         tasks.enumerate().for_each(|(task, (out, kept))| {
             vectorized(
                 #[inline(always)]
-                || self.forward_task(&matrices, task * n, out, kept),
+                || self.forward_task(&matrices, task * n, out, kept, n_kept),
             );
         });
         let [states, contexts, last, last_memory] = out;
         let [previous, cells, weights, queries, fed] = saved;
-        States { states, contexts, last, last_memory, kept: Kept { previous, cells, weights, queries, fed } }
+        (States { states, contexts, last, last_memory }, Kept { previous, cells, weights, queries, fed })
     }
 
     /// All steps back.

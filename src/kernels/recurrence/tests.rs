@@ -31,7 +31,7 @@ fn made(kind: CellKind, batch: usize, n_threads: usize) -> Vec<Vec<f32>> {
     };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     pool.install(|| {
-        let States { states, contexts, last, last_memory, kept } = layer.forward();
+        let (States { states, contexts, last, last_memory }, kept) = layer.forward();
         let of_states = numbers(states.len(), 13);
         let incoming = Incoming {
             states: &of_states,

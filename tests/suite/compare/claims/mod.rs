@@ -107,6 +107,9 @@ fn a_fraction_is_compared_with_a_level_by_the_score_test() {
             let p = contrast_with_level(score, level, 100, &parts).p_value.unwrap();
             assert_eq!(p < 0.05, is_refused, "{by_seed:?} beside {level}: p = {p}");
         }
+        for end in [low, high].into_iter().filter(|end| (1e-9..1.0).contains(end)) {
+            assert_near(&[contrast_with_level(score, end, 100, &parts).p_value.unwrap()], &[0.05], 1e-9);
+        }
     }
 }
 
