@@ -32,10 +32,8 @@ impl Adapter {
         #[cfg(feature = "wgpu")]
         if matches!(self.backend, Backend::Wgpu | Backend::Vulkan | Backend::Metal) {
             // Adapters of one kind are told apart by their place among them, here as there.
-            let kind = |info: &wgpu::AdapterInfo| (info.device_type == wgpu::DeviceType::Cpu) == self.is_software;
-            let earlier = self.backend.adapters().into_iter().take(self.number);
-            let place = earlier.filter(|other| other.is_software == self.is_software).count();
-            if let Some(info) = wgpu_adapters().iter().filter(|info| kind(info)).nth(place) {
+            let (kind, place) = wgpu_kind(&self.device);
+            if let Some(info) = wgpu_adapters().iter().filter(|info| info.device_type == kind).nth(place) {
                 return (info.name.clone(), format!("{} {}", info.driver, info.driver_info).trim().to_string());
             }
         }
@@ -91,12 +89,41 @@ fn only_nvidia_card() -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix("Model:")).map(|model| model.trim().to_string())
 }
 
-/// The GPUs of a device type, real ones first.
+/// The kind of a device that wgpu reaches, and its place among those of its kind.
+#[cfg(feature = "wgpu")]
+fn wgpu_kind(device: &Device) -> (wgpu::DeviceType, usize) {
+    match device.as_dispatch() {
+        DispatchDevice::Cube(CubeDevice::Wgpu(burn_wgpu::WgpuDevice { kind, .. })) => match *kind {
+            WgpuDeviceKind::DiscreteGpu(place) => (wgpu::DeviceType::DiscreteGpu, place),
+            WgpuDeviceKind::IntegratedGpu(place) => (wgpu::DeviceType::IntegratedGpu, place),
+            WgpuDeviceKind::VirtualGpu(place) => (wgpu::DeviceType::VirtualGpu, place),
+            WgpuDeviceKind::Cpu => (wgpu::DeviceType::Cpu, 0),
+            _ => (wgpu::DeviceType::Other, 0),
+        },
+        _ => (wgpu::DeviceType::Other, 0),
+    }
+}
+
+/// What is taken before what, whatever the order of the drivers: cards of their own before those in a processor, and emulated ones
+/// last.
+#[cfg(any(feature = "wgpu", feature = "cuda"))]
+fn rank(adapter: &Adapter) -> usize {
+    #[cfg(feature = "wgpu")]
+    if adapter.backend != Backend::Cuda {
+        use wgpu::DeviceType::{Cpu, DiscreteGpu, IntegratedGpu, Other, VirtualGpu};
+        let order = [DiscreteGpu, VirtualGpu, IntegratedGpu, Other, Cpu];
+        let (kind, _) = wgpu_kind(&adapter.device);
+        return order.iter().position(|other| *other == kind).unwrap_or(order.len());
+    }
+    usize::from(adapter.is_software)
+}
+
+/// The GPUs of a device type, the best first.
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
 pub(super) fn gpus(backend: Backend, device_type: DeviceType) -> Vec<Adapter> {
     let devices = Device::enumerate(device_type).into_vec();
     let mut adapters: Vec<_> = devices.into_iter().map(|device| gpu(backend, device)).collect();
-    adapters.sort_by_key(|adapter| adapter.is_software);
+    adapters.sort_by_key(rank);
     adapters
 }
 

@@ -189,6 +189,17 @@ impl FromStr for Backend {
     }
 }
 
+/// The features of this build on which it depends how kernels for a GPU are compiled.
+pub fn kernel_features() -> Vec<&'static str> {
+    let all = [
+        ("vulkan", cfg!(feature = "vulkan")),
+        ("metal", cfg!(feature = "metal")),
+        ("autotune", cfg!(feature = "autotune")),
+        ("fusion", cfg!(feature = "fusion")),
+    ];
+    all.into_iter().filter_map(|(name, is_built)| is_built.then_some(name)).collect()
+}
+
 /// Whether the tensors of `device` lie in the memory of this process, so that reading and writing them costs nothing.
 pub fn is_host(device: &Device) -> bool {
     #[allow(deprecated)]

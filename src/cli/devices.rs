@@ -68,7 +68,10 @@ pub(super) fn run(args: DevicesArgs) -> Result<()> {
             print(&lines(*backend, row))?;
         }
         match &auto {
-            Ok(adapter) => print(&format!("auto         is {} here\n", adapter.backend))?,
+            Ok(adapter) if adapter.backend.is_host() => print(&format!("auto         is {} here\n", adapter.backend))?,
+            Ok(adapter) => {
+                print(&format!("auto         is {} or a CPU here: what a model is faster on\n", adapter.backend))?
+            }
             Err(error) => print(&format!("auto         {error}\n"))?,
         }
     }
@@ -102,7 +105,7 @@ fn check_checkable(backend: Backend) -> Result<()> {
 #[schemars(title = "lookback devices --json")]
 pub(super) struct Devices {
     backends: Vec<BackendRow>,
-    /// The one that `backend = "auto"` takes here.
+    /// The first that `backend = "auto"` tries here. A GPU is taken if it is faster than the CPU for the model at hand.
     auto: Option<Backend>,
     /// With `--check`.
     checks: Vec<Check>,

@@ -202,11 +202,14 @@ impl Config {
         Ok(())
     }
 
-    /// The most tokens that a language model has in sight as it writes: those that it was trained with; nothing where it has a
-    /// state of fixed size, which has no limit.
+    /// The most tokens that a language model has in sight as it writes: those that it was trained with. Where it has a state of fixed
+    /// size, which has no limit, that is nothing, unless its positions end somewhere.
     pub fn context_of_writing(&self) -> Option<usize> {
-        let context = self.data.text.as_ref().map(|text| text.context);
-        context.filter(|_| !matches!(&self.model, ModelConfig::DecoderOnly(model) if !model.has_attention()))
+        let text = self.data.text.as_ref()?;
+        match &self.model {
+            ModelConfig::DecoderOnly(model) if !model.has_attention() => model.positions.max_len(),
+            _ => Some(text.context),
+        }
     }
 
     /// The command that has the model answer, and what that is called.

@@ -52,16 +52,16 @@ impl Asked {
             prefix: ids(fields, "prefix")?,
             heads: heads(fields, entry)?,
             max_tokens: fields.count("max_tokens")?.unwrap_or(MAX_TOKENS).min(max_tokens),
-            notes: [
-                ("q", Some(text), source_tokenizer(entry)),
-                ("translation", translation, entry.tokenizers.target()),
-            ]
-            .into_iter()
-            .filter_map(|(field, text, tokenizer)| note_of_unknown(&unknown_words(tokenizer, text?), field))
-            .collect(),
+            notes: Vec::new(),
         };
         asked.check(entry)?;
-        Ok(asked.blanked())
+        let sides =
+            [("q", Some(text), source_tokenizer(entry)), ("translation", translation, entry.tokenizers.target())];
+        let note = |(field, text, tokenizer): (&str, Option<&str>, &Tokenizer)| {
+            note_of_unknown(&unknown_words(tokenizer, text?), field)
+        };
+        let notes = sides.into_iter().filter_map(note).collect();
+        Ok(Self { notes, ..asked }.blanked())
     }
 
     fn check(&self, entry: &Entry) -> Result<(), Fault> {

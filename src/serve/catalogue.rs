@@ -13,6 +13,8 @@ const AUTO: &str = "auto";
 
 /// The most weights of attention that are collected for an answer, which has 32 bytes for each until it is sent.
 const MOST_WEIGHTS: u64 = 50_000_000;
+/// The most probabilities of words that are made for one text: a gigabyte, twice.
+const MOST_PROBABILITIES: usize = 1 << 28;
 /// Probabilities that take as much memory as a weight: they are kept as numbers of 32 bits, and few of them are sent.
 const PROBABILITIES_OF_A_WEIGHT: u64 = 8;
 /// Maps are counted as at least so many, since recurrences and memories have maps without heads.
@@ -75,9 +77,10 @@ impl Entry {
         [self.context, limit].into_iter().flatten().min()
     }
 
-    /// Refuses a source or a target of more tokens than the model takes; each with the field that it came in.
+    /// Refuses a source or a target of more tokens than the model takes; each with the field that it came in. Where the model has no
+    /// limit for targets, that of sources holds for them too: a given target is read whole.
     pub(super) fn check_lengths(&self, source: (&str, usize), target: (&str, usize)) -> Result<(), Fault> {
-        let limits = [self.decoding.source_limit(self.limits.source), self.limits.target];
+        let limits = [self.limits.source, self.limits.target].map(|limit| self.decoding.source_limit(limit));
         let faults = [source, target].into_iter().zip(limits);
         match faults.into_iter().find_map(|((field, n), limit)| Some((field, length_fault(limit, n)?))) {
             Some((field, fault)) => Err(Fault::bad(format!("{field} {fault}"))),
@@ -90,6 +93,17 @@ impl Entry {
     pub(super) fn check_text_length(&self, what: &str, n: usize) -> Result<(), Fault> {
         let limit = self.decoding.source_limit(None).filter(|_| self.in_sight().is_none());
         length_fault(limit, n).map_or(Ok(()), |fault| Err(Fault::bad(format!("{what} {fault}"))))
+    }
+
+    /// Refuses a target, or a text, whose probabilities of all words would take too much memory; `what` it is.
+    pub(super) fn check_probabilities(&self, what: &str, n: usize) -> Result<(), Fault> {
+        let most = MOST_PROBABILITIES / self.tokenizers.target().vocab_size().max(1);
+        if n <= most {
+            return Ok(());
+        }
+        Err(Fault::bad(format!(
+            "{what} has {n} tokens, and with this vocabulary at most {most} are scored; give a shorter one"
+        )))
     }
 
     /// Refuses texts of which there would be too much to see: a weight for every two tokens and each head, and a probability for every

@@ -14,12 +14,14 @@ const RETRY_SECONDS: u64 = 1;
 pub(super) struct Fault {
     status: StatusCode,
     message: String,
+    /// Whether it is the model that there is not.
+    is_of_model: bool,
 }
 
 impl Fault {
     /// With any status.
     pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self { status, message: message.into(), is_of_model: false }
     }
 
     /// The request is wrong: status 400.
@@ -29,7 +31,7 @@ impl Fault {
 
     /// There is no such model: status 404.
     pub(super) fn unknown_model(message: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, message)
+        Self { is_of_model: true, ..Self::new(StatusCode::NOT_FOUND, message) }
     }
 
     /// The queue has no place: status 503.
@@ -71,7 +73,7 @@ impl Fault {
     pub(super) fn openai(&self) -> Value {
         let (kind, code) = match self.status {
             StatusCode::UNAUTHORIZED => ("authentication_error", Some("invalid_api_key")),
-            StatusCode::NOT_FOUND => ("invalid_request_error", Some("model_not_found")),
+            StatusCode::NOT_FOUND => ("invalid_request_error", self.is_of_model.then_some("model_not_found")),
             status if status.is_server_error() => ("server_error", None),
             _ => ("invalid_request_error", None),
         };

@@ -52,6 +52,7 @@ pub(super) fn examples(
         let target = entry.tokenizers.target().encode(target.trim());
         let places = (sources.place("q", i), targets.place("translation", i));
         entry.check_lengths((&places.0, source.len()), (&places.1, target.len()))?;
+        entry.check_probabilities(&places.1, target.len())?;
         examples.push(Example { source, target });
     }
     Ok(examples)

@@ -81,7 +81,7 @@ pub struct ServerConfig {
     pub max_queue: usize,
     /// Lines of a request.
     pub max_lines: usize,
-    /// Tokens that a language model writes for a request.
+    /// Tokens that a language model writes for a completion.
     pub max_tokens: usize,
     /// Bytes of a request's body.
     pub max_body: usize,

@@ -6,6 +6,7 @@ use crate::decoding::{Hypothesis, NextToken, Request, SamplingConfig};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 /// The sentences of one request that are to be translated.
@@ -37,15 +38,21 @@ pub(super) struct WritingJob {
     pub(super) reply: mpsc::UnboundedSender<(usize, Result<NextToken, Fault>)>,
     /// Set by a caller who needs no more of this text.
     pub(super) is_stopped: Arc<AtomicBool>,
-    /// Texts of one request share a place.
-    /// Held until this is dropped.
-    pub(super) _place: Arc<Place>,
+    /// When nobody waits any longer. A client that has stopped to read does not say so.
+    pub(super) deadline: Instant,
+    /// Texts of one request share a place, which is held until the last is dropped.
+    pub(super) place: Arc<Place>,
 }
 
 impl WritingJob {
     /// Whether the client no longer reads the output.
     pub(super) fn is_abandoned(&self) -> bool {
-        self.reply.is_closed() || self.is_stopped.load(Ordering::Relaxed)
+        self.reply.is_closed() || self.is_stopped.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+    }
+
+    /// Whether both are of one request.
+    pub(super) fn goes_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.place, &other.place)
     }
 }
 

@@ -94,10 +94,7 @@ async fn admit(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
         let answered = timeout_at(deadline, next.run(request)).await;
         answered.map_err(|_| late(StatusCode::GATEWAY_TIMEOUT, "the answer"))
     };
-    let response = attempt.await.unwrap_or_else(|fault| match path.starts_with(OPENAI) {
-        true => OpenAiFault(fault).into_response(),
-        false => fault.into_response(),
-    });
+    let response = attempt.await.unwrap_or_else(|fault| fault_at(&path, fault));
     let known = PATHS.iter().map(|(known, _)| *known).find(|known| is_path(&path, known)).unwrap_or("other");
     let status = response.status().as_u16();
     shared.metrics.request(known, status, begun.elapsed());
@@ -142,15 +139,24 @@ async fn check(shared: &Shared, request: Request) -> Result<Request, Fault> {
     Ok(Request::from_parts(parts, axum::body::Body::empty()))
 }
 
-async fn unknown_path() -> Fault {
-    Fault::new(StatusCode::NOT_FOUND, format!("no such path; there are {}", PATHS.map(|(path, _)| path).join(", ")))
+async fn unknown_path(request: Request) -> Response {
+    let message = format!("no such path; there are {}", PATHS.map(|(path, _)| path).join(", "));
+    fault_at(request.uri().path(), Fault::new(StatusCode::NOT_FOUND, message))
 }
 
-async fn wrong_method(request: Request) -> Fault {
+/// A fault as the clients of a path read it.
+fn fault_at(path: &str, fault: Fault) -> Response {
+    match path.starts_with(OPENAI) {
+        true => OpenAiFault(fault).into_response(),
+        false => fault.into_response(),
+    }
+}
+
+async fn wrong_method(request: Request) -> Response {
     let method = request.method();
     let path = request.uri().path();
     let right = PATHS.iter().find(|(known, _)| is_path(path, known)).map_or("GET", |(_, method)| method);
-    Fault::new(StatusCode::METHOD_NOT_ALLOWED, format!("{path} takes {right}, not {method}"))
+    fault_at(path, Fault::new(StatusCode::METHOD_NOT_ALLOWED, format!("{path} takes {right}, not {method}")))
 }
 
 async fn metrics(State(shared): State<Arc<Shared>>) -> Response {

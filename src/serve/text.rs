@@ -25,6 +25,11 @@ impl<'m> Text<'m> {
         Self { job, model, context: entry.in_sight(), words: None, n_written: 0 }
     }
 
+    /// Whether it is one of the texts of a request.
+    pub(super) fn is_of_request(&self, job: &WritingJob) -> bool {
+        self.job.goes_with(job)
+    }
+
     /// Writes a few tokens. Returns whether that was all, and how many they were.
     pub(super) fn go_on(&mut self) -> (bool, usize) {
         let before = self.n_written;

@@ -4,7 +4,7 @@ use super::catalogue::Catalogue;
 use super::fault::Fault;
 use super::metrics::Metrics;
 use super::models::Models;
-use super::queue::{Job, Translation};
+use super::queue::{Job, Translation, WritingJob};
 use super::text::Text;
 use crate::decoding::{DecodingConfig, Request};
 use crate::models::Autoregressive;
@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Texts that are written in turn: each has a state that takes memory.
 const MAX_TEXTS: usize = 16;
+
+/// The most of them that one request has at once, so that another finds room.
+const MOST_OF_A_REQUEST: usize = MAX_TEXTS / 2;
 
 /// Batches for each thread that are gathered at once: cut by length and begun with the longest, they let the threads end
 /// together. With one for each, the thread with the short sentences waited for 15 % of the time (two cores, 2026-11-23).
@@ -70,10 +73,16 @@ impl<'m> Worker<'m> {
         }
     }
 
-    /// The oldest request, if its turn has come: further texts wait while many are being written.
+    /// The oldest request, if its turn has come: further texts wait while many are being written, or many of the same request.
     fn take(&mut self) -> Option<Job> {
-        let is_full = self.texts.len() >= MAX_TEXTS;
-        let place = self.waiting.iter().position(|job| !is_full || !matches!(job, Job::Writing(_)))?;
+        let has_room = |job: &WritingJob| {
+            let n_own = self.texts.iter().filter(|text| text.is_of_request(job)).count();
+            self.texts.len() < MAX_TEXTS && n_own < MOST_OF_A_REQUEST
+        };
+        let place = self.waiting.iter().position(|job| match job {
+            Job::Writing(job) => has_room(job),
+            Job::Translation(_) | Job::Work { .. } => true,
+        })?;
         self.waiting.remove(place)
     }
 

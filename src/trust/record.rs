@@ -1,6 +1,6 @@
 //! Which adapters were found to agree, in the user's cache folder.
 
-use crate::backend::Adapter;
+use crate::backend::{self, Adapter};
 use crate::files;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -15,6 +15,9 @@ pub struct Identity {
     driver: String,
     /// The version of this program.
     version: String,
+    /// The features of this build that choose which kernels run.
+    #[serde(default)]
+    features: String,
 }
 
 impl Identity {
@@ -22,7 +25,8 @@ impl Identity {
     pub fn of(adapter: &Adapter) -> Self {
         let (device, driver) = adapter.driver();
         let version = env!("CARGO_PKG_VERSION").to_string();
-        Self { backend: adapter.backend.to_string(), device, driver, version }
+        let features = backend::kernel_features().join(" ");
+        Self { backend: adapter.backend.to_string(), device, driver, version, features }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::cli::place::PlaceArgs;
 use crate::cli::{check_lengths, load_any, output, print};
 use crate::data::read_lines;
 use crate::data::text::line_ids;
-use crate::data::tokenizer::Tokenizer;
+use crate::data::tokenizer::{BOS, Tokenizer, UNK};
 use crate::error::{Error, Result};
 use crate::experiment::LoadedModel;
 use crate::models::Autoregressive;
@@ -216,8 +216,10 @@ fn words(loaded: &LoadedModel, words: &[String]) -> Result<Vec<Word>> {
     let tokenizer = loaded.tokenizers.source();
     let vectors = WordVectors::of_source(&loaded.model)
         .ok_or_else(|| Error::message("this model has no table of word vectors"))?;
-    let ids: Vec<Vec<u32>> = words.iter().map(|word| tokenizer.encode(word)).collect();
-    if let Some(i) = ids.iter().position(|ids| ids.is_empty() || ids.contains(&crate::data::UNK)) {
+    // A word alone is no sentence: what word pieces put before one is not a part of it.
+    let own_ids = |word: &String| tokenizer.encode(word).into_iter().filter(|id| *id != BOS).collect();
+    let ids: Vec<Vec<u32>> = words.iter().map(own_ids).collect();
+    if let Some(i) = ids.iter().position(|ids| ids.is_empty() || ids.contains(&UNK)) {
         let side = if loaded.config.model.reads_source() { "source " } else { "" };
         let message = format!("--word {:?} is not in the model's {side}vocabulary; try another spelling", words[i]);
         return Err(Error::message(message));

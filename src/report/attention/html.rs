@@ -109,6 +109,7 @@ pub fn page(title: &str, about: &str, sentences: &[SentenceMaps], heads: &[HeadS
 }
 
 fn of_sentence(sentence: &SentenceMaps, packing: Packing) -> PageSentence<'_> {
+    let of_map = |map: &AttentionMap| of_map(map, sentence.has_end(), packing);
     PageSentence {
         number: sentence.number,
         source_text: &sentence.source_text,
@@ -118,17 +119,17 @@ fn of_sentence(sentence: &SentenceMaps, packing: Packing) -> PageSentence<'_> {
         input: sentence.columns(Part::Decoder),
         probabilities: &sentence.probabilities,
         coverage: sentence.average(Part::Cross).map(|map| coverage(&map)),
-        maps: sentence.maps.par_iter().map(|map| of_map(map, packing)).collect(),
-        means: Part::ALL.iter().filter_map(|part| sentence.average(*part)).map(|map| of_map(&map, packing)).collect(),
+        maps: sentence.maps.par_iter().map(of_map).collect(),
+        means: Part::ALL.iter().filter_map(|part| sentence.average(*part)).map(|map| of_map(&map)).collect(),
     }
 }
 
-fn of_map(map: &AttentionMap, packing: Packing) -> PageMap {
+fn of_map(map: &AttentionMap, has_end: bool, packing: Packing) -> PageMap {
     let (measures, looks_at) = if map.part.is_memory() {
         (Measures::default(), format!("keeps {:.1} tokens", MemorySummary::of(map).tokens))
     } else {
         let measures = Measures::of(map);
-        (measures, measures.looks_at(map.part).to_owned())
+        (measures, measures.looks_at(map.part, has_end).to_owned())
     };
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(4));
     encoder.write_all(&packing.pack(&map.weights)).expect("a vector takes every byte");

@@ -28,7 +28,7 @@ pub struct Measures {
     pub next: f64,
     /// Mean weight of the first column.
     pub first: f64,
-    /// Mean weight of the last column, the source's end symbol.
+    /// Mean weight of the last column: of a source, its end symbol; of a series, its last step.
     pub last: f64,
 }
 
@@ -77,15 +77,21 @@ impl Measures {
         m
     }
 
-    /// What the head looks at, in a few words.
-    pub fn looks_at(&self, part: Part) -> &'static str {
+    /// What the head looks at, in a few words; `has_end` says whether a source ends with its end symbol.
+    pub fn looks_at(&self, part: Part, has_end: bool) -> &'static str {
         let is_self = part != Part::Cross;
         match self {
             m if is_self && m.previous >= MOST => "previous token",
             m if is_self && m.same >= MOST => "same token",
             m if part == Part::Encoder && m.next >= MOST => "next token",
             m if m.first >= MOST => "first token",
-            m if part != Part::Decoder && m.last >= MOST => "end symbol",
+            m if part != Part::Decoder && m.last >= MOST => {
+                if has_end {
+                    "end symbol"
+                } else {
+                    "last token"
+                }
+            }
             m if !is_self && m.diagonality >= DIAGONAL => "diagonal",
             m if !is_self && m.diagonality <= -DIAGONAL => "anti-diagonal",
             m if m.relative_entropy >= BROAD => "broadly",
@@ -179,6 +185,7 @@ pub struct HeadSummary {
 
 /// Every head of attention, its numbers averaged over all sentences and rows.
 pub fn summarize(sentences: &[SentenceMaps]) -> Vec<HeadSummary> {
+    let has_end = sentences.iter().all(SentenceMaps::has_end);
     type Place = (Part, Option<usize>, Option<usize>);
     let mut all: std::collections::BTreeMap<Place, Vec<(Measures, usize)>> = Default::default();
     for map in sentences.iter().flat_map(|sentence| &sentence.maps).filter(|map| !map.part.is_memory()) {
@@ -187,7 +194,7 @@ pub fn summarize(sentences: &[SentenceMaps]) -> Vec<HeadSummary> {
     all.into_iter()
         .map(|((part, layer, head), found)| {
             let measures = Measures::mean(&found);
-            HeadSummary { part, layer, head, looks_at: measures.looks_at(part).to_string(), measures }
+            HeadSummary { part, layer, head, looks_at: measures.looks_at(part, has_end).to_string(), measures }
         })
         .collect()
 }

@@ -148,6 +148,11 @@ impl SentenceMaps {
         self.source.is_empty()
     }
 
+    /// Whether the source ends with its end symbol, as that of a series does not.
+    pub fn has_end(&self) -> bool {
+        self.source.last().is_some_and(|token| token == "</s>")
+    }
+
     /// What the rows of a part stand for: in cross-attention the word that is being written, in the decoder's
     /// self-attention the word that was put in, which is the one before it.
     pub fn rows(&self, part: Part) -> Vec<&str> {

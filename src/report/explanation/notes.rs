@@ -3,6 +3,7 @@
 use super::{Explanation, Given, Question};
 use crate::data::Tokenizers;
 use crate::data::tokenizer::{Tokenizer, UNK};
+use std::collections::HashSet;
 
 /// The notes of the explanation of a sentence; `has_end` says whether the model learns where its answer ends.
 pub fn notes(tokenizers: &Tokenizers, question: &Question, has_end: bool, explanation: &Explanation) -> Vec<String> {
@@ -30,11 +31,7 @@ pub fn note_of_unknown(unknown: &[String], side: &str) -> Option<String> {
 
 /// The words of `text` that hold something the vocabulary has no token for.
 pub fn unknown_words(tokenizer: &Tokenizer, text: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        if tokenizer.encode(word).contains(&UNK) && !words.iter().any(|known| known == word) {
-            words.push(word.to_owned());
-        }
-    }
-    words
+    let mut seen = HashSet::new();
+    let each_once = text.split_whitespace().filter(|word| seen.insert(*word));
+    each_once.filter(|word| tokenizer.encode(word).contains(&UNK)).map(str::to_owned).collect()
 }

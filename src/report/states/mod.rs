@@ -13,8 +13,10 @@ use crate::data::tokenizer::{EOS, Tokenizer};
 use crate::layers::{Pass, Trace};
 use crate::models::Seq2Seq;
 use pca::{Projection, project};
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::HashSet;
 
 /// A sentence to look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -189,30 +191,71 @@ pub struct Grouping {
 /// The numbers of a labelled set; the mean vector is taken off first, since all sentences share most of it. None without
 /// labels that occur twice.
 pub fn grouping(states: &[SentenceStates]) -> Option<Grouping> {
-    let label = |i: usize| states[i].sentence.label.as_deref();
+    let labels: Vec<Option<&str>> = states.iter().map(|state| state.sentence.label.as_deref()).collect();
     let n = states.len();
-    let same = |i: usize, j: usize| i != j && label(i).is_some() && label(i) == label(j);
-    let moved = nearest::centred(&states.iter().map(|state| &state.vector[..]).collect::<Vec<_>>());
-    let (mut within, mut between) = (Vec::new(), Vec::new());
-    let (mut hits, mut chances) = (Vec::new(), Vec::new());
-    for i in 0..n {
-        let cosines: Vec<f64> = (0..n).map(|j| words::cosine(&moved[i], &moved[j])).collect();
-        for (j, cosine) in cosines.iter().enumerate().filter(|(j, _)| *j != i) {
-            if same(i, j) { within.push(*cosine) } else { between.push(*cosine) }
-        }
-        let relatives = (0..n).filter(|j| same(i, *j)).count();
-        if relatives > 0 {
-            let others = (0..n).filter(|j| *j != i);
-            let nearest = others.reduce(|a, b| if cosines[b] > cosines[a] { b } else { a })?;
-            hits.push(f64::from(u8::from(same(i, nearest))));
-            chances.push(relatives as f64 / (n - 1) as f64);
-        }
+    let same = |i: usize, j: usize| i != j && labels[i].is_some() && labels[i] == labels[j];
+    let mut seen = HashSet::new();
+    if labels.iter().flatten().all(|label| seen.insert(*label)) {
+        return None;
     }
-    let average = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
-    (!hits.is_empty()).then(|| Grouping {
-        within: average(&within),
-        between: average(&between),
-        nearest_is_same: average(&hits),
-        by_chance: average(&chances),
+    let moved = nearest::centred(&states.iter().map(|state| &state.vector[..]).collect::<Vec<_>>());
+    // Of each sentence, what it is to all others; they are many, and only their sums are kept.
+    let of_sentence = |i: usize| {
+        let mut own = OfSentence::default();
+        let mut nearest = (f64::NEG_INFINITY, None);
+        for j in (0..n).filter(|j| *j != i) {
+            let cosine = words::cosine(&moved[i], &moved[j]);
+            if same(i, j) {
+                own.within.add(cosine);
+            } else if labels[i].is_some() && labels[j].is_some() {
+                own.between.add(cosine);
+            }
+            if nearest.1.is_none() || cosine > nearest.0 {
+                nearest = (cosine, Some(j));
+            }
+        }
+        own.is_hit = nearest.1.is_some_and(|j| same(i, j));
+        own
+    };
+    let all: Vec<OfSentence> = (0..n).into_par_iter().map(of_sentence).collect();
+    let sum = |of: fn(&OfSentence) -> Sum| all.iter().map(of).fold(Sum::default(), Sum::with);
+    let related = || all.iter().filter(|own| own.within.n > 0);
+    let n_related = related().count() as f64;
+    Some(Grouping {
+        within: sum(|own| own.within).mean(),
+        between: sum(|own| own.between).mean(),
+        nearest_is_same: related().filter(|own| own.is_hit).count() as f64 / n_related,
+        by_chance: related().map(|own| own.within.n as f64 / (n - 1) as f64).sum::<f64>() / n_related,
     })
+}
+
+/// What a labelled sentence is to all others.
+#[derive(Default)]
+struct OfSentence {
+    within: Sum,
+    between: Sum,
+    /// Whether the nearest has the same label.
+    is_hit: bool,
+}
+
+/// Numbers of which the mean is wanted.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    sum: f64,
+    n: usize,
+}
+
+impl Sum {
+    fn add(&mut self, value: f64) {
+        *self = self.with(Self { sum: value, n: 1 });
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self { sum: self.sum + other.sum, n: self.n + other.n }
+    }
+
+    /// 0 of none.
+    fn mean(self) -> f64 {
+        self.sum / self.n.max(1) as f64
+    }
 }

@@ -17,11 +17,14 @@ use request::Asked;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use stream::Completion;
 use tokio::sync::mpsc::unbounded_channel;
 
 type Answer = Result<Response, OpenAiFault>;
+
+/// How long a text is written beyond the time that its answer may take, so that it is the answer that says so.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// `POST /v1/completions`.
 pub(super) async fn complete(State(shared): State<Arc<Shared>>, Extension(Body(fields)): Extension<Body>) -> Answer {
@@ -31,6 +34,7 @@ pub(super) async fn complete(State(shared): State<Arc<Shared>>, Extension(Body(f
         (shared.catalogue.clone(), shared.config.max_tokens, shared.config.max_lines);
     let asked = aside(move || Asked::read(&fields, &catalogue.0[run], max_tokens, max_lines)).await?;
     let place = Arc::new(shared.queue.place()?);
+    let deadline = Instant::now() + shared.config.timeout;
     let (sender, receiver) = unbounded_channel();
     let mut choices = Vec::new();
     let in_sight = shared.catalogue.0[run].in_sight().filter(|_| !asked.scores_prompt());
@@ -51,7 +55,8 @@ pub(super) async fn complete(State(shared): State<Arc<Shared>>, Extension(Body(f
                 scores_prompt: asked.scores_prompt(),
                 reply: sender.clone(),
                 is_stopped: is_stopped.clone(),
-                _place: place.clone(),
+                deadline: deadline + GRACE,
+                place: place.clone(),
             })?;
             choices.push(Choice::new(prompt, &asked, shared.catalogue.0[run].tokenizers.target(), is_stopped));
         }

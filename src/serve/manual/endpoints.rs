@@ -112,7 +112,7 @@ fn paths() -> Value {
                 ("version!", string("That of the program.")),
                 ("runs!", list_of("object", "One for each run: its name, its languages, its sizes, and its heads (without).")),
                 ("max_lines!", integer("Lines of a request.")),
-                ("max_tokens!", integer("Tokens that a language model writes for a request.")),
+                ("max_tokens!", integer("Tokens that a language model writes for a completion.")),
                 ("max_body!", integer("Bytes of a request.")),
                 ("max_queue!", integer("Requests that may wait.")),
                 ("timeout_seconds!", number("Seconds that a request may take.")),
@@ -145,7 +145,7 @@ fn completion_fields() -> Value {
             { "type": "array", "items": { "type": "integer" } },
             { "type": "array", "items": { "type": "array", "items": { "type": "integer" } } },
         ],
-        "description": "The beginning of a text, or several; texts or token ids.",
+        "description": "The beginning of a text, or several; texts or token ids. Of one that is longer than the model has in sight, the end is read.",
     });
     let usage = object([("include_usage", boolean("Whether the last event has the numbers of tokens."))]);
     object([

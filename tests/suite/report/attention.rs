@@ -114,7 +114,7 @@ fn numbers_of_a_head_by_hand() {
     let previous = Measures::of(&map(Part::Decoder, [1, 1], 3, &[1., 0., 0., 1., 0., 0., 0., 1., 0.]));
     assert_eq!((previous.entropy, previous.previous, previous.same), (0.0, 1.0, 1.0 / 3.0));
     assert!((previous.distance - 2.0 / 3.0).abs() < 1e-9);
-    assert_eq!(previous.looks_at(Part::Decoder), "previous token");
+    assert_eq!(previous.looks_at(Part::Decoder, true), "previous token");
 
     let uniform = Measures::of(&map(Part::Encoder, [1, 1], 2, &[0.5; 4]));
     assert!((uniform.entropy - 2f64.ln()).abs() < 1e-7 && (uniform.relative_entropy - 1.0).abs() < 1e-7);
@@ -122,10 +122,10 @@ fn numbers_of_a_head_by_hand() {
 
     let diagonal = Measures::of(&map(Part::Cross, [1, 1], 3, &[1., 0., 0., 0., 1., 0., 0., 0., 1.]));
     assert!((diagonal.diagonality - 1.0).abs() < 1e-9 && diagonal.distance == 0.0);
-    assert_eq!(diagonal.looks_at(Part::Cross), "diagonal");
+    assert_eq!(diagonal.looks_at(Part::Cross, true), "diagonal");
     let mirrored = Measures::of(&map(Part::Cross, [1, 1], 3, &[0., 0., 1., 0., 1., 0., 1., 0., 0.]));
     assert!((mirrored.diagonality + 1.0).abs() < 1e-9);
-    assert_eq!(mirrored.looks_at(Part::Cross), "anti-diagonal");
+    assert_eq!(mirrored.looks_at(Part::Cross, true), "anti-diagonal");
 
     assert_eq!(coverage(&sentence().maps[0]), [0.25, 0.75, 1.0]);
     let heads = summarize(&[sentence(), sentence()]);
@@ -143,7 +143,7 @@ fn an_encoder_that_sees_no_future_is_measured_by_what_it_sees() {
     let measures = Measures::of(&causal);
     // The first row has no choice.
     assert!((measures.relative_entropy - 11.0 / 12.0).abs() < 1e-6, "{measures:?}");
-    assert_eq!(measures.looks_at(Part::Encoder), "broadly");
+    assert_eq!(measures.looks_at(Part::Encoder, true), "broadly");
     assert_eq!((causal.seen(2), map(Part::Encoder, [1, 1], n, &weights).seen(2)), (0..3, 0..n));
     for is_causal in [false, true] {
         let config =
