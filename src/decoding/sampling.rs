@@ -54,10 +54,13 @@ pub(super) fn sample<M: Seq2Seq>(
 pub(super) fn pick(probabilities: &LogProbabilities, row: usize, sampling: &SamplingConfig, unit: f64) -> u32 {
     let mut words: Vec<(u32, f64)> =
         probabilities.candidates(row).map(|(word, log_probability)| (word, log_probability as f64)).collect();
-    words.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    if sampling.top_k > 0 {
+    let likelier = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    // Only those that may be drawn are sorted.
+    if sampling.top_k > 0 && sampling.top_k < words.len() {
+        words.select_nth_unstable_by(sampling.top_k - 1, likelier);
         words.truncate(sampling.top_k);
     }
+    words.sort_unstable_by(likelier);
     let max = words[0].1;
     // Differences first: at a temperature near zero the quotients themselves are infinite.
     words.iter_mut().for_each(|(_, value)| *value = ((*value - max) / sampling.temperature).exp());

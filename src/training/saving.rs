@@ -129,7 +129,10 @@ impl<M: Trainable> Trainer<M> {
 
     /// The parameters that are averaged: those of the validated checkpoints that rank 0 can read. All ranks take the same.
     fn averaged_sets(&self) -> Result<Vec<weights::Weights>> {
-        let load = |name: &String| checkpoint::load(&self.folder.checkpoint(name)).map(|whole| whole.model);
+        let warn = |message: String| self.observer.warn(&message);
+        let load = |name: &String| {
+            checkpoint::load_parameters(&self.folder.checkpoint(name), warn).map(|parameters| parameters.weights)
+        };
         let (mut names, mut sets) = (Vec::new(), Vec::new());
         if self.ranks.rank() == 0 {
             for name in &self.state.validated {
@@ -169,9 +172,15 @@ impl<M: Trainable> Trainer<M> {
             if !self.folder.is_read_only() {
                 files::replace(&path, text.as_bytes())?;
             }
+            // A run that has begun keeps its settings.
+            let how = if self.saved.is_some() {
+                " in a new run; --init-from with this one keeps what was learnt"
+            } else {
+                ""
+            };
             return Err(Error::message(format!(
                 "training diverged: {MAX_BAD_UPDATES} gradients in a row were not finite after update {} and {} rollbacks; \
-                 the last batch is in {}; lower training.learning_rate or raise training.warmup_updates",
+                 the last batch is in {}; lower training.learning_rate or raise training.warmup_updates{how}",
                 self.state.update,
                 self.state.rollbacks,
                 path.display()

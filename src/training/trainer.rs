@@ -35,6 +35,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+/// The largest norm of a gradient, once clipped, whose squares are 32-bit numbers: Adam would keep an infinite mean of squares for ever.
+const MOST_NORM: f64 = 1e19;
+
 /// Updates in a row without a finite gradient after which the last good checkpoint is taken up again.
 pub(super) const MAX_BAD_UPDATES: u32 = 10;
 
@@ -197,8 +200,8 @@ impl<M: Trainable> Trainer<M> {
         ScheduleParameters {
             learning_rate: training.learning_rate,
             warmup_updates: training.warmup_updates,
-            // Until the speed of updates is known the end is far away.
-            horizon: self.state.horizon.unwrap_or(u64::MAX),
+            // Until the speed of updates is known, minutes do not bring the end nearer.
+            horizon: self.state.horizon.unwrap_or(training.max_updates),
             final_fraction: training.final_fraction,
             d_model: self.width,
         }
@@ -358,14 +361,19 @@ impl<M: Trainable> Trainer<M> {
             self.state.epoch += 1;
             self.state.position = 0;
         }
-        if !norm.is_finite() || !sums.smoothed.is_finite() {
-            self.state.skipped += 1;
-            self.folder.log(&format!("update {}: the gradient is not finite; skipped", self.state.update + 1))?;
-            return Ok(None);
-        }
         let training = &self.training;
         let clip = training.clip_norm;
         let scale = if clip > 0.0 && norm > clip { clip / norm } else { 1.0 };
+        let fault = match () {
+            () if !norm.is_finite() || !sums.smoothed.is_finite() => Some("is not finite"),
+            () if norm * scale > MOST_NORM => Some("has squares that are not finite"),
+            () => None,
+        };
+        if let Some(fault) = fault {
+            self.state.skipped += 1;
+            self.folder.log(&format!("update {}: the gradient {fault}; skipped", self.state.update + 1))?;
+            return Ok(None);
+        }
         self.state.update += 1;
         let rate = self.state.rate_factor * training.schedule.rate(self.state.update, &self.schedule());
         let model = self.take_model();

@@ -43,6 +43,11 @@ fn groups_by_hand() {
     assert_eq!((found.within, found.nearest_is_same), (1.0, 1.0));
     assert!((found.by_chance - 1.0 / 3.0).abs() < 1e-12 && found.between < 0.0);
     assert_eq!(grouping(&[state("a", [1.0, 0.0]), state("b", [0.0, 1.0])]), None, "no label occurs twice");
+    // A sentence without a label is of no other one.
+    let unlabelled = SentenceStates { sentence: Labelled::parse(5, "x"), ..state("b", [-1.0, 0.0]) };
+    let [first, second, ..] = states;
+    let found = grouping(&[first, second, unlabelled]).unwrap();
+    assert_eq!((found.within, found.between, found.nearest_is_same), (1.0, 0.0, 1.0));
 }
 
 #[test]

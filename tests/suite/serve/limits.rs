@@ -18,7 +18,7 @@ fn a_wrong_request_is_told_what_is_wrong() {
     let limits = ["--run", "run", "--max-lines", "3", "--max-body", "300", "--max-source-len", "9"];
     let server = Server::start(trained(), &limits);
     let long = format!("{{\"q\": \"{}\"}}", "a ".repeat(20));
-    let cases: [Case; 19] = [
+    let cases: [Case; 20] = [
         ("POST", "/translate", JSON, b"{\"q\": ", 400, "no valid JSON: EOF while parsing"),
         ("POST", "/translate", JSON, b"[]", 400, "the body is JSON, but no object"),
         ("POST", "/translate", JSON, b"{}", 400, "q is missing"),
@@ -64,6 +64,14 @@ fn a_wrong_request_is_told_what_is_wrong() {
         ),
         ("POST", "/translate", JSON, &[b' '; 301], 413, "the body has more than 300 bytes"),
         ("POST", "/tokenize", JSON, b"{\"q\": \"a\", \"side\": \"left\"}", 400, "side is left"),
+        (
+            "POST",
+            "/score",
+            JSON,
+            b"{\"q\": \"a\", \"translation\": \"a a a a a a a a a a a a\"}",
+            400,
+            "more than decoding.max_source_len = 9",
+        ),
         ("GET", "/translate", JSON, b"", 405, "/translate takes POST, not GET"),
         ("GET", "/../../etc/passwd", JSON, b"", 404, "no such path; there are /translate"),
     ];
@@ -73,6 +81,13 @@ fn a_wrong_request_is_told_what_is_wrong() {
         assert_says(answer["error"].as_str().unwrap(), &[part]);
     }
     assert_eq!(server.send("DELETE", "/info", &[], "").1, json!({ "error": "/info takes GET, not DELETE" }));
+    // What OpenAI's clients ask for is refused in words that they read.
+    let (status, answer_of_chat) = server.send("POST", "/v1/chat/completions", &[JSON], "{}");
+    assert_eq!((status, &answer_of_chat["error"]["code"]), (404, &json!(null)));
+    assert_says(answer_of_chat["error"]["message"].as_str().unwrap(), &["no such path", "/v1/completions"]);
+    let (status, wrong) = server.send("GET", "/v1/completions", &[], "");
+    assert_eq!(status, 405);
+    assert_says(wrong["error"]["message"].as_str().unwrap(), &["/v1/completions takes POST"]);
     // A body without a length, in chunks, is counted as it comes.
     let mut stream = server.connect();
     let head = "POST /translate HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n";

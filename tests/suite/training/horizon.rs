@@ -51,6 +51,20 @@ fn where_minutes_decide_the_end_is_planned_and_kept() {
     assert_eq!(outcome.state.horizon, Some(horizon));
 }
 
+/// Minutes that are a limit for safety do not keep the rate up.
+#[test]
+fn where_updates_end_before_the_minutes_the_rate_falls_until_the_last() {
+    let dir = TempDir::new().unwrap();
+    let run = dir.path().join("run");
+    let mut config = config();
+    config.training.max_minutes = Some(3600.0);
+    let outcome = train_in(&run, &config).unwrap();
+    assert_eq!((outcome.stop, outcome.state.update), (Stop::Updates, 12));
+    let last = config.training.learning_rate * config.training.final_fraction;
+    let rates = numbers(&run, "train", "learning_rate");
+    assert!((rates[11] - last).abs() < 1e-12, "{rates:?}");
+}
+
 #[test]
 fn a_run_whose_minutes_are_taken_away_before_the_end_is_planned_falls_until_its_last_update() {
     let dir = TempDir::new().unwrap();

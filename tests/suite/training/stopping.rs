@@ -159,7 +159,13 @@ fn a_run_that_diverges_skips_rolls_back_halves_the_rate_and_stops_with_the_batch
     let message = fail(dir.path(), &arguments);
     assert_says(
         &message,
-        &["training diverged", "after update 3 and 3 rollbacks", "diverged-batch.tsv", "lower training.learning_rate"],
+        &[
+            "training diverged",
+            "after update 3 and 3 rollbacks",
+            "diverged-batch.tsv",
+            "lower training.learning_rate",
+            "in a new run",
+        ],
     );
 
     let log = read(dir.path().join("run/log.txt"));

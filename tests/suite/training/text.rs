@@ -97,6 +97,19 @@ fn a_run_that_goes_on_ends_with_the_same_bytes() {
     assert_same_end(&dir.path().join("whole"), &dir.path().join("again"), "a second run");
 }
 
+/// A recurrence sees everything, but learned positions end.
+#[test]
+fn a_recurrence_with_learned_positions_writes_as_far_as_they_reach_and_further() {
+    let dir = folder();
+    let mut arguments = vec!["train", "text.toml", "--run", "run", "--set", "training.max_updates=2"];
+    let settings = ["model.mixer={ kind = \"min-gru\" }", "model.positions={ kind = \"learned\", max_len = 14 }"];
+    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    succeed(dir.path(), &arguments);
+    let command = ["generate", "--run", "run", "ab", "--max-tokens", "40", "--json"];
+    let written: Value = serde_json::from_str(&succeed(dir.path(), &command)).unwrap();
+    assert_eq!(written["tokens"].as_array().map(Vec::len), Some(40), "{written}");
+}
+
 #[test]
 fn other_text_under_the_same_name_is_refused() {
     let dir = folder();
