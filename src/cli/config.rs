@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::experiment::series::series_of;
 use crate::experiment::{Config, check_data, dataset};
 use clap::{Args, Subcommand};
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
@@ -104,12 +105,31 @@ fn amounts(config: &Config) -> Result<String> {
             }
         }
     }
+    let known: HashSet<&str> = corpus.train.iter().map(|pair| pair.source.as_str()).collect();
+    for split in [Split::Valid, Split::Test] {
+        if let Ok(pairs) = dataset::pairs_of(&config.data, split, config.seed) {
+            said += &known_of(split, &pairs, &known);
+        }
+    }
     Ok(said)
+}
+
+fn name_of(split: Split) -> &'static str {
+    if split == Split::Valid { "validation" } else { "test" }
+}
+
+/// How many sources a model will have met in training: scores on them say little of others.
+fn known_of(split: Split, pairs: &[Pair], known: &HashSet<&str>) -> String {
+    let sources: HashSet<&str> = pairs.iter().map(|pair| pair.source.as_str()).collect();
+    match sources.iter().filter(|source| known.contains(*source)).count() {
+        0 => String::new(),
+        n => format!("{:<11} {n} of {} different sources are training sources, too\n", name_of(split), sources.len()),
+    }
 }
 
 /// What the vocabulary does not hold of pairs, in a line for each side.
 fn unknown_of(split: Split, pairs: &[Pair], tokenizers: &Tokenizers) -> String {
-    let name = if split == Split::Valid { "validation" } else { "test" };
+    let name = name_of(split);
     let of_side = |side: &str, tokenizer: &Tokenizer, text: fn(&Pair) -> &str| {
         let mut unknown = Unknown::default();
         for (i, pair) in pairs.iter().enumerate() {

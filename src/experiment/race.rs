@@ -39,12 +39,22 @@ pub enum Work {
 pub struct Time {
     backend: Backend,
     device: String,
+    /// What the device calls itself, with its driver: another machine may have one with the same place.
+    #[serde(default)]
+    driver: String,
     seconds: f64,
 }
 
 impl Time {
+    fn new(adapter: &Adapter, seconds: f64) -> Self {
+        let (name, driver) = adapter.driver();
+        let driver = format!("{name} {driver}").trim().to_string();
+        Self { backend: adapter.backend, device: adapter.name.clone(), driver, seconds }
+    }
+
     fn is_of(&self, adapter: &Adapter) -> bool {
-        self.backend == adapter.backend && self.device == adapter.name
+        let now = Self::new(adapter, self.seconds);
+        (self.backend, &self.device, &self.driver) == (now.backend, &now.device, &now.driver)
     }
 }
 
@@ -63,9 +73,7 @@ impl Race {
     /// # Errors
     /// Those of `seconds`.
     pub fn run(work: Work, adapters: &[Adapter], mut seconds: impl FnMut(&Adapter) -> Result<f64>) -> Result<Self> {
-        let time = |adapter: &Adapter| {
-            Ok(Time { backend: adapter.backend, device: adapter.name.clone(), seconds: seconds(adapter)? })
-        };
+        let time = |adapter: &Adapter| Ok(Time::new(adapter, seconds(adapter)?));
         let times = adapters.iter().map(time).collect::<Result<_>>()?;
         Ok(Self { work, version: env!("CARGO_PKG_VERSION").into(), times })
     }
@@ -94,7 +102,7 @@ impl fmt::Display for Race {
             Work::Sentences => "translating",
         };
         write!(f, "auto     {what} takes ")?;
-        for (i, Time { backend, device, seconds }) in self.times.iter().enumerate() {
+        for (i, Time { backend, device, seconds, .. }) in self.times.iter().enumerate() {
             let and = if i > 0 { " and " } else { "" };
             write!(f, "{and}{seconds:.4} s on {backend} ({device})")?;
         }

@@ -293,14 +293,15 @@ pub fn list(folder: &Path) -> Vec<(u64, PathBuf)> {
 /// Renames damaged checkpoints to `NNNNNN.damaged`, so that they neither count among those that are kept nor stand in the way
 /// of the ones that will be made in their place.
 pub fn set_aside(damaged: impl IntoIterator<Item = (u64, PathBuf)>) -> Result<()> {
-    for (_, folder) in damaged {
-        let aside = folder.with_extension("damaged");
-        if aside.exists() {
-            fs::remove_dir_all(&aside).map_err(Error::io(&aside))?;
-        }
-        fs::rename(&folder, &aside).map_err(Error::io(&folder))?;
+    damaged.into_iter().try_for_each(|(_, folder)| rename(&folder, &folder.with_extension("damaged")))
+}
+
+/// Gives a checkpoint another name; what had that name is removed.
+pub(super) fn rename(folder: &Path, other: &Path) -> Result<()> {
+    if other.exists() {
+        fs::remove_dir_all(other).map_err(Error::io(other))?;
     }
-    Ok(())
+    fs::rename(folder, other).map_err(Error::io(folder))
 }
 
 /// The run whose checkpoint lies in `folder`.

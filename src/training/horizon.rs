@@ -41,6 +41,13 @@ impl<M: Trainable> Trainer<M> {
         };
         let horizon = say(&*self.ranks, pace.horizon().min(self.training.max_updates))[0];
         self.state.horizon = Some(horizon);
+        let warmup = self.training.warmup_updates;
+        if horizon <= warmup {
+            self.observer.warn(&format!(
+                "{horizon} updates are expected in {minutes} minutes, and training.warmup_updates = {warmup}: the learning rate \
+                 never reaches its peak; lower that, or give more time"
+            ));
+        }
         self.folder.log(&format!("update {}: the learning rate falls until update {horizon}", self.state.update))
     }
 }

@@ -14,6 +14,9 @@ use crate::models::weights;
 use crate::ranks::say;
 use std::path::Path;
 
+/// What the name of a best checkpoint begins with that belongs to a course which training has left.
+const LEFT: &str = "left-";
+
 /// Rollbacks after which training gives up.
 const MAX_ROLLBACKS: u32 = 3;
 
@@ -200,21 +203,44 @@ impl<M: Trainable> Trainer<M> {
         // The checkpoint knows nothing of what has happened since: a second rollback to it halves the rate once more.
         let TrainingState { skipped, rate_factor, horizon, .. } = self.state;
         let horizon = checkpoint.state.horizon.or(horizon);
+        let best = self.best_to_keep(checkpoint.state.update);
+        let (value, loss) = (self.state.best, self.state.best_loss);
         self.state = TrainingState { skipped, rate_factor: 0.5 * rate_factor, rollbacks, horizon, ..checkpoint.state };
         self.folder.forget_lost_best(&mut self.state);
+        if let Some((old, name)) = &best {
+            (self.state.best, self.state.best_loss, self.state.best_checkpoint) = (value, loss, Some(name.clone()));
+            if old != name {
+                self.folder.log(&format!("the best checkpoint is of the course that is left: it is {name} now"))?;
+            }
+        }
         self.went_back_to = Some(self.state.update);
         self.saved = self.went_back_to;
         let model = self.model().valid();
         // From here on no rank reads the checkpoints of the course that is left.
         together::check_same(&*self.ranks, &model, self.state.update, together::OTHER_FOLDER)?;
-        self.leave_course(&model)?;
+        self.leave_course(&model, best)?;
         record::cut(&self.folder, self.state.update)
     }
 
+    /// The best checkpoint where going back to `update` would leave it behind, and the name under which it is kept: training is not gone
+    /// on with from there, but nothing better is known.
+    fn best_to_keep(&self, update: u64) -> Option<(String, String)> {
+        let name = self.state.best_checkpoint.clone().filter(|name| self.folder.checkpoint(name).is_dir())?;
+        match name.parse::<u64>() {
+            Ok(of) if of <= update => None,
+            Ok(_) => Some((name.clone(), format!("{LEFT}{name}"))),
+            // It was kept before.
+            Err(_) => name.starts_with(LEFT).then(|| (name.clone(), name)),
+        }
+    }
+
     /// Lets whoever goes on with the run begin where this process went back to, with the rate that it goes on with.
-    fn leave_course(&mut self, model: &M) -> Result<()> {
+    fn leave_course(&mut self, model: &M, best: Option<(String, String)>) -> Result<()> {
         if self.folder.is_read_only() {
             return Ok(());
+        }
+        if let Some((old, new)) = best.filter(|(old, new)| old != new) {
+            checkpoint::rename(&self.folder.checkpoint(&old), &self.folder.checkpoint(&new))?;
         }
         let folder = self.folder.checkpoint(&checkpoint::name_of(self.state.update));
         checkpoint::save(&folder, &weights::collect(model), Some(&self.adam), &self.state)?;

@@ -154,6 +154,8 @@ fn a_check_with_data_finds_what_training_would() {
             "test        1 pairs",
             &format!("validation  1 of 4 source tokens, {read}: \"zz\" in line 2"),
             &format!("test        1 of 2 target tokens, {read}: \"W\" in line 1"),
+            "validation  1 of 2 different sources are training sources, too",
+            "test        1 of 1 different sources are training sources, too",
         ]
     );
     // A model without test data is evaluated on what there is.

@@ -43,7 +43,11 @@ fn train_beside_a_rival(run: &Path, max_updates: u64) -> Vec<String> {
 
 /// The outcome of a race, as a run folder keeps it.
 fn outcome(work: &str, seconds: [f64; 2]) -> Value {
-    let time = |(adapter, seconds): (&Adapter, f64)| json!({ "backend": adapter.backend.name(), "device": adapter.name, "seconds": seconds });
+    let time = |(adapter, seconds): (&Adapter, f64)| {
+        let (name, driver) = adapter.driver();
+        let driver = format!("{name} {driver}").trim().to_string();
+        json!({ "backend": adapter.backend.name(), "device": adapter.name, "driver": driver, "seconds": seconds })
+    };
     let times: Vec<Value> = devices().iter().zip(seconds).map(time).collect();
     json!([{ "work": work, "version": env!("CARGO_PKG_VERSION"), "times": times }])
 }
@@ -125,7 +129,7 @@ fn what_a_folder_keeps_decides_for_as_long_as_the_devices_are_the_same() {
         assert!(said.iter().any(|line| line.starts_with(&format!("device   {backend} "))), "{said:?}");
         assert!(!said.iter().any(|line| line.starts_with("auto")), "{said:?}");
     }
-    for (key, other) in [("device", "another"), ("backend", "wgpu")] {
+    for (key, other) in [("device", "another"), ("driver", "of another machine"), ("backend", "wgpu")] {
         let run = dir.path().join(key);
         let mut there = outcome("updates", [1.0, 2.0]);
         there[0]["times"][0][key] = other.into();

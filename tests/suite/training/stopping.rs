@@ -201,7 +201,11 @@ fn a_run_that_diverges_skips_rolls_back_halves_the_rate_and_stops_with_the_batch
     let checkpoints = dir.path().join("run/checkpoints");
     let state: serde_json::Value = serde_json::from_str(&read(checkpoints.join("000002/state.json"))).unwrap();
     assert_eq!((&state["rollbacks"], &state["rate_factor"]), (&3.into(), &0.125.into()));
-    assert!(!checkpoints.join("000004").exists() && checkpoints.join("000004.damaged").is_dir());
+    // That was the best, and stays so: going back does not lose it.
+    assert!(!checkpoints.join("000004").exists() && !checkpoints.join("000004.damaged").exists());
+    assert_eq!(named(&dir.path().join("run"), "best"), "left-000004");
+    assert_says(&log, &["the best checkpoint is of the course that is left: it is left-000004 now"]);
+    assert_says(&succeed(dir.path(), &["evaluate", "--run", "run", "--split", "valid", "--json"]), &["left-000004"]);
     let again = finish(dir.path(), &arguments);
     assert_says(&again.stderr, &["starting at update 3", "and 3 rollbacks"]);
 }
