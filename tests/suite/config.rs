@@ -192,3 +192,18 @@ fn config_check_reads_the_data_when_it_is_asked_to() {
     let grouped = [&named[..], &["--set", "data.several_references=true"]].concat();
     assert_says(&succeed(dir.path(), &grouped), &["test        1 sources\n"]);
 }
+
+/// A list of mixers may have more than there are layers.
+#[test]
+fn a_mixer_beyond_the_last_layer_is_none_of_the_model() {
+    let has_attention_alone = |n_layers: usize| {
+        let text = format!(
+            "[data]\ntask = {{ kind = \"copy\" }}\n[model]\nkind = \"decoder-only\"\nn_layers = {n_layers}\n\
+             mixer = [{{ kind = \"attention\" }}, {{ kind = \"min-gru\" }}]\n"
+        );
+        let config: Config = toml::from_str(&text).unwrap();
+        let ModelConfig::DecoderOnly(model) = &config.model else { panic!("another kind") };
+        model.has_attention_alone()
+    };
+    assert_eq!([1, 2].map(has_attention_alone), [true, false]);
+}

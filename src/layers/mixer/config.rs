@@ -205,6 +205,11 @@ impl Mixers {
         &all[layer % all.len()]
     }
 
+    /// Those that `n_layers` take: a list may have more.
+    pub fn in_layers(&self, n_layers: usize) -> impl Iterator<Item = &MixerConfig> {
+        (0..n_layers).map(|layer| self.of_layer(layer))
+    }
+
     /// The mixers of the layers that are made for `n_layers`: one for each, or each once where layers are shared.
     pub fn made(&self, n_layers: usize, share_layers: bool) -> Vec<MixerConfig> {
         let n = if share_layers { n_layers.min(self.all().len()) } else { n_layers };
@@ -218,7 +223,7 @@ impl Mixers {
 
     /// Whether one of the first `n_layers` layers mixes by attention.
     pub fn has_attention(&self, n_layers: usize) -> bool {
-        (0..n_layers).any(|layer| self.of_layer(layer).is_attention())
+        self.in_layers(n_layers).any(MixerConfig::is_attention)
     }
 
     /// Where the mixer `i` stands in the config if they all stand at `key`.

@@ -136,7 +136,7 @@ impl DecoderOnlyConfig {
 
     /// Whether every layer mixes by attention, without a convolution before it.
     pub fn has_attention_alone(&self) -> bool {
-        self.mixer.all().iter().all(|mixer| mixer.is_attention() && mixer.convolution.is_none())
+        self.mixer.in_layers(self.n_layers).all(|mixer| mixer.is_attention() && mixer.convolution.is_none())
     }
 
     /// What its layers have in common.

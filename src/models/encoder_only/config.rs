@@ -180,7 +180,7 @@ impl EncoderOnlyConfig {
 
     /// Whether every layer mixes by attention, without a convolution before it.
     pub fn has_attention_alone(&self) -> bool {
-        self.mixer.all().iter().all(|mixer| mixer.is_attention() && mixer.convolution.is_none())
+        self.mixer.in_layers(self.n_layers).all(|mixer| mixer.is_attention() && mixer.convolution.is_none())
     }
 
     /// How many words the answer to a source of so many tokens has, its end left out.

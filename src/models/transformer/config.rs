@@ -205,8 +205,8 @@ impl TransformerConfig {
 
     /// Whether every layer mixes by attention.
     pub fn has_attention_alone(&self) -> bool {
-        let mixers = [self.encoder_mixers(), self.decoder_mixers()];
-        mixers.iter().all(|mixers| mixers.all().iter().all(MixerConfig::is_attention))
+        self.encoder_mixers().in_layers(self.n_encoder_layers).all(MixerConfig::is_attention)
+            && self.decoder_mixers().in_layers(self.n_decoder_layers).all(MixerConfig::is_attention)
     }
 
     /// Heads of keys and values.

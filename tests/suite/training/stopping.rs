@@ -205,7 +205,9 @@ fn a_run_that_diverges_skips_rolls_back_halves_the_rate_and_stops_with_the_batch
     assert!(!checkpoints.join("000004").exists() && !checkpoints.join("000004.damaged").exists());
     assert_eq!(named(&dir.path().join("run"), "best"), "left-000004");
     assert_says(&log, &["the best checkpoint is of the course that is left: it is left-000004 now"]);
-    assert_says(&succeed(dir.path(), &["evaluate", "--run", "run", "--split", "valid", "--json"]), &["left-000004"]);
+    let evaluate = ["evaluate", "--run", "run", "--split", "valid"];
+    let best = succeed(dir.path(), &evaluate);
+    assert_eq!(succeed(dir.path(), &[&evaluate[..], &["--checkpoint", "left-000004"]].concat()), best);
     let again = finish(dir.path(), &arguments);
     assert_says(&again.stderr, &["starting at update 3", "and 3 rollbacks"]);
 }
