@@ -98,19 +98,13 @@ fn amounts(config: &Config) -> Result<String> {
         corpus.train.len(),
         corpus.valid_sentences.len()
     );
+    let read = |split| Some((split, dataset::pairs_of(&config.data, split, config.seed).ok()?));
+    let others: Vec<(Split, Vec<Pair>)> = [Split::Valid, Split::Test].into_iter().filter_map(read).collect();
     if !config.model.answers_with_numbers() {
-        for split in [Split::Valid, Split::Test] {
-            if let Ok(pairs) = dataset::pairs_of(&config.data, split, config.seed) {
-                said += &unknown_of(split, &pairs, &tokenizers);
-            }
-        }
+        said.extend(others.iter().map(|(split, pairs)| unknown_of(*split, pairs, &tokenizers)));
     }
     let known: HashSet<&str> = corpus.train.iter().map(|pair| pair.source.as_str()).collect();
-    for split in [Split::Valid, Split::Test] {
-        if let Ok(pairs) = dataset::pairs_of(&config.data, split, config.seed) {
-            said += &known_of(split, &pairs, &known);
-        }
-    }
+    said.extend(others.iter().map(|(split, pairs)| known_of(*split, pairs, &known)));
     Ok(said)
 }
 

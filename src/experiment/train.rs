@@ -186,9 +186,7 @@ fn prepare(run: &Run, config: &mut Config, init_from: Option<&Path>, is_new: boo
 fn check_lengths(config: &Config, lessons: &dyn SequenceLessons, limits: LengthLimits) -> Result<()> {
     lessons.check_lengths(limits)?;
     let Some(len) = config.model.family().randomized_positions() else { return Ok(()) };
-    // Where source and target are one sequence, each may have half of it.
-    let is_one = matches!(&config.model, ModelConfig::DecoderOnly(model) if model.reads_source);
-    let len = if is_one { len / 2 } else { len };
+    let len = if let ModelConfig::DecoderOnly(model) = &config.model { model.len_of_side(len) } else { len };
     let range = Some(LengthLimit { len, key: "model.randomized_positions" });
     lessons.check_lengths(LengthLimits { source: range, target: range })
 }

@@ -213,6 +213,14 @@ pub fn load(folder: &Path) -> Result<Checkpoint> {
     Ok(Checkpoint { model: folder.model()?.0, optimizer, state })
 }
 
+/// Reads the parameters of a checkpoint alone, checked against the manifest.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn load_model(folder: &Path) -> Result<Weights> {
+    Ok(Folder::open(folder, true)?.model()?.0)
+}
+
 /// Reads the parameters of a checkpoint or of an exported model, and nothing of the optimizer. Files that someone copied
 /// without their manifest are read too; `warn` is told.
 ///

@@ -132,10 +132,7 @@ impl<M: Trainable> Trainer<M> {
 
     /// The parameters that are averaged: those of the validated checkpoints that rank 0 can read. All ranks take the same.
     fn averaged_sets(&self) -> Result<Vec<weights::Weights>> {
-        let warn = |message: String| self.observer.warn(&message);
-        let load = |name: &String| {
-            checkpoint::load_parameters(&self.folder.checkpoint(name), warn).map(|parameters| parameters.weights)
-        };
+        let load = |name: &String| checkpoint::load_model(&self.folder.checkpoint(name));
         let (mut names, mut sets) = (Vec::new(), Vec::new());
         if self.ranks.rank() == 0 {
             for name in &self.state.validated {

@@ -160,12 +160,13 @@ impl DecoderOnlyConfig {
 
     /// Learned positions end somewhere.
     pub(super) fn limits(&self) -> LengthLimits {
-        let limit = |len| LengthLimit { len, key: "model.positions.max_len" };
-        match self.positions.max_len() {
-            Some(len) if self.reads_source => {
-                LengthLimits { source: Some(limit(len / 2)), target: Some(limit(len / 2)) }
-            }
-            len => LengthLimits { source: None, target: len.map(limit) },
-        }
+        let limit = |len| LengthLimit { len: self.len_of_side(len), key: "model.positions.max_len" };
+        let limit = self.positions.max_len().map(limit);
+        LengthLimits { source: limit.filter(|_| self.reads_source), target: limit }
+    }
+
+    /// What a source, if there is one, and a target may have each of `len` positions: they are one sequence.
+    pub fn len_of_side(&self, len: usize) -> usize {
+        if self.reads_source { len / 2 } else { len }
     }
 }

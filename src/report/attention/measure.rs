@@ -85,13 +85,8 @@ impl Measures {
             m if is_self && m.same >= MOST => "same token",
             m if part == Part::Encoder && m.next >= MOST => "next token",
             m if m.first >= MOST => "first token",
-            m if part != Part::Decoder && m.last >= MOST => {
-                if has_end {
-                    "end symbol"
-                } else {
-                    "last token"
-                }
-            }
+            m if part != Part::Decoder && m.last >= MOST && has_end => "end symbol",
+            m if part != Part::Decoder && m.last >= MOST => "last token",
             m if !is_self && m.diagonality >= DIAGONAL => "diagonal",
             m if !is_self && m.diagonality <= -DIAGONAL => "anti-diagonal",
             m if m.relative_entropy >= BROAD => "broadly",

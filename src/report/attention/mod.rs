@@ -13,6 +13,7 @@ pub mod measure;
 pub mod memory;
 pub mod select;
 
+use crate::data::tokenizer::{EOS, SPECIALS};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -150,7 +151,7 @@ impl SentenceMaps {
 
     /// Whether the source ends with its end symbol, as that of a series does not.
     pub fn has_end(&self) -> bool {
-        self.source.last().is_some_and(|token| token == "</s>")
+        self.source.last().is_some_and(|token| token == SPECIALS[EOS as usize])
     }
 
     /// What the rows of a part stand for: in cross-attention the word that is being written, in the decoder's

@@ -2,7 +2,7 @@
 
 use super::{Explanation, Given, Question};
 use crate::data::Tokenizers;
-use crate::data::tokenizer::{Tokenizer, UNK};
+use crate::data::tokenizer::{EOS, SPECIALS, Tokenizer, UNK};
 use std::collections::HashSet;
 
 /// The notes of the explanation of a sentence; `has_end` says whether the model learns where its answer ends.
@@ -17,7 +17,7 @@ pub fn notes(tokenizers: &Tokenizers, question: &Question, has_end: bool, explan
     for (side, text, tokenizer) in sides {
         notes.extend(text.and_then(|text| note_of_unknown(&unknown_words(tokenizer, text), side)));
     }
-    if has_end && explanation.target.last().is_none_or(|token| token != "</s>") {
+    if has_end && explanation.target.last().is_none_or(|token| token != SPECIALS[EOS as usize]) {
         notes.push("the translation was cut at the length cap; the model has not ended it".into());
     }
     notes

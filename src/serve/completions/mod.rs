@@ -64,7 +64,7 @@ pub(super) async fn complete(State(shared): State<Arc<Shared>>, Extension(Body(f
     // The request keeps its place in the queue until the last choice is written.
     drop((sender, place));
     let head = head(&shared.catalogue.0[run].name);
-    let completion = Completion::new(shared.clone(), run, asked, choices, receiver, head);
+    let completion = Completion::new(shared.clone(), run, asked, choices, receiver, head, deadline.into());
     completion.answer().await.map_err(OpenAiFault)
 }
 

@@ -39,8 +39,8 @@ impl Completion {
         choices: Vec<Choice>,
         receiver: UnboundedReceiver<(usize, Result<NextToken, Fault>)>,
         head: Value,
+        deadline: Instant,
     ) -> Self {
-        let deadline = Instant::now() + shared.config.timeout;
         let mut completion = Self { shared, run, asked, choices, receiver, head, ready: VecDeque::new(), deadline };
         let tokenizer = completion.shared.catalogue.0[run].tokenizers.target();
         for (index, choice) in completion.choices.iter_mut().enumerate() {

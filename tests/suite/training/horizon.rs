@@ -12,6 +12,10 @@ fn config() -> Config {
     config
 }
 
+fn last_rate(config: &Config) -> f64 {
+    config.training.learning_rate * config.training.final_fraction
+}
+
 #[test]
 fn a_finished_run_that_goes_on_keeps_the_last_rate() {
     let dir = TempDir::new().unwrap();
@@ -23,7 +27,7 @@ fn a_finished_run_that_goes_on_keeps_the_last_rate() {
     let outcome = train_in(&run, &config).unwrap();
     assert_eq!((outcome.stop, outcome.state.update, outcome.state.horizon), (Stop::Updates, 20, Some(12)));
     let rates = numbers(&run, "train", "learning_rate");
-    let last = config.training.learning_rate * config.training.final_fraction;
+    let last = last_rate(&config);
     assert_eq!(rates.len(), 20);
     assert!(rates[11..].iter().all(|rate| (rate - last).abs() < 1e-12), "{rates:?}");
 }
@@ -60,7 +64,7 @@ fn where_updates_end_before_the_minutes_the_rate_falls_until_the_last() {
     config.training.max_minutes = Some(3600.0);
     let outcome = train_in(&run, &config).unwrap();
     assert_eq!((outcome.stop, outcome.state.update), (Stop::Updates, 12));
-    let last = config.training.learning_rate * config.training.final_fraction;
+    let last = last_rate(&config);
     let rates = numbers(&run, "train", "learning_rate");
     assert!((rates[11] - last).abs() < 1e-12, "{rates:?}");
 }
@@ -77,7 +81,7 @@ fn a_run_whose_minutes_are_taken_away_before_the_end_is_planned_falls_until_its_
     config.training.max_minutes = None;
     let outcome = train_in(&run, &config).unwrap();
     assert_eq!((outcome.state.update, outcome.state.horizon), (12, Some(12)));
-    let last = config.training.learning_rate * config.training.final_fraction;
+    let last = last_rate(&config);
     assert!((numbers(&run, "train", "learning_rate")[11] - last).abs() < 1e-12);
 }
 
