@@ -22,7 +22,7 @@
 //! ```
 //!
 //! Dependencies point one way: [`error`], [`backend`], [`random`], [`ranks`], [`kernels`] ← [`ops`] ← [`layers`] ← [`models`] ← [`decoding`], [`training`] ←
-//! [`experiment`] ← [`report`] ← [`compare`], [`serve`] ← [`cli`]; [`data`] and [`scoring`] stand beside and know no model,
+//! [`experiment`] ← `report` ← `compare`, `serve` ← `cli`; [`data`] and [`scoring`] stand beside and know no model,
 //! [`training`] knows no family of models, no config file and no tokenizer. A test keeps it so, down to single files.
 //!
 #![doc = include_str!("../docs/reference/mechanisms.md")]

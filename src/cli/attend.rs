@@ -103,7 +103,13 @@ const LARGEST: f64 = 1e9;
 /// Rows of numbers, all as long.
 fn matrix(text: &str) -> Result<Matrix, String> {
     let mut rows = Vec::new();
-    for (i, row) in text.split(';').map(str::trim).filter(|row| !row.is_empty()).enumerate() {
+    let text = text.trim();
+    // The last row may end as the others do.
+    let text = text.strip_suffix(';').unwrap_or(text);
+    for (i, row) in text.split(';').map(str::trim).enumerate().filter(|_| !text.is_empty()) {
+        if row.is_empty() {
+            return Err(format!("row {} is empty", i + 1));
+        }
         let numbers = row.split(',').map(|number| {
             let number = number.trim();
             match number.parse::<f64>().ok().filter(|value| value.is_finite()) {

@@ -167,6 +167,10 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     check_lengths(model.limits().target, examples.iter().map(|e| &e.target), |i, message| {
         pair_fault(i, "target", message)
     })?;
+    // Here, where pairs have the numbers that they have in their files.
+    check_lengths(decoding.source_limit(model.limits().source), examples.iter().map(|e| &e.source), |i, message| {
+        pair_fault(i, "source", message)
+    })?;
     let sources: Vec<String> = sentences.iter().map(|sentence| sentence.source.clone()).collect();
     let seed = args.decoding.sampling.seed.unwrap_or(loaded.config.seed);
     let found = translate_sources(&prepared, &loaded, &sources, &decoding, seed, "translating")?;

@@ -9,10 +9,12 @@ use super::terminal::Terminal;
 use super::{evaluate, print};
 use crate::backend::{Adapter, Backend};
 use crate::data::{Sentence, Split};
+use crate::decoding::length_fault;
 use crate::error::{Error, Result};
 use crate::experiment::{
     Config, LoadedModel, QUICK_START, Run, TrainOptions, dataset, race, sample_of_masked, sample_of_text, train_on,
 };
+use crate::models::Autoregressive;
 use crate::notice::{self, Level};
 use crate::ranks::{self, Ranks};
 use crate::report::columns::cut;
@@ -120,7 +122,13 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         Some(run) => Run::open(run)?.config_with(&args.set)?,
         None => Config::load(args.config.as_deref(), &args.set)?,
     };
-    let is_quick_start = args.config.is_none() && own.is_none();
+    let is_own = own.is_some();
+    let is_quick_start = args.config.is_none() && !is_own;
+    if let Some(run) = args.run.as_deref().filter(|run| is_quick_start && run.join("lock").exists()) {
+        let message =
+            "is the folder of a training that had not begun yet, and has no config; repeat the command with its config";
+        return Err(Error::file(run, message));
+    }
     config.backend = args.backend.unwrap_or(config.backend);
     let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
     let mut adapters = open(&config, &args.device, &*ranks)?;
@@ -129,6 +137,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let options = TrainOptions {
         run: run.clone(),
         dashboard: args.dashboard.unwrap_or_else(default_dashboard),
+        has_all_parts: is_own,
         init_from: args.init_from,
         command: command_line(arguments()),
         observer: Arc::new(Terminal),
@@ -186,6 +195,17 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let mut sentences: Vec<Sentence> = sentences.into_iter().filter_map(Sentence::without_blanks).collect();
     if !is_task {
         sentences.truncate(N_SHOWN);
+    }
+    // Training is over and saved: what the model cannot read is no reason to fail.
+    let n_all = sentences.len();
+    let limit = decoding.source_limit(loaded.model.limits().source);
+    let tokenizer = loaded.tokenizers.source();
+    sentences.retain(|sentence| length_fault(limit, tokenizer.encode(&sentence.source).len()).is_none());
+    if sentences.len() < n_all {
+        notice::warn(format_args!(
+            "{} of {n_all} sources are longer than the model reads, and are left out here",
+            n_all - sentences.len()
+        ));
     }
     let sources: Vec<&str> = sentences.iter().map(|sentence| sentence.source.as_str()).collect();
     let is_right = |sentence: &Sentence, text: &String| loaded.tokenizers.references(sentence).contains(text);

@@ -47,16 +47,24 @@ impl Masking {
         })
     }
 
+    /// Whether a text has a token that can be hidden.
+    pub fn has_something(&self, text: &[u32]) -> bool {
+        text.iter().any(|token| self.can_hide(*token))
+    }
+
+    /// Ends and beginnings of texts, and what the vocabulary does not hold, are no answers.
+    fn can_hide(&self, token: u32) -> bool {
+        ![PAD, BOS, EOS, UNK, self.mask].contains(&token)
+    }
+
     /// A text to measure on: all tokens chosen by `stream` are hidden.
     pub fn measured(&self, text: &[u32], stream: &Stream) -> Masked {
         self.masked(text, stream, |_| self.mask)
     }
 
-    /// Chooses `rate` of the tokens, at least one if there is one to choose. Ends and beginnings of texts, and what the
-    /// vocabulary does not hold, are no answers.
+    /// Chooses `rate` of the tokens, at least one if there is one to choose.
     fn masked(&self, text: &[u32], stream: &Stream, read: impl Fn(u64) -> u32) -> Masked {
-        let is_free = |place: &usize| ![PAD, BOS, EOS, UNK, self.mask].contains(&text[*place]);
-        let mut free: Vec<usize> = (0..text.len()).filter(is_free).collect();
+        let mut free: Vec<usize> = (0..text.len()).filter(|place| self.can_hide(text[*place])).collect();
         let n = ((self.rate * free.len() as f64).round() as usize).max(1).min(free.len());
         let mut masked = Masked { read: text.to_vec(), asked: vec![PAD; text.len()] };
         for i in 0..n {

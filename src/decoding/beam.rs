@@ -115,8 +115,8 @@ pub(super) fn beam<M: Seq2Seq>(
         let previous = indices(previous, &device);
         let mut pass = Pass::step_of(weights);
         let (logits, next) = model.step(previous, state.take().expect("a state is put back"), &memory, &mut pass);
-        let lengths = searches.iter().flat_map(|search| std::iter::repeat_n(search.task.len, width));
-        let likeliest = likeliest(at_length(logits, lengths, step), width + 1);
+        let of_rows = searches.iter().flat_map(|search| std::iter::repeat_n((search.task.len, step), width));
+        let likeliest = likeliest(at_length(logits, of_rows), width + 1);
         let n_open = searches.len();
         let mut rows = Vec::new();
         let mut kept = Vec::new();

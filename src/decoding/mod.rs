@@ -87,19 +87,19 @@ struct Task {
     len: Option<usize>,
 }
 
-/// The logits of the step `step`, with all words but the end left out of the running where a target has its length, and the end where it
-/// has not. `lengths` has that of each row.
+/// The logits of some steps, with all words but the end left out of the running where a target has its length, and the end where it
+/// has not. `rows` has the length of each row's target, where the source decides it, and the row's step.
 ///
 /// # Shapes
 /// - logits: `[rows, vocab_size]`
-fn at_length(logits: Tensor<2>, lengths: impl Iterator<Item = Option<usize>>, step: usize) -> Tensor<2> {
-    let lengths: Vec<_> = lengths.collect();
-    if lengths.iter().all(Option::is_none) {
+fn at_length(logits: Tensor<2>, rows: impl Iterator<Item = (Option<usize>, usize)>) -> Tensor<2> {
+    let all: Vec<_> = rows.collect();
+    if all.iter().all(|(len, _)| len.is_none()) {
         return logits;
     }
     let [rows, vocab_size] = logits.dims();
     let mut bias = vec![0.0; rows * vocab_size];
-    for (row, len) in bias.chunks_exact_mut(vocab_size).zip(lengths) {
+    for (row, (len, step)) in bias.chunks_exact_mut(vocab_size).zip(all) {
         match len {
             Some(len) if step < len => row[EOS as usize] = HIDDEN,
             Some(_) => {
@@ -132,7 +132,10 @@ fn read_prefixes<M: Seq2Seq>(
     let mut pass = Pass::step_of(weights);
     let (logits, state) = model.prefill(tokens, state, memory, len, &mut pass);
     let logits: Tensor<2> = logits.expect("all of them are wanted").flatten(0, 1);
-    let probabilities = LogProbabilities::new(logits);
+    // What is given beyond the length of an answer is not what an answer has.
+    let within = |task: &Task, i: usize| task.len.filter(|most| i < *most);
+    let rows = tasks.iter().flat_map(|task| (0..len).map(move |i| (within(task, i), i)));
+    let probabilities = LogProbabilities::new(at_length(logits, rows));
     for (row, task) in tasks.iter().enumerate() {
         for (i, word) in task.prefix.iter().enumerate() {
             append(row, i, *word, probabilities.of(row * len + i, *word));
@@ -303,7 +306,7 @@ impl<'a, M: Seq2Seq> Open<'a, M> {
         let mut pass = Pass::step_of(self.weights);
         let (logits, state) = model.step(previous, state, &self.memory, &mut pass);
         self.state = Some(state);
-        at_length(logits, self.tasks.iter().map(|task| task.len), step)
+        at_length(logits, self.tasks.iter().map(|task| (task.len, step)))
     }
 
     /// Takes the finished sentences out; rows are compacted, so that their work is not done in vain.

@@ -24,6 +24,9 @@ use std::path::{Path, PathBuf};
 /// The largest number of a model.
 const MOST_OF_A_SIZE: u64 = 1_000_000_000;
 
+/// The most layers of a stack: each is made before anything is known of the memory that they take together.
+const MOST_LAYERS: u64 = 10_000;
+
 /// The configuration used when none is given: a small Transformer that learns to reverse, in a few minutes on two cores.
 pub const QUICK_START: &str = include_str!("../../config/quick-start.toml");
 
@@ -144,9 +147,12 @@ impl Config {
 
     /// Refuses numbers of the model that no machine can hold; memory is counted in products of two of them.
     fn check_sizes(&self) -> Result<()> {
-        fn too_large(value: &serde_json::Value, key: String) -> Option<(String, u64)> {
+        fn too_large(value: &serde_json::Value, key: String) -> Option<(String, u64, u64)> {
             match value {
-                serde_json::Value::Number(number) => number.as_u64().filter(|n| *n > MOST_OF_A_SIZE).map(|n| (key, n)),
+                serde_json::Value::Number(number) => {
+                    let most = if key.ends_with("layers") { MOST_LAYERS } else { MOST_OF_A_SIZE };
+                    number.as_u64().filter(|n| *n > most).map(|n| (key, most, n))
+                }
                 serde_json::Value::Array(values) => {
                     values.iter().enumerate().find_map(|(i, value)| too_large(value, format!("{key}[{i}]")))
                 }
@@ -158,7 +164,7 @@ impl Config {
         }
         let model = serde_json::to_value(&self.model).expect("plain data");
         match too_large(&model, "model".into()) {
-            Some((key, n)) => Err(Error::config(key, format!("must be at most {MOST_OF_A_SIZE}, got {n}"))),
+            Some((key, most, n)) => Err(Error::config(key, format!("must be at most {most}, got {n}"))),
             None => Ok(()),
         }
     }

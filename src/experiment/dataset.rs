@@ -43,7 +43,8 @@ pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
     if config.task.is_none() {
         (train, dropped) = config.filter.apply(train)?;
         sha256 = sums_of_files(config, Split::Train);
-        if config.held_out().len() == 1 {
+        let is_read_once = is_read_once(config, Split::Train);
+        if is_read_once || config.held_out().len() == 1 {
             // Runs of format 2 held out a share for the named split too; with more pairs they would be other runs.
             sha256.insert("train/pairs".into(), hash_of(&train));
         }
@@ -71,6 +72,9 @@ pub(super) fn beside(
     let valid_sentences = valid_sentences.into_iter().filter_map(Sentence::without_blanks).collect();
     if config.task.is_none() {
         [Split::Valid, Split::Test].iter().for_each(|split| sha256.extend(sums_of_files(config, *split)));
+        if is_read_once(config, Split::Valid) {
+            sha256.insert("valid/pairs".into(), hash_of(&valid));
+        }
     } else {
         sha256.insert("valid".into(), hash_of(&valid));
     }
@@ -89,22 +93,32 @@ pub(super) fn beside(
     Ok(Beside { valid, valid_sentences, sha256 })
 }
 
-/// The SHA-256 of the files of a split.
-fn sums_of_files(config: &DataConfig, split: Split) -> BTreeMap<String, String> {
+/// The files of a split, each with its role.
+fn roles(config: &DataConfig, split: Split) -> Vec<(String, PathBuf)> {
     let files = match split {
         Split::Train => &config.train,
         Split::Valid => &config.valid,
         Split::Test => &config.test,
     };
-    let Some(files) = files.as_ref().map(|files| config.resolve(files)) else { return BTreeMap::new() };
+    let Some(files) = files.as_ref().map(|files| config.resolve(files)) else { return Vec::new() };
     // By role, not by name: files may be renamed, and may not change sides.
     let roles = [("source", files.source), ("target", files.target), ("tsv", files.tsv)];
     let roles = roles.map(|(role, path)| (role.to_string(), path)).into_iter();
     let more = files.more_targets.into_iter().enumerate();
     let roles = roles.chain(more.map(|(i, path)| (format!("more_targets[{i}]"), Some(path))));
+    roles.filter_map(|(role, path)| Some((role, path?))).collect()
+}
+
+/// The SHA-256 of the files of a split.
+fn sums_of_files(config: &DataConfig, split: Split) -> BTreeMap<String, String> {
+    let files = roles(config, split).into_iter().filter(|(_, path)| path.is_file());
     // A test file that is not there yet is no reason not to train.
-    let sum = |(role, path): (String, Option<PathBuf>)| Some((format!("{split}/{role}"), sha256_of_file(path?).ok()?));
-    roles.filter_map(sum).collect()
+    files.filter_map(|(role, path)| Some((format!("{split}/{role}"), sha256_of_file(path).ok()?))).collect()
+}
+
+/// Whether some of a split comes from a pipe, which is empty when it has been read.
+fn is_read_once(config: &DataConfig, split: Split) -> bool {
+    roles(config, split).iter().any(|(_, path)| !path.is_file())
 }
 
 /// The pairs of one split, unfiltered. Where there is a task, validation and test files that are named come before it.

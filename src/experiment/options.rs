@@ -13,6 +13,8 @@ pub struct TrainOptions {
     pub run: PathBuf,
     /// How it is shown.
     pub dashboard: Dashboard,
+    /// Whether the config is the run's own, which names the parts of an update of all ranks together, and not those of one.
+    pub has_all_parts: bool,
     /// A finished run whose parameters are the start.
     pub init_from: Option<PathBuf>,
     /// The command line, to be written down.
@@ -31,6 +33,7 @@ impl TrainOptions {
         Self {
             run: run.into(),
             dashboard: Dashboard::None,
+            has_all_parts: false,
             init_from: None,
             command: String::new(),
             observer: Arc::new(Silent),

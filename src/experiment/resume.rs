@@ -71,13 +71,18 @@ fn names_in(folder: &Path) -> impl Iterator<Item = String> {
 /// Refuses a folder that is no run and has somebody else's files: those of a run would be written over them. So would be what links in a
 /// run folder lead to, which may have come from anybody.
 pub(super) fn check_folder(path: &Path) -> Result<()> {
-    let link = LEFT_EARLY.iter().chain(&["config.toml"]).map(|name| path.join(name)).find(|path| path.is_symlink());
-    if let Some(link) = link {
+    if let Some(link) = link_in(path) {
         let message = "is a link, and training would write where it leads; put the whole run folder there and link that, or copy it";
         return Err(Error::file(link, message));
     }
-    if !checkpoint::list(&path.join("checkpoints")).is_empty() {
+    let is_own_checkpoint = |(_, folder): &(u64, PathBuf)| checkpoint::has_manifest(folder);
+    let there = checkpoint::list(&path.join("checkpoints"));
+    if there.iter().any(is_own_checkpoint) || !there.is_empty() && Run::has_begun(path) {
         return Ok(());
+    }
+    if let Some((_, folder)) = there.first() {
+        let message = "is no checkpoint of a training, and would be written over; give --run a new folder";
+        return Err(Error::file(folder, message));
     }
     // The mean of checkpoints that have been removed can be used, and is no place to go on from.
     let mean = names_in(&path.join("checkpoints")).find(|name| name.starts_with("averaged-"));
@@ -108,6 +113,17 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
         }
         None => Ok(()),
     }
+}
+
+/// A link where training writes files or exchanges folders.
+fn link_in(run: &Path) -> Option<PathBuf> {
+    let own = LEFT_EARLY.iter().chain(&["config.toml"]).map(|name| run.join(name));
+    if let Some(link) = own.into_iter().find(|path| path.is_symlink()) {
+        return Some(link);
+    }
+    let folders = ["checkpoints", "samples", "tensorboard", "tensorboard/train", "tensorboard/valid"];
+    let entries = folders.into_iter().filter_map(|name| std::fs::read_dir(run.join(name)).ok()).flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_symlink()).min()
 }
 
 /// A new folder, which is removed again if training in it never begins; what has content stays. Whoever has it holds the lock.
@@ -143,12 +159,8 @@ pub(super) fn begun(run: &Run, is_given_start: bool) -> Result<Option<Config>> {
             Err(Error::file(run.path(), message))
         }
         (true, _) if !there.is_empty() && !is_given_start => run.config().map(Some),
-        _ => {
-            for (_, folder) in there {
-                std::fs::remove_dir_all(&folder).map_err(Error::io(&folder))?;
-            }
-            Ok(None)
-        }
+        // What it was to start from is replaced by `begin`, when nothing can be refused any more.
+        _ => Ok(None),
     }
 }
 
@@ -166,8 +178,10 @@ pub(super) fn check_config(old: &Config, new: &Config) -> Result<()> {
 
 /// Refuses data that is not the data of the run.
 pub(super) fn check_data(old: &Environment, new: &Environment) -> Result<()> {
-    // Files may have moved, so that only the contents are compared. Earlier runs did not write down further references.
-    let is_known = |name: &str| !name.contains("/more_targets") || old.data_sha256.contains_key(name);
+    // Files may have moved, so that only the contents are compared. Earlier runs did not write down further references, nor what came
+    // from pipes.
+    let is_later = |name: &str| name.contains("/more_targets") || name.ends_with("/pairs");
+    let is_known = |name: &str| !is_later(name) || old.data_sha256.contains_key(name);
     let contents = |environment: &Environment, split: &str| -> Vec<String> {
         let of_split = environment.data_sha256.iter().filter(|(name, _)| name.split('/').next() == Some(split));
         of_split.filter(|(name, _)| is_known(name)).map(|(_, hash)| hash.clone()).collect()
@@ -215,8 +229,16 @@ pub(super) fn begin(
 ) -> Result<()> {
     tokenizers.save(run.join("tokenizer.json"))?;
     write_environment(run, environment)?;
+    let there = checkpoint::list(&run.join("checkpoints"));
+    // The start that is given is put in the place of the one before.
+    for (_, folder) in there.into_iter().filter(|(update, _)| *update > 0 || start.is_none()) {
+        std::fs::remove_dir_all(&folder).map_err(Error::io(&folder))?;
+    }
     if let Some(start) = start {
-        let state = TrainingState { rate_factor: 1.0, ..TrainingState::default() };
+        // Known where minutes do not decide; a later config may name more updates.
+        let horizon = config.training.max_minutes.is_none().then_some(config.training.max_updates);
+        let horizon = horizon.filter(|_| config.training.schedule.has_end());
+        let state = TrainingState { rate_factor: 1.0, horizon, ..TrainingState::default() };
         checkpoint::save(&run.folder().checkpoint(&checkpoint::name_of(0)), start, None, &state)?;
     }
     write_config(run, config)

@@ -29,7 +29,7 @@ pub fn series_of(
     let mut n_channels = scalings.map_or([None; 2], |(source, target)| [source, target].map(|s| Some(s.n_channels())));
     let mut found = Vec::new();
     for (i, pair) in pairs.iter().enumerate() {
-        if pair.source.is_empty() && pair.target.is_empty() {
+        if is_without_series(pair) {
             continue;
         }
         let series = SeriesPair::parse(pair, n_channels)
@@ -42,6 +42,11 @@ pub fn series_of(
         found.push(series);
     }
     Ok(found)
+}
+
+/// Whether a pair is a blank line, which has no series.
+pub fn is_without_series(pair: &Pair) -> bool {
+    pair.source.is_empty() && pair.target.is_empty()
 }
 
 /// A fault of pair `i` of a split, as an error that says where it stands.

@@ -54,7 +54,9 @@ pub fn train(config: &Config, adapter: &Adapter, options: &TrainOptions) -> Resu
     let is_new = begun.is_none();
     let mut config = config.clone();
     let began_with = if is_new { ranks.size() } else { run.environment().map_or(1, |environment| environment.ranks) };
-    config.training.accumulation = together::parts_of_update(&config, begun.as_ref(), began_with);
+    if !options.has_all_parts {
+        config.training.accumulation = together::parts_of_update(&config, begun.as_ref(), began_with);
+    }
     if let Some(begun) = &begun {
         config.decoding = config.decoding.with_cap_of(&begun.decoding);
         resume::check_config(begun, &config)?;

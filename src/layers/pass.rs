@@ -119,6 +119,11 @@ impl<'a> Pass<'a> {
         self.prepared = Some(weights.clone());
     }
 
+    /// Whether products are with such forms.
+    pub fn has_prepared(&self) -> bool {
+        self.prepared.is_some()
+    }
+
     /// The prepared form of a parameter, if this pass has it.
     pub fn prepared(&self, id: ParamId) -> Option<PreparedWeight> {
         self.prepared.as_ref().map(|weights| weights.get(id))

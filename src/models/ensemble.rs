@@ -3,7 +3,9 @@
 use super::{Autoregressive, LengthLimit, LengthLimits, Rows, Seq2Seq};
 use crate::data::batch::Padded;
 use crate::layers::Pass;
+use crate::ops::PreparedWeights;
 use burn::tensor::{Device, Int, Tensor, activation};
+use std::sync::Arc;
 
 /// Models with the same vocabularies whose probabilities are averaged at every step; one alone is as it is.
 ///
@@ -13,6 +15,9 @@ use burn::tensor::{Device, Int, Tensor, activation};
 #[derive(Debug)]
 pub struct Ensemble<M> {
     models: Vec<M>,
+    /// The matrices of each in the form that steps multiply with: models that were made from one another have parameters with the same
+    /// identity and other numbers.
+    weights: Vec<Arc<PreparedWeights>>,
 }
 
 impl<M> Ensemble<M> {
@@ -22,7 +27,14 @@ impl<M> Ensemble<M> {
     /// If there are none.
     pub fn new(models: Vec<M>) -> Self {
         assert!(!models.is_empty(), "an ensemble has at least one model");
-        Self { models }
+        let weights = models.iter().map(|_| Arc::default()).collect();
+        Self { models, weights }
+    }
+
+    /// The models, each with its matrices if `pass` multiplies with prepared ones.
+    fn each<'a>(&'a self, pass: &Pass) -> impl Iterator<Item = (&'a M, Option<&'a Arc<PreparedWeights>>)> + use<'a, M> {
+        let has_prepared = pass.has_prepared();
+        self.models.iter().zip(&self.weights).map(move |(model, weights)| (model, has_prepared.then_some(weights)))
     }
 
     /// Each of them.
@@ -56,9 +68,13 @@ impl<M: Autoregressive> Autoregressive for Ensemble<M> {
         memory: &Self::Memory,
         pass: &mut Pass,
     ) -> (Tensor<2>, Self::State) {
-        let steps = self.models.iter().zip(state.0).zip(&memory.0);
-        let (logits, states) =
-            steps.map(|((model, state), memory)| model.step(previous.clone(), state, memory, pass)).unzip();
+        let each = self.each(pass).zip(state.0).zip(&memory.0);
+        let (logits, states) = each
+            .map(|(((model, weights), state), memory)| {
+                weights.into_iter().for_each(|weights| pass.use_prepared(weights));
+                model.step(previous.clone(), state, memory, pass)
+            })
+            .unzip();
         (mean(logits), Each(states))
     }
 
@@ -70,9 +86,13 @@ impl<M: Autoregressive> Autoregressive for Ensemble<M> {
         n_scored: usize,
         pass: &mut Pass,
     ) -> (Option<Tensor<3>>, Self::State) {
-        let reads = self.models.iter().zip(state.0).zip(&memory.0);
-        let (logits, states): (Vec<_>, Vec<_>) =
-            reads.map(|((model, state), memory)| model.prefill(tokens.clone(), state, memory, n_scored, pass)).unzip();
+        let each = self.each(pass).zip(state.0).zip(&memory.0);
+        let (logits, states): (Vec<_>, Vec<_>) = each
+            .map(|(((model, weights), state), memory)| {
+                weights.into_iter().for_each(|weights| pass.use_prepared(weights));
+                model.prefill(tokens.clone(), state, memory, n_scored, pass)
+            })
+            .unzip();
         (logits.into_iter().collect::<Option<Vec<_>>>().map(mean), Each(states))
     }
 

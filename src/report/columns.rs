@@ -7,10 +7,11 @@ pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// `text`, with an ellipsis where it is wider than `room`.
+/// `text`, with an ellipsis where it is wider than `room`, and without what would move a terminal's cursor or change its colours.
 pub fn cut(text: &str, room: usize) -> String {
-    if width(text) <= room {
-        return text.to_owned();
+    let text = text.replace(|c: char| c.is_control(), "\u{fffd}");
+    if width(&text) <= room {
+        return text;
     }
     let mut kept = String::new();
     let mut used = 1;

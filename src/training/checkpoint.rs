@@ -139,6 +139,11 @@ impl<'a> Folder<'a> {
     fn check_run(&self) -> Result<()> {
         let run = run_of(self.path);
         for (name, expected) in self.manifest.iter().flat_map(|manifest| &manifest.run) {
+            // A name from elsewhere could lead to any file.
+            if !OF_RUN.contains(&name.as_str()) {
+                let message = format!("names {name}, which is no file of a run");
+                return Err(Error::file(self.path.join(MANIFEST), message));
+            }
             let path = run.join(name);
             if hash(&read(&path)?) != *expected {
                 let message = format!("is not the one that the checkpoint {} was trained with", self.path.display());
@@ -296,6 +301,11 @@ pub fn list(folder: &Path) -> Vec<(u64, PathBuf)> {
         .collect();
     found.sort();
     found
+}
+
+/// Whether a folder says of itself that it is a checkpoint, whole or not.
+pub fn has_manifest(folder: &Path) -> bool {
+    folder.join(MANIFEST).is_file()
 }
 
 /// Renames damaged checkpoints to `NNNNNN.damaged`, so that they neither count among those that are kept nor stand in the way

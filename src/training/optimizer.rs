@@ -149,18 +149,28 @@ impl Adam {
     /// Takes up a saved state after `updates` updates.
     ///
     /// # Errors
-    /// If the moments of a parameter of `model` have another shape than it, or are not finite.
+    /// If the moments of a parameter of `model` have another shape than it, or are not finite, or are of no parameter of it.
     pub fn restore(&mut self, state: Weights, updates: u64, model: &Weights, device: &Device) -> Result<(), String> {
+        for name in state.keys() {
+            let path = name.strip_suffix(".first").or_else(|| name.strip_suffix(".second"));
+            if !path.is_some_and(|path| model.contains_key(path)) {
+                return Err(format!("has {name}, which is of no parameter of the model"));
+            }
+        }
         for (path, weight) in model {
-            for moment in ["first", "second"] {
-                // A parameter that has had no gradient has no moments.
-                let Some(found) = state.get(&format!("{path}.{moment}")) else { continue };
+            let found = ["first", "second"].map(|moment| (moment, state.get(&format!("{path}.{moment}"))));
+            for (moment, found) in found {
+                let Some(found) = found else { continue };
                 if found.shape != weight.shape {
                     return Err(format!("has {path}.{moment} of shape {:?}, not {:?}", found.shape, weight.shape));
                 }
                 if found.values.iter().any(|value| !value.is_finite()) {
                     return Err(format!("has a value in {path}.{moment} that is not finite"));
                 }
+            }
+            // A parameter that has had no gradient has no moments.
+            if found[0].1.is_some() != found[1].1.is_some() {
+                return Err(format!("has one of the two moments of {path} alone"));
             }
         }
 

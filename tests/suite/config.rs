@@ -1,7 +1,7 @@
 //! Configs: every shipped file trains, every mistake is named, `--set` reaches every key, every key means something.
 
 mod attention;
-mod keys;
+pub mod keys;
 mod mistakes;
 
 use crate::reliability::sampled;

@@ -35,6 +35,11 @@ fn of_run(args: &EvaluateArgs, run: &Path) -> Result<MaskedScores> {
     let masking = Masking::new(loaded.tokenizers.source(), own.masked_rate).ok_or_else(|| {
         Error::file(run, "has a vocabulary without a token for hidden words: it is that of another kind of model")
     })?;
+    if !masking.has_something(&text.ids) {
+        let message =
+            "has no token that could be hidden: none is in the vocabulary; check the files, or take another split";
+        return Err(Error::config(format!("data.text.{}", args.split), message));
+    }
     dataset::check_context(own.context, 1, loaded.model.limits().source)?;
     if text.n_unknown() > 0 {
         notice::warn(format_args!(

@@ -6,7 +6,7 @@ use crate::cli::{load_encoder_only, progress};
 use crate::data::{Series, SeriesPair};
 use crate::decoding::predict_series;
 use crate::error::{Error, Result};
-use crate::experiment::series::{length_fault, scalings, series_of};
+use crate::experiment::series::{is_without_series, length_fault, scalings, series_of};
 use crate::experiment::{LoadedModel, Run, dataset};
 use crate::files;
 use crate::models::Autoregressive;
@@ -25,6 +25,7 @@ pub(super) fn evaluate(args: &EvaluateArgs, run: &Path) -> Result<String> {
     }
     let pairs = dataset::pairs_of(&config.data, split, config.seed).map_err(|error| moved(error, &files_of(split)))?;
     let (loaded, _) = load_encoder_only(run, &args.place.or(config.backend), args.checkpoint.as_deref())?;
+    let is_blank: Vec<bool> = pairs.iter().map(is_without_series).collect();
     let pairs = series_of(&config.data, split, &pairs, Some(&loaded.tokenizers))?;
     if pairs.is_empty() {
         return Err(Error::config(format!("data.{split}"), "has no series to score"));
@@ -36,7 +37,10 @@ pub(super) fn evaluate(args: &EvaluateArgs, run: &Path) -> Result<String> {
     let found = predictions(&loaded, &pairs);
     if let Some(path) = &args.output {
         let (_, target) = scalings(&loaded.tokenizers);
-        let text: String = found.iter().map(|series| format!("{}\n", target.rounded(series))).collect();
+        // Line for line beside the data: what is blank there is blank here.
+        let mut answers = found.iter().map(|series| target.rounded(series).to_string());
+        let line = |is_blank: &bool| if *is_blank { None } else { answers.next() }.unwrap_or_default() + "\n";
+        let text: String = is_blank.iter().map(line).collect();
         files::replace(path, text.as_bytes())?;
     }
     let scores = statistics(&loaded, &pairs, &found).scores();

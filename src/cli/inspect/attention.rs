@@ -12,9 +12,10 @@ use crate::models::Autoregressive;
 use crate::notice;
 use crate::report::alignment::{self, Gold};
 use crate::report::attention::collect::{self, Written};
-use crate::report::attention::measure::{HeadSummary, summarize};
+use crate::report::attention::measure::{HeadSummary, HeadSums, summarize};
 use crate::report::attention::select::Selection;
 use crate::report::attention::{AttentionMap, SentenceMaps, files, html, memory};
+use crate::report::faithfulness::Attribution;
 use std::path::{Path, PathBuf};
 
 const ENDINGS: [&str; 5] = ["html", "svg", "png", "csv", "safetensors"];
@@ -44,31 +45,59 @@ pub(super) fn run(args: InspectAttentionArgs) -> Result<()> {
     };
     let gold = gold(&args, &loaded, &written, n_lines)?;
     let bar = progress::bar(written.len() as u64, "looking");
-    let maps: Result<Vec<SentenceMaps>> = written
-        .iter()
-        .inspect(|_| bar.inc(1))
-        .map(|written| collect::collect(&loaded.model, &loaded.tokenizers, written))
-        .collect();
+    let mut seen = Seen::default();
+    for (written, gold) in written.iter().zip(&gold) {
+        match collect::collect(&loaded.model, &loaded.tokenizers, written) {
+            Ok(sentence) => seen.add(sentence, gold.as_ref(), &args),
+            // A model without attention has no maps, but the effect of its source words can be measured.
+            Err(_) if args.faithfulness && args.out.is_none() => {
+                seen = Seen::default();
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+        bar.inc(1);
+    }
     bar.finish_and_clear();
-    // A model without attention has no maps, but the effect of its source words can be measured.
-    let sentences = match maps {
-        Err(_) if args.faithfulness && args.out.is_none() => Vec::new(),
-        maps => maps?,
-    };
-    let heads = summarize(&sentences);
-    let memories = memory::summarize(&sentences);
+    let Seen { heads, memories, errors, weights, sentences } = seen;
     let report = tables::Report {
         sentences: written.len(),
-        faithfulness: args.faithfulness.then(|| faithfulness::of(&loaded.model, &written, &sentences)),
-        errors: tables::error_rates(&sentences, &gold),
+        faithfulness: args.faithfulness.then(|| faithfulness::of(&loaded.model, &written, &weights)),
+        errors: errors.rates(),
         aligned: gold.iter().filter(|gold| gold.is_some()).count(),
-        heads,
-        memories,
+        heads: heads.finish(),
+        memories: memories.finish(),
     };
     if let (Some(out), Some(ending)) = (&args.out, ending) {
         save(&args, &loaded, out, ending, &sentences, &report)?;
     }
     print(&if args.json { tables::json(&report) } else { tables::text(&report) })
+}
+
+/// What has been seen of one sentence after the other. The maps of all of them take a megabyte a line, and are kept where they are
+/// written out.
+#[derive(Default)]
+struct Seen {
+    heads: HeadSums,
+    memories: memory::MemorySums,
+    errors: tables::ErrorCounts,
+    /// What attention says of source words, to be compared with the effect of erasing them.
+    weights: Vec<Attribution>,
+    sentences: Vec<SentenceMaps>,
+}
+
+impl Seen {
+    fn add(&mut self, sentence: SentenceMaps, gold: Option<&Aligned>, args: &InspectAttentionArgs) {
+        self.heads.add(&sentence);
+        self.memories.add(&sentence);
+        gold.into_iter().for_each(|gold| self.errors.add(&sentence, gold));
+        if args.faithfulness {
+            self.weights.extend(faithfulness::of_attention(&sentence));
+        }
+        if args.out.is_some() {
+            self.sentences.push(sentence);
+        }
+    }
 }
 
 /// The sentence pairs to look at: given ones, or the model's own translations; and the number of all lines.
@@ -231,4 +260,19 @@ fn about(args: &InspectAttentionArgs, loaded: &LoadedModel) -> String {
         None => "The targets are the model's own translations.",
     };
     format!("The model {name}, checkpoint {} ({} updates). {targets}", loaded.checkpoint, loaded.updates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_aligned_straight_and_a_reversal_crosswise() {
+        let task = |kind: &str| -> TaskConfig { toml::from_str(&format!("kind = \"{kind}\"")).unwrap() };
+        let links = |kind: &str, target: &str| of_task(&task(kind), "a b c", target);
+        assert_eq!(links("copy", "a b c"), Some(Gold::sure([(0, 0), (1, 1), (2, 2)])));
+        assert_eq!(links("reverse", "c b a"), Some(Gold::sure([(2, 0), (1, 1), (0, 2)])));
+        // Of a wrong answer nobody knows it.
+        assert_eq!((links("copy", "a c b"), links("reverse", "a b c"), links("sort", "a b c")), (None, None, None));
+    }
 }

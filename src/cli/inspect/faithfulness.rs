@@ -20,24 +20,24 @@ pub(super) struct Verdict {
     gradient_times_input: Faithfulness,
 }
 
-pub(super) fn of(model: &Model, written: &[Written], sentences: &[SentenceMaps]) -> Verdict {
+pub(super) fn of(model: &Model, written: &[Written], weights: &[Attribution]) -> Verdict {
     let bar = progress::bar(2 * written.len() as u64, "erasing");
     let step = |_: &&Written| bar.inc(1);
     let erased: Vec<Erasure> = written.iter().inspect(step).map(|pair| erase(model, pair)).collect();
     let gradients: Vec<Attribution> =
         written.iter().inspect(step).map(|pair| gradient_times_input(model, pair)).collect();
     bar.finish_and_clear();
-    let weights: Vec<Attribution> = sentences
-        .iter()
-        .filter_map(|sentence| sentence.average(Part::Cross))
-        .map(|map| Attribution::of_weights(&map.weights, map.n_columns))
-        .collect();
     let has_attention = weights.len() == erased.len();
     Verdict {
         erased_by: "<unk>",
         attention: has_attention.then(|| Faithfulness::of(weights.iter().zip(&erased))),
         gradient_times_input: Faithfulness::of(gradients.iter().zip(&erased)),
     }
+}
+
+/// What the mean of all cross-attention says of each source word, where there is some.
+pub(super) fn of_attention(sentence: &SentenceMaps) -> Option<Attribution> {
+    sentence.average(Part::Cross).map(|map| Attribution::of_weights(&map.weights, map.n_columns))
 }
 
 impl Verdict {

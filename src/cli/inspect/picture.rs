@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::report::attention::select::{Choice, Selection};
 use crate::report::attention::{AttentionMap, Part, SentenceMaps};
 use crate::report::heat_map::{HeatMap, grid, heat_map};
+use std::collections::BTreeSet;
 
 /// The picture as SVG; unless a part is chosen, of the cross-attention, or of what there is where there is none.
 pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String> {
@@ -21,15 +22,10 @@ pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String
         Part::EncoderMemory => "What the encoder's state keeps of each token",
         Part::EncoderMemoryBackward => "What the encoder's state keeps of each token, read from the end",
     };
+    let average = average(sentence, part, selection);
     let rows = row_labels(sentence, part);
     let drawn = |map, title| drawn(sentence, map, &rows, title);
     if let [map] = &maps[..] {
-        let average = match (selection.layer, selection.head) {
-            (Choice::Average, Choice::Average) => ", mean of all layers and heads",
-            (Choice::Average, _) => ", mean of all layers",
-            (_, Choice::Average) => ", mean of all heads",
-            _ => "",
-        };
         let place = if map.layer.or(map.head).is_some() { format!(", {}", map.label()) } else { String::new() };
         return Ok(heat_map(&drawn(map, format!("{what}{place}{average}"))));
     }
@@ -43,7 +39,23 @@ pub(super) fn of(sentence: &SentenceMaps, selection: Selection) -> Result<String
         lines.last_mut().expect("a line was pushed").push(drawn(map, map.label()));
     }
     let every = if maps.iter().all(|map| map.head.is_none()) { "layer" } else { "head" };
-    Ok(grid(&format!("{what}: every {every}"), &lines))
+    Ok(grid(&format!("{what}: every {every}{average}"), &lines))
+}
+
+/// What the maps are means of, where there is more than one of that.
+fn average(sentence: &SentenceMaps, part: Part, selection: Selection) -> &'static str {
+    let several = |number: fn(&AttentionMap) -> Option<usize>| {
+        let numbers: BTreeSet<_> = sentence.maps.iter().filter(|map| map.part == part).filter_map(number).collect();
+        numbers.len() > 1
+    };
+    let of_layers = selection.layer == Choice::Average && several(|map| map.layer);
+    let of_heads = selection.head == Choice::Average && several(|map| map.head);
+    match (of_layers, of_heads) {
+        (true, true) => ", mean of all layers and heads",
+        (true, false) => ", mean of all layers",
+        (false, true) => ", mean of all heads",
+        (false, false) => "",
+    }
 }
 
 /// What stands beside the rows: in the attention of a text the token that was read, and the one that it predicts.

@@ -50,18 +50,22 @@ pub(in crate::cli) struct Report {
 }
 
 /// The error rates of every head, of each layer's mean and of the mean of all.
-pub(super) fn error_rates(sentences: &[SentenceMaps], gold: &[Option<Aligned>]) -> Vec<ErrorRate> {
-    let mut counts: BTreeMap<(Option<usize>, Option<usize>), AlignmentCounts> = BTreeMap::new();
-    for (sentence, aligned) in sentences.iter().zip(gold) {
-        let Some(aligned) = aligned else { continue };
+#[derive(Default)]
+pub(super) struct ErrorCounts(BTreeMap<(Option<usize>, Option<usize>), AlignmentCounts>);
+
+impl ErrorCounts {
+    pub(super) fn add(&mut self, sentence: &SentenceMaps, aligned: &Aligned) {
         for map in with_means(sentence) {
             let found = links(&map, &aligned.source_words, &aligned.target_words);
-            counts.entry((map.layer, map.head)).or_default().add(&found, &aligned.gold);
+            self.0.entry((map.layer, map.head)).or_default().add(&found, &aligned.gold);
         }
     }
-    let rate =
-        |((layer, head), counts): (_, AlignmentCounts)| ErrorRate { layer, head, aer: counts.error_rate(), counts };
-    counts.into_iter().map(rate).collect()
+
+    pub(super) fn rates(self) -> Vec<ErrorRate> {
+        let rate =
+            |((layer, head), counts): (_, AlignmentCounts)| ErrorRate { layer, head, aer: counts.error_rate(), counts };
+        self.0.into_iter().map(rate).collect()
+    }
 }
 
 /// The cross-attention maps and their means, each place once.

@@ -89,7 +89,7 @@ impl TaskConfig {
         ("parity", "whether the number of ones is odd: `1 0 1 1` gives `odd`"),
         ("arithmetic", "a sum modulo a small number: `3 + 4 * 2` gives `1`"),
         ("depth", "how many brackets are open after each: `( ( ) (` gives `1 2 1 2`"),
-        ("rises", "for each symbol whether the next one is greater: `c a b` gives `> < >`"),
+        ("rises", "for each symbol `<` if the next one is greater, else `>`: `c a b` gives `> < >`"),
         ("next-value", "the next value of a noisy oscillation, for models of numbers: `1.2 3.4` gives `3.4 2.9`"),
         ("dates", "dates as people write them into ISO 8601: `March 5th, 2024` gives `2024-03-05`"),
         ("numbers", "English number words into French ones: `twenty-one` gives `vingt-et-un`"),

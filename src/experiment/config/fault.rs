@@ -71,14 +71,18 @@ impl Fault {
     }
 }
 
-/// Adds file and line to an error about a key that the file has, and that no override sets.
+/// Adds file and line to an error about a key that the file has, and that no override sets; the file alone where it lacks the key.
 pub(super) fn locate(error: Error, path: &Path, text: &str, overrides: &[String]) -> Error {
     match error {
         Error::Config { key, message } => {
             let parts: Vec<String> = key.split('.').map(String::from).collect();
             let is_set = overrides.iter().any(|setting| sets(setting, &parts));
             let located = if is_set { None } else { located(path, text, &key, &message) };
-            located.unwrap_or(Error::Config { key, message })
+            // With overrides any of them may be what is wrong.
+            located.unwrap_or_else(|| match overrides {
+                [] => Error::file(path, format!("{key}: {message}")),
+                _ => Error::Config { key, message },
+            })
         }
         other => other,
     }

@@ -73,6 +73,11 @@ impl MaskedLessons {
             let message = "has no token for hidden words: it is that of a model of another kind; leave --init-from out";
             crate::error::Error::config("tokenizer", message)
         })?;
+        if !masking.has_something(&valid.ids) {
+            let message =
+                "has no token that could be hidden: none is in the vocabulary; check the files, or hold out more";
+            return Err(crate::error::Error::config("data.text.valid", message));
+        }
         let lessons = Self {
             config: config.clone(),
             context: text.context,

@@ -64,8 +64,8 @@ pub struct Encoded {
 ///
 /// # Reference
 /// Cho et al. 2014, section 2.1; Sutskever et al. 2014 for depth; Wu et al. 2016, section 3.1, for residual connections,
-/// which here skip the dropout and leave the state that a cell carries on as it is; Schuster and Paliwal 1997 for two
-/// directions, joined as in Bahdanau 2015, section 3.2.
+/// which here begin with the second layer instead of the third, skip the dropout and leave the state that a cell carries on as it is;
+/// Schuster and Paliwal 1997 for two directions, joined as in Bahdanau 2015, section 3.2.
 #[derive(Module, Debug)]
 pub struct RecurrentEncoder {
     layers: Vec<EncoderLayer>,

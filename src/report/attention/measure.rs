@@ -3,6 +3,7 @@
 use super::{AttentionMap, Part, SentenceMaps};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Numbers of one map, or means over many sentences.
 ///
@@ -178,18 +179,36 @@ pub struct HeadSummary {
     pub measures: Measures,
 }
 
-/// Every head of attention, its numbers averaged over all sentences and rows.
-pub fn summarize(sentences: &[SentenceMaps]) -> Vec<HeadSummary> {
-    let has_end = sentences.iter().all(SentenceMaps::has_end);
-    type Place = (Part, Option<usize>, Option<usize>);
-    let mut all: std::collections::BTreeMap<Place, Vec<(Measures, usize)>> = Default::default();
-    for map in sentences.iter().flat_map(|sentence| &sentence.maps).filter(|map| !map.part.is_memory()) {
-        all.entry((map.part, map.layer, map.head)).or_default().push((Measures::of(map), map.n_rows));
+/// The numbers of every head of attention, of one sentence after the other: maps need not be kept for them.
+#[derive(Clone, Debug, Default)]
+pub struct HeadSums {
+    all: BTreeMap<(Part, Option<usize>, Option<usize>), Vec<(Measures, usize)>>,
+    lacks_end: bool,
+}
+
+impl HeadSums {
+    /// Adds those of a sentence.
+    pub fn add(&mut self, sentence: &SentenceMaps) {
+        self.lacks_end |= !sentence.has_end();
+        for map in sentence.maps.iter().filter(|map| !map.part.is_memory()) {
+            self.all.entry((map.part, map.layer, map.head)).or_default().push((Measures::of(map), map.n_rows));
+        }
     }
-    all.into_iter()
-        .map(|((part, layer, head), found)| {
+
+    /// The means over all sentences and rows.
+    pub fn finish(self) -> Vec<HeadSummary> {
+        let has_end = !self.lacks_end;
+        let summary = |((part, layer, head), found): (_, Vec<(Measures, usize)>)| {
             let measures = Measures::mean(&found);
             HeadSummary { part, layer, head, looks_at: measures.looks_at(part, has_end).to_string(), measures }
-        })
-        .collect()
+        };
+        self.all.into_iter().map(summary).collect()
+    }
+}
+
+/// Every head of attention, its numbers averaged over all sentences and rows.
+pub fn summarize(sentences: &[SentenceMaps]) -> Vec<HeadSummary> {
+    let mut sums = HeadSums::default();
+    sentences.iter().for_each(|sentence| sums.add(sentence));
+    sums.finish()
 }

@@ -120,20 +120,57 @@ pub struct MemorySummary {
 impl MemorySummary {
     /// The numbers of one map.
     pub fn of(map: &AttentionMap) -> Self {
-        Self::mean(&[map])
+        let mut sums = PlaceSums::default();
+        sums.add(map);
+        sums.finish((map.part, map.layer, map.head))
+    }
+}
+
+/// Of which sequence and in which direction, the layer and the head.
+type Place = (Part, Option<usize>, Option<usize>);
+
+/// What the means of one layer's or head's memory are made of.
+#[derive(Clone, Debug, Default)]
+struct PlaceSums {
+    n_rows: usize,
+    total: f64,
+    /// For each age the sum of what is left, and of how many tokens.
+    left: [(f64, usize); AGES.len()],
+}
+
+impl PlaceSums {
+    fn add(&mut self, map: &AttentionMap) {
+        self.n_rows += map.n_rows;
+        map.weights.iter().for_each(|share| self.total += f64::from(*share));
+        for ((sum, n), age) in self.left.iter_mut().zip(AGES) {
+            for share in left_after(map, age) {
+                *sum += share;
+                *n += 1;
+            }
+        }
     }
 
-    /// The numbers of maps of one place.
-    fn mean(maps: &[&AttentionMap]) -> Self {
-        let n_rows: usize = maps.iter().map(|map| map.n_rows).sum();
-        let total: f64 = maps.iter().flat_map(|map| &map.weights).map(|share| f64::from(*share)).sum();
-        let left = AGES.map(|age| {
-            let aged: Vec<f64> = maps.iter().flat_map(|map| left_after(map, age)).collect();
-            (!aged.is_empty()).then(|| aged.iter().sum::<f64>() / aged.len() as f64)
-        });
-        let first = maps[0];
-        let (part, layer, head) = (first.part, first.layer, first.head);
-        Self { part, layer, head, tokens: total / n_rows.max(1) as f64, left }
+    fn finish(&self, (part, layer, head): Place) -> MemorySummary {
+        let left = self.left.map(|(sum, n)| (n > 0).then(|| sum / n as f64));
+        MemorySummary { part, layer, head, tokens: self.total / self.n_rows.max(1) as f64, left }
+    }
+}
+
+/// The numbers of every memory, of one sentence after the other: maps need not be kept for them.
+#[derive(Clone, Debug, Default)]
+pub struct MemorySums(BTreeMap<Place, PlaceSums>);
+
+impl MemorySums {
+    /// Adds those of a sentence.
+    pub fn add(&mut self, sentence: &SentenceMaps) {
+        for map in sentence.maps.iter().filter(|map| map.part.is_memory()) {
+            self.0.entry((map.part, map.layer, map.head)).or_default().add(map);
+        }
+    }
+
+    /// The means over all sentences.
+    pub fn finish(self) -> Vec<MemorySummary> {
+        self.0.into_iter().map(|(place, sums)| sums.finish(place)).collect()
     }
 }
 
@@ -148,9 +185,7 @@ fn left_after(map: &AttentionMap, age: usize) -> impl Iterator<Item = f64> + '_ 
 
 /// Every layer's and head's memory, over all sentences.
 pub fn summarize(sentences: &[SentenceMaps]) -> Vec<MemorySummary> {
-    let mut all: BTreeMap<_, Vec<&AttentionMap>> = BTreeMap::new();
-    for map in sentences.iter().flat_map(|sentence| &sentence.maps).filter(|map| map.part.is_memory()) {
-        all.entry((map.part, map.layer, map.head)).or_default().push(map);
-    }
-    all.values().map(|maps| MemorySummary::mean(maps)).collect()
+    let mut sums = MemorySums::default();
+    sentences.iter().for_each(|sentence| sums.add(sentence));
+    sums.finish()
 }

@@ -116,5 +116,5 @@ canvas.shapes = () => {
   draw();
   context = screen;
   draw();
-  return pen.parts.join("");
+  return pen.drawn();
 };

@@ -2,6 +2,7 @@
 
 use super::{AttentionMap, Part, SentenceMaps};
 use crate::error::{Error, Result};
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 /// Which layers or heads.
@@ -107,18 +108,32 @@ impl Axis {
     }
 }
 
+/// `layers 1 to 3`, or `layers 2 and 4` where some between have none.
+pub(in crate::report) fn listed(what: &str, numbers: &BTreeSet<usize>) -> String {
+    let all: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    let is_whole = numbers.iter().zip(numbers.iter().skip(1)).all(|(one, next)| one + 1 == *next);
+    match all.as_slice() {
+        [] => format!("no {what}"),
+        [one] => format!("one {what}, {one}"),
+        [first, .., last] if is_whole => format!("{what}s {first} to {last}"),
+        [first @ .., last] => format!("{what}s {} and {last}", first.join(", ")),
+    }
+}
+
 fn narrow(maps: Vec<AttentionMap>, choice: Choice, axis: Axis) -> Result<Vec<AttentionMap>> {
     match choice {
         Choice::All => Ok(maps),
         Choice::One(number) => {
-            let most = maps.iter().filter_map(|map| axis.of(map)).max();
+            let there: BTreeSet<usize> = maps.iter().filter_map(|map| axis.of(map)).collect();
             let found: Vec<AttentionMap> = maps.into_iter().filter(|map| axis.of(map) == Some(number)).collect();
-            match (found.is_empty(), most, axis.name()) {
-                (false, ..) => Ok(found),
-                (true, Some(most), name) => {
-                    Err(Error::message(format!("there is no {name} {number}; this model has {name}s 1 to {most}")))
+            let name = axis.name();
+            match (found.is_empty(), there.is_empty()) {
+                (false, _) => Ok(found),
+                (true, false) => {
+                    let message = format!("--{name} {number}: there is attention in {}", listed(name, &there));
+                    Err(Error::message(message))
                 }
-                (true, None, name) => {
+                (true, true) => {
                     Err(Error::message(format!("this model's attention has no {name}s; leave --{name} out")))
                 }
             }

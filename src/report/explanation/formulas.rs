@@ -14,6 +14,7 @@ mod transformer;
 
 pub(crate) use by_hand::of_attention;
 
+use crate::layers::mixer::Mixers;
 use crate::layers::position::PositionConfig;
 use crate::models::{Answers, ModelConfig};
 use schemars::JsonSchema;
@@ -139,6 +140,12 @@ impl Mechanism {
 /// `3 heads`.
 fn n(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// ` of 3 heads`, where a mixer has heads: attention, or a memory that is a matrix.
+fn of_heads(mixers: &Mixers, n_heads: usize) -> String {
+    let has_heads = mixers.all().iter().any(|mixer| mixer.is_attention() || mixer.kind.rule().is_some());
+    if has_heads { format!(" of {}", n(n_heads, "head")) } else { String::new() }
 }
 
 fn softmax(over: &str) -> Formula {

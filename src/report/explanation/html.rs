@@ -218,7 +218,7 @@ fn step<'a>(explanation: &Explanation, step: &'a Step) -> StepData<'a> {
         "top": step.top.iter().map(choice).collect::<Vec<_>>(),
         "input": some_vector(&step.input),
         "before": some_vector(&step.previous_state),
-        "state": vector(&step.state),
+        "state": some_vector(&step.state),
         "layers": step.layers.iter().map(|output| vector(output)).collect::<Vec<_>>(),
         "gates": step.gates.iter().map(|gate| json!({ "vector": vector(gate), "mean": mean(gate) })).collect::<Vec<_>>(),
         "readout": some_vector(&step.readout),

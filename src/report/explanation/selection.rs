@@ -2,6 +2,8 @@
 
 use super::Explanation;
 use crate::error::{Error, Result};
+use crate::report::attention::select::listed;
+use std::collections::BTreeSet;
 
 /// A step, a layer and a head, counted from 1; what is not given is all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,14 +48,19 @@ impl Selection {
         }
         let rows = explanation.steps.iter().flat_map(|step| step.attention.iter().chain(&step.self_attention));
         let rows = rows.chain(&explanation.encoder.attention);
-        let (n_layers, n_heads) = rows.fold((0, 0), |(l, h), row| (row.layer.max(l), row.head.max(h)));
-        if n_layers == 0 {
+        let there: BTreeSet<(usize, usize)> = rows.map(|row| (row.layer, row.head)).collect();
+        if there.is_empty() {
             let flag = if self.layer.is_some() { "--layer" } else { "--head" };
             return Err(Error::message(format!("{flag}: this model has no attention, so there is none to choose")));
         }
-        for (flag, chosen, n) in [("layer", self.layer, n_layers), ("head", self.head, n_heads)] {
-            if let Some(chosen) = chosen.filter(|chosen| !(1..=n).contains(chosen)) {
-                return Err(Error::message(format!("--{flag} {chosen}: this model has {}", range(flag, n))));
+        // Beside layers with attention there may be others.
+        let layers: BTreeSet<usize> = there.iter().map(|(layer, _)| *layer).collect();
+        let of_layer = there.iter().filter(|(layer, _)| self.layer.is_none_or(|chosen| chosen == *layer));
+        let heads: BTreeSet<usize> = of_layer.map(|(_, head)| *head).collect();
+        for (flag, chosen, there) in [("layer", self.layer, layers), ("head", self.head, heads)] {
+            if let Some(chosen) = chosen.filter(|chosen| !there.contains(chosen)) {
+                let message = format!("--{flag} {chosen}: this model has attention in {}", listed(flag, &there));
+                return Err(Error::message(message));
             }
         }
         Ok(())

@@ -6,8 +6,18 @@ const tableRows = table => [...table.rows].map(row => [...row.cells].map(cell =>
 
 /** Elements become SVG: grounds, borders, texts, paths and painted pictures, where they are on the screen. */
 function pictureOf(root) {
+  // What is scrolled is shown from its beginning, whole.
+  const scrolled = [root, ...root.querySelectorAll("*")].filter(e => e.scrollLeft || e.scrollTop).map(e => [e, e.scrollLeft, e.scrollTop]);
+  for (const [element] of scrolled) element.scrollTo({ left: 0, top: 0, behavior: "instant" });
+  const picture = paintedWhole(root);
+  for (const [element, left, top] of scrolled) element.scrollTo({ left, top, behavior: "instant" });
+  return picture;
+}
+
+function paintedWhole(root) {
   const origin = root.getBoundingClientRect(), parts = [];
-  const escaped = text => text.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`);
+  const extent = { width: origin.width, height: origin.height };
+  const reach = (right, bottom) => { extent.width = Math.max(extent.width, right - origin.left); extent.height = Math.max(extent.height, bottom - origin.top); };
   const place = box => `x="${(box.left - origin.left).toFixed(1)}" y="${(box.top - origin.top).toFixed(1)}"`;
   const isClear = colour => !colour || colour === "transparent" || /, 0\)$/.test(colour);
   const text = (node, style) => {
@@ -15,10 +25,13 @@ function pictureOf(root) {
     for (const match of found) {
       range.setStart(node, match.index);
       range.setEnd(node, match.index + match[0].length);
-      const box = range.getClientRects()[0];
+      // A long word may go on in the next line.
+      const boxes = [...range.getClientRects()], box = boxes[0];
       if (!box || box.width === 0) continue;
+      reach(Math.max(...boxes.map(box => box.right)), Math.max(...boxes.map(box => box.bottom)));
+      const width = boxes.reduce((sum, box) => sum + box.width, 0);
       const size = parseFloat(style.fontSize);
-      parts.push(`<text x="${(box.left - origin.left).toFixed(1)}" y="${(box.top - origin.top + box.height / 2 + size * 0.35).toFixed(1)}" fill="${style.color}" font-size="${size}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escaped(style.fontFamily)}" textLength="${box.width.toFixed(1)}">${escaped(match[0])}</text>`);
+      parts.push(`<text x="${(box.left - origin.left).toFixed(1)}" y="${(box.top - origin.top + box.height / 2 + size * 0.35).toFixed(1)}" fill="${style.color}" font-size="${size}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escaped(style.fontFamily)}" textLength="${width.toFixed(1)}">${escaped(match[0])}</text>`);
     }
   };
   const walk = element => {
@@ -29,7 +42,13 @@ function pictureOf(root) {
     if (element instanceof SVGSVGElement) { parts.push(drawing(element, box)); return; }
     if (box.width && !isClear(style.backgroundColor)) parts.push(`<rect ${place(box)} width="${box.width.toFixed(1)}" height="${box.height.toFixed(1)}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" fill="${style.backgroundColor}"/>`);
     if (parseFloat(style.borderLeftWidth) && parseFloat(style.borderTopWidth)) parts.push(`<rect ${place(box)} width="${box.width.toFixed(1)}" height="${box.height.toFixed(1)}" rx="${parseFloat(style.borderTopLeftRadius) || 0}" fill="none" stroke="${style.borderLeftColor}"/>`);
-    if (element.shapes) { parts.push(`<g transform="translate(${box.left - origin.left} ${box.top - origin.top})">${element.shapes()}</g>`); return; }
+    if (box.width) reach(box.right, box.bottom);
+    if (element.shapes) {
+      const { markup, width, height } = element.shapes();
+      reach(box.left + width, box.top + height);
+      parts.push(`<g transform="translate(${box.left - origin.left} ${box.top - origin.top})">${markup}</g>`);
+      return;
+    }
     if (element instanceof HTMLCanvasElement) {
       const image = element.width && element.height ? element.toDataURL() : "";
       parts.push(`<image ${place(box)} width="${box.width.toFixed(1)}" height="${box.height.toFixed(1)}" preserveAspectRatio="none" style="image-rendering:${style.imageRendering}" href="${image}"/>`);
@@ -51,7 +70,7 @@ function pictureOf(root) {
     return new XMLSerializer().serializeToString(copy);
   };
   walk(root);
-  const [w, h] = [origin.width, origin.height].map(Math.ceil);
+  const [w, h] = [extent.width, extent.height].map(Math.ceil);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}"><rect width="${w}" height="${h}" fill="${theme("--ground")}"/>${parts.join("")}</svg>`;
 }
 
@@ -75,6 +94,9 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
+/** Text between marks of SVG, which knows no control characters. */
+const escaped = text => text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd").replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`);
+
 /** Writes to the clipboard; if that is refused, to a file. */
 async function give(blob, name, kind) {
   const told = document.getElementById("told");
@@ -96,7 +118,10 @@ function copying(name, rows, root) {
     PNG: async () => pngOf(pictureOf(root())),
   };
   const button = kind => el("button", { type: "button", "data-copy": kind, title: `copy what is shown as ${kind}`,
-    onclick: async () => give(await make[kind](), `${name}.${kind.toLowerCase()}`, kind) }, kind);
+    onclick: async () => {
+      try { await give(await make[kind](), `${name}.${kind.toLowerCase()}`, kind); }
+      catch (fault) { document.getElementById("told").textContent = `no ${kind} could be made: ${fault.message}`; }
+    } }, kind);
   document.getElementById("tools").replaceChildren(el("span", { class: "small muted" }, "copy"), ...Object.keys(make).map(button),
     el("button", { type: "button", "data-wall": "", "aria-pressed": isWall(), title: "for a wall: large, without controls (f)", onclick: () => wall() }, "wall"),
     el("span", { id: "told", role: "status" }));

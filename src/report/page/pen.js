@@ -4,6 +4,8 @@ class Pen {
     Object.assign(this, { parts: [], stack: [], at: "", path: "", fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, globalAlpha: 1, font: "12px sans-serif", textAlign: "left" });
     this.ruler = document.createElement("canvas").getContext("2d");
   }
+  /** The markup, and how much room it takes where that is known. */
+  drawn() { return { markup: this.parts.join(""), width: this.width ?? 0, height: this.height ?? 0 }; }
   save() { this.stack.push([this.at, this.globalAlpha]); }
   restore() { [this.at, this.globalAlpha] = this.stack.pop(); }
   translate(x, y) { this.at += `translate(${x} ${y})`; }
@@ -26,7 +28,7 @@ class Pen {
   strokeRect(x, y, w, h) { this.add(`<rect x="${x}" y="${y}" width="${w}" height="${h}" fill="none" stroke="${this.strokeStyle}" stroke-width="${this.lineWidth}" ${this.look}/>`); }
   drawImage(picture, x, y, w, h) { this.add(`<image x="${x}" y="${y}" width="${w}" height="${h}" preserveAspectRatio="none" style="image-rendering:pixelated" href="${picture.toDataURL()}"/>`); }
   text(text, x, y, look) {
-    const escaped = text => text.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`), anchor = { left: "start", center: "middle", right: "end" }[this.textAlign];
+    const anchor = { left: "start", center: "middle", right: "end" }[this.textAlign];
     const [, bold, size, family] = this.font.match(/^(bold )?([\d.]+)px (.*)$/);
     this.add(`<text x="${x}" y="${y}" font-size="${size}" font-weight="${bold ? 700 : 400}" font-family="${escaped(family)}" text-anchor="${anchor}" ${look} ${this.look}>${escaped(text)}</text>`);
   }

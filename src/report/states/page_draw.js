@@ -39,7 +39,7 @@ function draw() {
   // Over the dots, from edge to edge: where dots lie close, lines below them would not be seen.
   drawSwapped(radius);
   drawNearest(radius);
-  if (shown.map === 1) names();
+  if (shown.map === 1) names(width);
   else if (shown.colour === "label") clusterNames(width, height, radius);
 }
 
@@ -109,17 +109,42 @@ function clusterNames(width, height, radius) {
   context.textAlign = "left";
 }
 
-/** Tokens beside their points, where they do not touch. */
-function names() {
-  const taken = placed.map(([x, y]) => [x - 4, y - 4, x + 4, y + 4]), size = isWall() ? 22 : 13;
+/** Rectangles, of which those that touch another are found by where they lie: of a thousand sentences there are many. */
+class Rooms {
+  constructor() { Object.assign(this, { cells: new Map(), side: 32 }); }
+  /** The cells that a rectangle lies in. */
+  * over([left, top, right, bottom]) {
+    const [x1, y1, x2, y2] = [left, top, right, bottom].map(at => Math.floor(at / this.side));
+    for (let x = x1; x <= x2; x++) for (let y = y1; y <= y2; y++) yield x * 65536 + y;
+  }
+  take(room, owner) {
+    for (const cell of this.over(room)) {
+      if (!this.cells.has(cell)) this.cells.set(cell, []);
+      this.cells.get(cell).push([room, owner]);
+    }
+  }
+  /** Whether nothing but what belongs to `owner` is where a rectangle is. */
+  isFree(room, owner) {
+    for (const cell of this.over(room)) for (const [other, whose] of this.cells.get(cell) ?? []) {
+      if (whose !== owner && room[0] < other[2] && other[0] < room[2] && room[1] < other[3] && other[1] < room[3]) return false;
+    }
+    return true;
+  }
+}
+
+/** Tokens beside their points, where they do not touch: to the left where there is no room to the right. */
+function names(width) {
+  const rooms = new Rooms(), size = isWall() ? 22 : 13;
+  placed.forEach(([x, y], i) => rooms.take([x - 4, y - 4, x + 4, y + 4], i));
   context.font = `${size}px ${theme("--sans")}`;
   context.textAlign = "left";
   context.fillStyle = theme("--ink");
   points().forEach((point, i) => {
     if (!lit(point)) return;
-    const text = shownToken(point.token), [x, y] = placed[i], room = [x + 8, y - size / 2, x + 8 + context.measureText(text).width, y + size / 2];
-    if (taken.some((other, k) => k !== i && room[0] < other[2] && other[0] < room[2] && room[1] < other[3] && other[1] < room[3])) return;
-    taken.push(room);
+    const text = shownToken(point.token), [x, y] = placed[i], wide = context.measureText(text).width;
+    const left = x + 8 + wide < width ? x + 8 : x - 8 - wide, room = [left, y - size / 2, left + wide, y + size / 2];
+    if (!rooms.isFree(room, i)) return;
+    rooms.take(room, -1);
     context.fillText(text, room[0], y + size * 0.35);
   });
 }
@@ -128,5 +153,5 @@ canvas.shapes = () => {
   const screen = context, pen = context = new Pen();
   draw();
   context = screen;
-  return pen.parts.join("");
+  return pen.drawn();
 };

@@ -9,13 +9,11 @@ use crate::report::comparison::score::capitalized;
 pub fn marks(suite: &Suite) -> String {
     let wide = match suite.n_seeds() {
         ..2 => "",
-        _ => {
-            " The more its seeds differ, the wider is that interval, so that a mark may stand at a low score: it does not say that one is good."
-        }
+        _ => " A score that differs much between seeds has a wide interval, so that a low score can be marked.",
     };
     format!(
-        "the best score of a column, and each that the data cannot tell from it: with anything right, and a difference from the best whose \
-         95 % interval {} includes zero, or is too small to matter.{wide}",
+        "the best score of a column, and every score above 0 that is not clearly worse: the 95 % interval {} of its difference from the best \
+         includes zero, or the difference is too small to matter.{wide}",
         suite.samples()
     )
 }

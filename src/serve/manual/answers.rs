@@ -17,6 +17,7 @@ pub(super) fn schemas() -> Value {
             ("translatedText!", texts("The translation of each text, in the form in which q was given.")),
             ("alternatives", json!({
                 "type": "array",
+                "items": { "type": ["string", "array"] },
                 "description": "The other hypotheses of each text, best first, if they were asked for.",
             })),
             ("notes", list_of("string", "Words that the vocabulary lacks, and translations that were cut at the length cap.")),
@@ -84,8 +85,8 @@ fn map() -> Value {
 }
 
 fn attention() -> Value {
-    let target = "What was written, token by token. The rows of decoder maps are the inputs of the steps: <s> or the last \
-                  token of q, then each token but the last.";
+    let target = "What was written, token by token. The rows of decoder maps are the inputs of the steps: <s>, then each \
+                  token but the last; of a language model, every token that was read.";
     object([
         ("model!", string("The name of the run.")),
         ("is_text!", boolean("Whether it is a language model.")),

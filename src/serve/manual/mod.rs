@@ -33,6 +33,10 @@ fn section(api: &Value, path: &str, method: &str, operation: &Value) -> Markup {
     let taken = resolve(api, &request["schema"]);
     let answer = &operation["responses"]["200"];
     let mut given = resolve(api, &answer["content"]["application/json"]["schema"]);
+    // Of an answer to one text or to several, the fields are those of each.
+    if let Some(first) = given["oneOf"].get(0) {
+        given = resolve(api, first);
+    }
     if given["type"] == "array" {
         given = resolve(api, &given["items"]);
     }

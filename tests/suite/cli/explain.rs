@@ -117,8 +117,8 @@ fn what_cannot_be_explained_says_why() {
         (&["--run", "nowhere", "a"], &["nowhere: is no folder; give the run folder"]),
         (&["--run", "run", "a b", "--step", "9"], &["--step 9: this translation has 3 steps, 1 to 3"]),
         (&["--run", "run", "a b", "--step", "0"], &["--step 0: this translation has 3 steps"]),
-        (&["--run", "run", "a b", "--layer", "2"], &["--layer 2: this model has one layer, 1"]),
-        (&["--run", "run", "a b", "--head", "3"], &["--head 3: this model has 2 heads, 1 to 2"]),
+        (&["--run", "run", "a b", "--layer", "2"], &["--layer 2: this model has attention in one layer, 1"]),
+        (&["--run", "run", "a b", "--head", "3"], &["--head 3: this model has attention in heads 1 to 2"]),
         (&["--run", "run", "a b", "--beam", "0"], &["decoding.beam_size: must be at least 1, got 0"]),
     ] {
         assert_says(&fail(trained(), &[&["explain"], arguments].concat()), parts);

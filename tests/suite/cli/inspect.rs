@@ -32,6 +32,8 @@ fn every_head_is_measured_and_a_copy_s_alignment_is_scored() {
         }
     }
     let errors = report["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 4, "the mean of all, that of the layer, and its two heads: {errors:?}");
+    assert!(errors.iter().all(|error| error["links"].as_u64() > Some(0)), "{errors:?}");
     assert!(errors.iter().all(|error| (0.0..=1.0).contains(&error["aer"].as_f64().unwrap())));
     assert_says(&inspect(&[]), &["part     layer  head  looks at", "cross", "encoder", "decoder"]);
 }
@@ -231,7 +233,7 @@ fn wrong_requests_are_refused_before_anything_is_written() {
         (&["--part", "cross"], 2, "--out <FILE>"),
         (&["--sentence", "1", "--sentences", "3"], 2, "cannot be used with"),
         (&["--input", &input, "--target", &input, "--beam", "2"], 2, "cannot be used with"),
-        (&["--layer", "7", "--out", &file], 1, "there is no layer 7; this model has layers 1 to 1"),
+        (&["--layer", "7", "--out", &file], 1, "--layer 7: there is attention in one layer, 1"),
         (&["--head", "none", "--out", &file], 2, "\"none\" is no number from 1 on"),
         (
             &["--part", "side", "--out", &file],

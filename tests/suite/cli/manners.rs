@@ -104,9 +104,17 @@ fn keys_of_decoding_are_set_for_one_command() {
     let with = |setting: &'static str| [&run[..], &["--set", setting]].concat();
     let line = "a b c d e\n";
     assert_eq!(pipe(&with("decoding.beam_size=4"), line), pipe(&[&run[..], &["--beam", "4"]].concat(), line));
+    let hypotheses = |arguments: &[&str]| -> Vec<serde_json::Value> {
+        let found: serde_json::Value = serde_json::from_str(&pipe(&[arguments, &["--json"]].concat(), line)).unwrap();
+        found["hypotheses"].as_array().unwrap().clone()
+    };
+    let several = hypotheses(&[&with("decoding.beam_size=4")[..], &["--n-best", "4"]].concat());
+    assert_eq!(several.len(), 4, "as many as the beam is wide");
+    assert!(several[0]["complete"] == true && several[0]["tokens"].as_array().unwrap().len() > 2, "{several:?}");
+    // Two of five words, and no more.
     let short =
-        finish(trained(), &[&with("decoding.max_len_factor=0.2")[..], &["--set", "decoding.max_len_extra=0"]].concat());
-    assert_eq!(short.code, Some(0), "{}", short.stderr);
+        hypotheses(&[&with("decoding.max_len_factor=0.3")[..], &["--set", "decoding.max_len_extra=0"]].concat());
+    assert!(short[0]["complete"] == false && short[0]["tokens"].as_array().unwrap().len() == 2, "{short:?}");
     let refused = fail(trained(), &with("training.max_updates=3"));
     assert_says(
         &refused,

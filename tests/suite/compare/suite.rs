@@ -355,12 +355,12 @@ fn sentences_say_what_cells_claim_and_no_more() {
     equivalent.cells[1].scores[0].standing = Standing::Equivalent;
     assert_says(&words::findings(&equivalent)[1], &["; equivalent to it within 2.0 points: two (89.5); "]);
     let marks = words::marks(&suite);
-    assert_says(&marks, &["95 % interval over sentences includes zero"]);
+    assert_says(&marks, &["95 % interval over sentences of its difference from the best includes zero"]);
     let mut seeds = suite.clone();
     seeds.cells.iter_mut().for_each(|cell| cell.seeds = vec![1, 2, 3]);
     assert_says(
         &words::marks(&seeds),
-        &["95 % interval over sentences and seeds includes zero", "The more its seeds differ"],
+        &["95 % interval over sentences and seeds of its difference", "A score that differs much between seeds"],
     );
     assert!(!marks.contains("seeds"), "{marks}");
     // Without a right answer there is no best.

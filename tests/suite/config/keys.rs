@@ -54,6 +54,65 @@ fn another(key: &str, value: &toml::Value) -> Vec<String> {
     }
 }
 
+/// The keys of `config` that lead to a value and are `wanted`, each with the config in which it has another one.
+pub fn changes(config: &Config, wanted: impl Fn(&str) -> bool) -> Vec<(String, Config)> {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("my.toml");
+    fs::write(&path, config.to_toml()).unwrap();
+    let mut all = BTreeMap::new();
+    leaves("", &toml::from_str(&config.to_toml()).unwrap(), &mut all);
+    all.retain(|key, _| wanted(key));
+    // A task is not filtered.
+    all.retain(|key, _| config.data.task.is_none() || !key.starts_with("data.filter."));
+    // A Transformer is not weaned from the true words.
+    all.retain(|key, _| matches!(config.model, ModelConfig::Rnn(_)) || !key.starts_with("training.scheduled_sampling"));
+    let change = |(key, value): (String, toml::Value)| {
+        let changed = another(&key, &value).into_iter().find_map(|new| {
+            let settings = match (key.as_str(), new.as_str()) {
+                // Kinds bring keys of their own.
+                ("model.attention.score.kind", _) => vec!["model.attention.score={ kind = \"general\" }".into()],
+                ("model.attention.window.kind", _) => {
+                    vec!["model.attention.window={ kind = \"local-m\", half_width = 2 }".into()]
+                }
+                ("model.residual", _) => vec!["model.residual=true".into(), "model.n_layers=2".into()],
+                ("training.scheduled_sampling.kind", _) => {
+                    vec!["training.scheduled_sampling={ kind = \"exponential\", k = 0.99 }".into()]
+                }
+                (
+                    "model.attention.kind"
+                    | "model.readout.kind"
+                    | "tokenizer.kind"
+                    | "model.kind"
+                    | "model.positions.kind"
+                    | "model.decoder_positions.kind",
+                    _,
+                ) => {
+                    let section = key.strip_suffix(".kind").unwrap();
+                    vec![format!("{section}={{ kind = \"{new}\" }}")]
+                }
+                ("model.share_layers", _) => {
+                    vec!["model.share_layers=true".into(), "model.n_encoder_layers=2".into()]
+                }
+                ("model.mixer.kind", _) => vec![
+                    "model.mixer={ kind = \"min-gru\" }".into(),
+                    "model.positions={ kind = \"sinusoidal\" }".into(),
+                    "model.decoder_positions={ kind = \"none\" }".into(),
+                ],
+                ("model.context", _) => vec![format!("{key}={new}"), "model.attention={ kind = \"none\" }".into()],
+                // It is for a TSV alone.
+                ("data.test.ignore_extra_columns", _) => {
+                    vec![format!("data.test={{ tsv = \"x\", ignore_extra_columns = {new} }}")]
+                }
+                _ => vec![format!("{key}={new}")],
+            };
+            Config::load(Some(&path), &settings).ok()
+        });
+        let changed = changed.unwrap_or_else(|| panic!("no other value of {key} = {value} is accepted"));
+        (key, changed)
+    };
+    all.into_iter().map(change).collect()
+}
+
 #[test]
 fn set_reaches_every_key() {
     let dir = TempDir::new().unwrap();
@@ -62,57 +121,9 @@ fn set_reaches_every_key() {
         fs::write(&path, config.to_toml()).unwrap();
         // Paths in a file are relative to it.
         let config = Config::load(Some(&path), &[]).unwrap();
-        let mut all = BTreeMap::new();
-        leaves("", &toml::from_str(&config.to_toml()).unwrap(), &mut all);
-        // A task is not filtered.
-        all.retain(|key, _| config.data.task.is_none() || !key.starts_with("data.filter."));
-        // A Transformer is not weaned from the true words.
-        all.retain(|key, _| {
-            matches!(config.model, ModelConfig::Rnn(_)) || !key.starts_with("training.scheduled_sampling")
-        });
+        let all = changes(&config, |_| true);
         assert!(all.len() > 60, "only {} keys", all.len());
-        for (key, value) in all {
-            let changed = another(&key, &value).into_iter().find_map(|new| {
-                let settings = match (key.as_str(), new.as_str()) {
-                    // Kinds bring keys of their own.
-                    ("model.attention.score.kind", _) => vec!["model.attention.score={ kind = \"general\" }".into()],
-                    ("model.attention.window.kind", _) => {
-                        vec!["model.attention.window={ kind = \"local-m\", half_width = 2 }".into()]
-                    }
-                    ("model.residual", _) => vec!["model.residual=true".into(), "model.n_layers=2".into()],
-                    ("training.scheduled_sampling.kind", _) => {
-                        vec!["training.scheduled_sampling={ kind = \"exponential\", k = 0.99 }".into()]
-                    }
-                    (
-                        "model.attention.kind"
-                        | "model.readout.kind"
-                        | "tokenizer.kind"
-                        | "model.kind"
-                        | "model.positions.kind"
-                        | "model.decoder_positions.kind",
-                        _,
-                    ) => {
-                        let section = key.strip_suffix(".kind").unwrap();
-                        vec![format!("{section}={{ kind = \"{new}\" }}")]
-                    }
-                    ("model.share_layers", _) => {
-                        vec!["model.share_layers=true".into(), "model.n_encoder_layers=2".into()]
-                    }
-                    ("model.mixer.kind", _) => vec![
-                        "model.mixer={ kind = \"min-gru\" }".into(),
-                        "model.positions={ kind = \"sinusoidal\" }".into(),
-                        "model.decoder_positions={ kind = \"none\" }".into(),
-                    ],
-                    ("model.context", _) => vec![format!("{key}={new}"), "model.attention={ kind = \"none\" }".into()],
-                    // It is for a TSV alone.
-                    ("data.test.ignore_extra_columns", _) => {
-                        vec![format!("data.test={{ tsv = \"x\", ignore_extra_columns = {new} }}")]
-                    }
-                    _ => vec![format!("{key}={new}")],
-                };
-                Config::load(Some(&path), &settings).ok()
-            });
-            let changed = changed.unwrap_or_else(|| panic!("no other value of {key} = {value} is accepted"));
+        for (key, changed) in all {
             let keys: Vec<String> = differences(&config, &changed).into_iter().map(|(key, _, _)| key).collect();
             assert!(keys.contains(&key), "{key} has not changed: {keys:?}");
             if !key.ends_with("kind")

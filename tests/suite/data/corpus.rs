@@ -104,6 +104,34 @@ fn damaged_zstd_names_the_file() {
 }
 
 #[test]
+fn a_bit_that_has_changed_in_zstd_is_seen() {
+    let long: String = (0..200).map(|i| format!("a {i}\tb {}\n", i * i)).collect();
+    let packed = zstd(long.as_bytes());
+    let whole = tsv(&packed).1.unwrap();
+    assert_eq!(whole.len(), 200);
+    let mut n_refused = 0;
+    // Not in the four bytes that tell zstd from plain text.
+    for i in (4..packed.len()).step_by(7) {
+        let mut changed = packed.clone();
+        changed[i] ^= 1 << (i % 8);
+        match tsv(&changed).1 {
+            // Some bits of the head say nothing of the text.
+            Ok(found) => assert_eq!(found, whole, "byte {i}"),
+            // Where it is no text any more, that is seen first.
+            Err(_) => n_refused += 1,
+        }
+    }
+    assert!(n_refused > packed.len() / 10, "{n_refused} of {} bytes", packed.len());
+}
+
+#[test]
+fn a_file_of_pzstd_begins_with_a_frame_that_holds_no_text() {
+    let sizes = [&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0][..], &[9, 0, 0, 0]].concat();
+    let (_dir, read) = tsv(&[sizes, zstd(b"a\tb\nc\td\n")].concat());
+    assert_eq!(read.unwrap(), pairs(&[("a", "b"), ("c", "d")]));
+}
+
+#[test]
 fn zstd_without_line_ends_ends_at_the_longest_line() {
     let (dir, read) = tsv(&zstd(&vec![b'a'; 1 << 26]));
     let message = read.unwrap_err();

@@ -19,7 +19,9 @@ fn a_beam_that_is_wide_enough_finds_the_best_of_all_targets() {
         let mock = Mock::drawn(seed);
         for length_penalty in PENALTIES {
             for n_best in [1, 2, 7, ALL] {
-                let config = DecodingConfig { beam_size: ALL, n_best, length_penalty, ..config(CAP) };
+                let length_penalty_start = if seed % 2 == 0 { 5.0 } else { 0.0 };
+                let config =
+                    DecodingConfig { beam_size: ALL, n_best, length_penalty, length_penalty_start, ..config(CAP) };
                 let mut expected = mock.all_targets(&[3, 5], &[], &config, CAP);
                 assert_eq!(expected.len(), 121);
                 expected.truncate(n_best);
@@ -123,6 +125,8 @@ fn a_score_is_the_log_probability_over_the_length_penalty() {
         let config = DecodingConfig { length_penalty, ..config(5) };
         assert!((config.penalty(3) - expected).abs() < 1e-12, "penalty {length_penalty}");
         assert_eq!(config.penalty(1), 1.0, "one token is the unit");
+        let from_nothing = DecodingConfig { length_penalty_start: 0.0, ..config.clone() };
+        assert!((from_nothing.penalty(3) - 3f64.powf(length_penalty)).abs() < 1e-12, "from 0, {length_penalty}");
         let config = DecodingConfig { beam_size: 3, n_best: 3, ..config };
         for hypothesis in decode_one(&Mock::drawn(3), &Request::new(vec![4]), &config) {
             let len = hypothesis.tokens.len() + usize::from(hypothesis.is_complete);

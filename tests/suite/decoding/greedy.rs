@@ -2,9 +2,10 @@
 
 use super::mock::{Mock, VOCAB_SIZE};
 use super::{assert_same, config, decode_all, decode_one, requests};
+use crate::models::ensemble::grown;
 use crate::support::{flex, golden};
 use lookback::decoding::{DecodingConfig, Hypothesis, Request, SamplingConfig, decode, decode_among};
-use lookback::models::Autoregressive;
+use lookback::models::{Autoregressive, Ensemble, Seq2Seq};
 use lookback::ranks::{Ranks, within_process};
 
 #[test]
@@ -111,15 +112,38 @@ fn real_models_write_the_same_alone_and_in_a_batch() {
     let config = DecodingConfig { max_len_factor: Some(0.0), max_len_extra: Some(7), ..DecodingConfig::default() };
     let requests = requests(&[&[5, 9, 3], &[4], &[4, 7, 10, 6, 8], &[], &[6, 6]]);
     for case in golden().models.iter() {
+        check_alone(&case.name, &case.model(&flex()), &requests, &config);
+    }
+}
+
+/// Each model of an ensemble goes on with rows and a memory of its own, and reads a prefix by itself.
+#[test]
+fn models_that_write_together_write_the_same_alone_and_in_a_batch() {
+    let config = DecodingConfig { max_len_factor: Some(0.0), max_len_extra: Some(7), ..DecodingConfig::default() };
+    let mut requests = requests(&[&[5, 9, 3], &[4], &[4, 7, 10, 6, 8], &[], &[6, 6]]);
+    requests[1].prefix = vec![5, 6, 4];
+    let mut n_checked = 0;
+    for case in golden().models.iter().step_by(3) {
         let model = case.model(&flex());
-        for beam_size in [1, 3] {
-            let config = DecodingConfig { beam_size, n_best: beam_size, ..config.clone() };
-            let together = decode_all(&model, &requests, &config);
-            for (request, found) in requests.iter().zip(&together) {
-                let alone = decode_all(&model, std::slice::from_ref(request), &config).remove(0);
-                let what = format!("{}, {beam_size} beams, {:?}", case.name, request.source);
-                super::assert_same(&what, found, &alone);
-            }
+        let both = Ensemble::new(vec![model.clone(), grown(&model)]);
+        check_alone(&format!("two of {}", case.name), &both, &requests, &config);
+        // What it writes after a prefix is what it writes without one that begins so.
+        let free = decode_all(&both, &requests[..1], &config).remove(0);
+        let mut forced = requests[0].clone();
+        forced.prefix = free[0].tokens.iter().take(3).copied().collect();
+        super::assert_same(&case.name, &decode_all(&both, &[forced.clone()], &config)[0], &free);
+        n_checked += usize::from(forced.prefix.len() > 1);
+    }
+    assert!(n_checked > 10, "{n_checked} prefixes");
+}
+
+fn check_alone<M: Autoregressive + Seq2Seq>(name: &str, model: &M, requests: &[Request], config: &DecodingConfig) {
+    for beam_size in [1, 3] {
+        let config = DecodingConfig { beam_size, n_best: beam_size, ..config.clone() };
+        let together = decode_all(model, requests, &config);
+        for (request, found) in requests.iter().zip(&together) {
+            let alone = decode_all(model, std::slice::from_ref(request), &config).remove(0);
+            super::assert_same(&format!("{name}, {beam_size} beams, {:?}", request.source), found, &alone);
         }
     }
 }

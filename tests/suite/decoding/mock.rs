@@ -90,7 +90,10 @@ impl Mock {
     fn extended(&self, source: &[u32], hypothesis: &Hypothesis, word: u32, config: &DecodingConfig) -> Hypothesis {
         let mut next = hypothesis.clone();
         next.log_probability += self.log_probabilities(source, &hypothesis.tokens)[word as usize];
-        next.score = next.log_probability / config.penalty(hypothesis.tokens.len() + 1);
+        // Wu et al. 2016, equation 14, where it starts at 5.
+        let start = config.length_penalty_start;
+        let length = (start + (hypothesis.tokens.len() + 1) as f64) / (start + 1.0);
+        next.score = next.log_probability / length.powf(config.length_penalty);
         if word == EOS {
             next.is_complete = true;
         } else {

@@ -190,7 +190,20 @@ fn a_memory_of_many_equal_keys_stays_small() {
         {
             let mixer = mixer(kind, 1, &adapter.device);
             let same = input(1, 1, &adapter.device).repeat_dim(1, 256);
-            let output = to_vec(mixer.forward(same, None, &mut Pass::inference().fused(is_fused)));
+            let output = to_vec(mixer.forward(same.clone(), None, &mut Pass::inference().fused(is_fused)));
+            let mut state = None;
+            let steps: Vec<Tensor<3>> = (0..256)
+                .map(|t| {
+                    mixer.advance(
+                        same.clone().narrow(1, t, 1),
+                        None,
+                        &mut state,
+                        &mut Pass::inference().fused(is_fused),
+                    )
+                })
+                .collect();
+            let what = format!("{kind:?}, fused: {is_fused}");
+            assert_close(&what, &output, &to_vec(Tensor::cat(steps, 1)), SAME_TOLERANCE);
             let (early, late) = (&output[200 * D..201 * D], &output[255 * D..]);
             let worst = early.iter().zip(late).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
             assert!(output.iter().all(|value| value.abs() < 10.0), "{kind:?}: grows");

@@ -6,11 +6,12 @@ use burn::tensor::activation::softmax;
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
 use lookback::models::weights::{Weights, apply, collect, to_vec};
-use lookback::models::{Autoregressive, Ensemble, Model, Seq2Seq};
+use lookback::models::{Autoregressive, Ensemble, Model, ModelConfig, Seq2Seq, Vocabularies};
+use serde_json::json;
 use std::path::Path;
 
 /// The model with every parameter a little larger: another model with the same vocabularies.
-fn grown(model: &Model) -> Model {
+pub fn grown(model: &Model) -> Model {
     let mut weights: Weights = collect(model);
     weights.values_mut().flat_map(|weight| &mut weight.values).for_each(|value| *value *= 1.2);
     apply(model.clone(), &weights, Path::new("grown")).expect("the same shapes")
@@ -61,5 +62,22 @@ fn an_ensemble_steps_as_it_reads_whole_targets() {
                 (0..rows).flat_map(|row| whole[(row * len + t) * vocab..][..vocab].to_vec()).collect();
             assert_close(&format!("{}: step {t}", case.name), &found, &expected, SAME_TOLERANCE);
         }
+    }
+}
+
+#[test]
+fn an_ensemble_reads_and_writes_no_more_than_its_shortest_model() {
+    let of_len = |max_len: usize| {
+        let config = json!({
+            "kind": "transformer", "d_model": 8, "d_feed_forward": 8, "n_heads": 1, "n_encoder_layers": 1,
+            "n_decoder_layers": 1, "positions": { "kind": "learned", "max_len": max_len },
+        });
+        let config: ModelConfig = serde_json::from_value(config).unwrap();
+        config.init(Vocabularies { source: 11, target: 11, shared: true }, 1, &flex()).unwrap()
+    };
+    for lengths in [[8, 12], [12, 8]] {
+        let limits = Ensemble::new(lengths.map(of_len).to_vec()).limits();
+        let found = [limits.source, limits.target].map(|limit| limit.map(|limit| limit.len));
+        assert_eq!(found, [Some(8), Some(8)], "{lengths:?}");
     }
 }

@@ -28,7 +28,7 @@ fn models() -> Vec<Value> {
     let transformer = |positions: Value| {
         json!({
             "kind": "transformer", "d_model": 16, "d_feed_forward": 24, "n_heads": 2, "n_encoder_layers": 1,
-            "n_decoder_layers": 1, "dropout_rate": 0.2, "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1,
+            "n_decoder_layers": 1, "dropout_rate": 0.2, "embedding_dropout_rate": 0.0, "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1,
             "positions": positions,
         })
     };
@@ -46,7 +46,8 @@ fn models() -> Vec<Value> {
     let decoder_only = |positions: Value, mixer: Value| {
         json!({
             "kind": "decoder-only", "d_model": 16, "d_feed_forward": 24, "n_heads": 2, "n_layers": 2, "dropout_rate": 0.2,
-            "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1, "positions": positions, "mixer": mixer,
+            "embedding_dropout_rate": 0.0, "attention_dropout_rate": 0.1, "activation_dropout_rate": 0.1,
+            "positions": positions, "mixer": mixer,
         })
     };
     let encoder_only = |positions: Value, mixer: Value| {

@@ -2,7 +2,8 @@
 
 mod attending;
 mod config;
-mod ensemble;
+mod dropped;
+pub mod ensemble;
 pub mod fields;
 mod fused_steps;
 mod golden;

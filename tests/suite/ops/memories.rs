@@ -26,8 +26,9 @@ struct Case {
     of: [Option<f32>; 2],
 }
 
-/// Rows, positions, heads and their width: a step, a sentence, the widest head of the kernels, and a wider one.
-const SIZES: [[usize; 4]; 4] = [[3, 1, 2, 5], [4, 40, 3, 12], [2, 3, 1, 128], [1, 2, 1, 130]];
+/// Rows, positions, heads and their width: a step, a sentence (of the same width: kernels are compiled for it), the widest head of the
+/// kernels, and a wider one.
+const SIZES: [[usize; 4]; 4] = [[3, 1, 2, 12], [4, 40, 3, 12], [2, 3, 1, 128], [1, 2, 1, 130]];
 
 /// How they are read, how large rates are, and what the gradient is of.
 const USES: [(bool, bool, f32, [Option<f32>; 2]); 4] = [

@@ -23,6 +23,7 @@ pub struct Browser {
     commands: File,
     messages: Receiver<Value>,
     n_sent: u64,
+    n_opened: u64,
     session: Option<String>,
     /// What went wrong on the page: exceptions, and errors on the console.
     pub faults: Vec<String>,
@@ -60,6 +61,7 @@ impl Browser {
             commands,
             messages: listen(answers),
             n_sent: 0,
+            n_opened: 0,
             session: None,
             faults: Vec::new(),
             requests: Vec::new(),
@@ -116,11 +118,20 @@ impl Browser {
         }
     }
 
-    /// Opens an address, also one that differs from the last behind its `#` alone.
+    /// Opens an address anew, also one that differs from the last behind its `#` alone.
     pub fn open(&mut self, url: &str) {
-        self.send("Page.navigate", json!({ "url": "about:blank" }));
-        self.send("Page.navigate", json!({ "url": url }));
-        self.wait("document.readyState === 'complete' && location.href !== 'about:blank'");
+        if !url.starts_with("file:") {
+            self.send("Page.navigate", json!({ "url": "about:blank" }));
+            self.send("Page.navigate", json!({ "url": url }));
+            self.wait("document.readyState === 'complete' && location.href !== 'about:blank'");
+            return;
+        }
+        // A file has no use for what is asked of it, which makes another address of it without another process.
+        self.n_opened += 1;
+        let (path, state) = url.split_once('#').unwrap_or((url, ""));
+        let query = format!("?{}", self.n_opened);
+        self.send("Page.navigate", json!({ "url": format!("{path}{query}#{state}") }));
+        self.wait(&format!("document.readyState === 'complete' && location.search === '{query}'"));
     }
 
     /// The value of an expression; a promise is waited for.

@@ -151,6 +151,19 @@ fn training_does_not_write_through_links_in_a_run_folder() {
         assert_eq!(read(&elsewhere), "mine");
         std::fs::remove_file(run.join(name)).unwrap();
     }
+    // What is further in is exchanged or written over as well.
+    std::fs::create_dir(dir.path().join("thesis")).unwrap();
+    std::fs::write(dir.path().join("thesis/text"), "mine").unwrap();
+    for (name, target) in [
+        ("checkpoints/averaged-000012", "thesis"),
+        ("samples/000016.txt", "elsewhere"),
+        ("tensorboard/train/events", "elsewhere"),
+    ] {
+        std::os::unix::fs::symlink(dir.path().join(target), run.join(name)).unwrap();
+        assert_says(&train_in(&run, &config).unwrap_err().to_string(), &[name, "is a link"]);
+        std::fs::remove_file(run.join(name)).unwrap();
+    }
+    assert_eq!((read(&elsewhere), read(dir.path().join("thesis/text"))), ("mine".into(), "mine".into()));
     // The folder itself may be one.
     let linked = dir.path().join("linked");
     std::os::unix::fs::symlink(&run, &linked).unwrap();

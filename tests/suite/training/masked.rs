@@ -44,6 +44,22 @@ pub(super) fn turns() -> String {
     pairs.filter(|(one, other)| one != other).map(|(one, other)| format!("{one} {other} ").repeat(4) + "\n").collect()
 }
 
+#[test]
+fn a_text_with_nothing_to_hide_is_refused() {
+    let dir = TempDir::new().unwrap();
+    fs::write(dir.path().join("masked.toml"), CONFIG).unwrap();
+    fs::write(dir.path().join("text.txt"), turns()).unwrap();
+    fs::write(dir.path().join("other.txt"), "x y z\n").unwrap();
+    let of = |split: &str| format!("data.text.{split}=[\"other.txt\"]");
+    let message = fail(dir.path(), &["train", "masked.toml", "--run", "run", "--set", &of("valid")]);
+    assert_says(&message, &["data.text.valid: has no token that could be hidden"]);
+    let run = FILLER.path().join("run");
+    let other = dir.path().join("other.txt");
+    let setting = format!("data.text.valid=[{:?}]", other.to_str().unwrap());
+    let evaluate = ["evaluate", "--run", run.to_str().unwrap(), "--split", "valid", "--set", &setting];
+    assert_says(&fail(dir.path(), &evaluate), &["data.text.valid: has no token that could be hidden"]);
+}
+
 fn train(dir: &Path, run: &str, settings: &[&str]) -> String {
     fs::write(dir.join("masked.toml"), CONFIG).unwrap();
     fs::write(dir.join("text.txt"), turns()).unwrap();

@@ -3,6 +3,7 @@
 
 mod checkpoint;
 mod ending;
+mod fields;
 mod horizon;
 mod inside;
 mod masked;
@@ -301,6 +302,11 @@ pub fn change_tokenizer(run: &Path, change: impl FnOnce(String) -> String) {
     }
 }
 
+/// What a run has logged; nothing where it has no log.
+pub fn log(run: &Path) -> String {
+    std::fs::read_to_string(run.join("log.txt")).unwrap_or_default()
+}
+
 /// The checkpoint that `best` or `last` names.
 pub fn named(run: &Path, pointer: &str) -> String {
     read(run.join(pointer)).lines().next().unwrap_or_default().to_string()
@@ -341,14 +347,18 @@ pub fn assert_same_end(expected: &Path, found: &Path, what: &str) {
     for pointer in ["best", "last"] {
         assert_eq!(named(expected, pointer), named(found, pointer), "{what}: {pointer}");
     }
-    let last = named(expected, "last");
-    let folders = [expected, found].map(|run| run.join("checkpoints").join(&last));
-    for file in ["model.safetensors", "optimizer.safetensors", "optimizer.json"] {
+    let folders_of = |pointer| [expected, found].map(|run| run.join("checkpoints").join(named(expected, pointer)));
+    for (pointer, file) in [
+        ("best", "model.safetensors"),
+        ("last", "model.safetensors"),
+        ("last", "optimizer.safetensors"),
+        ("last", "optimizer.json"),
+    ] {
         let [ours, theirs] =
-            folders.each_ref().map(|folder| std::fs::read(folder.join(file)).expect("a whole checkpoint"));
-        assert!(ours == theirs, "{what}: {file} differs");
+            folders_of(pointer).map(|folder| std::fs::read(folder.join(file)).expect("a whole checkpoint"));
+        assert!(ours == theirs, "{what}: {file} of {pointer} differs");
     }
-    let [ours, theirs] = folders.each_ref().map(|folder| {
+    let [ours, theirs] = folders_of("last").map(|folder| {
         let mut state: Value = serde_json::from_str(&read(folder.join("state.json"))).expect("a JSON object");
         state.as_object_mut().expect("an object").remove("seconds");
         state

@@ -27,6 +27,8 @@ pub fn launcher() -> Command {
     let mut command = Command::new("mpirun");
     // Two cores may have to do, and CI is root. Within one machine ranks speak by shared memory.
     command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    // Whoever waits leaves the core to the tests beside it.
+    command.env("OMPI_MCA_mpi_yield_when_idle", "1");
     command.args(["--oversubscribe", "--bind-to", "none"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -9,12 +9,15 @@ use lookback::data::batch::Plan;
 use lookback::error::Result;
 use lookback::layers::Pass;
 use lookback::ranks::{Alone, Ranks};
+use lookback::scoring::Metric as Score;
+use lookback::training::checkpoint::Checkpoint;
 use lookback::training::loss::{Loss, LossSums};
 use lookback::training::{
-    HeldOut, Lessons, Measured, RunFolder, Setup, Silent, Stats, Stop, Trainable, Trainer, TrainingConfig, UpdatePart,
-    fit, learn,
+    Criterion, HeldOut, Lessons, Measured, RunFolder, Setup, Silent, Stats, Stop, Trainable, Trainer, TrainingConfig,
+    UpdatePart, fit, learn,
 };
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 /// `y = a x + b`.
@@ -134,6 +137,52 @@ pub(super) fn setup(folder: &Path, updates: u64) -> Setup<Line> {
         observer: Arc::new(Silent),
         ranks: Arc::new(Alone),
     }
+}
+
+/// The checkpoint after one update, whose gradient is shortened to `clip_norm`.
+pub(super) fn one_update(folder: &Path, clip_norm: f64) -> Checkpoint {
+    let setup = setup(folder, 1);
+    let training = TrainingConfig { clip_norm, ..setup.training };
+    fit(Trainer::new(Setup { training, ..setup }).unwrap(), Dashboard::None, |own| own).unwrap();
+    RunFolder::at(folder).newest_checkpoint(u64::MAX, |fault| panic!("{fault}")).unwrap().1
+}
+
+/// Lessons of a line whose validations have these scores, one after the other.
+struct Scored(Mutex<VecDeque<f64>>);
+
+impl Lessons<Line> for Scored {
+    fn plan(&self, epoch: u64) -> Plan {
+        OfALine.plan(epoch)
+    }
+
+    fn batch(&self, epoch: u64, numbers: &[u32], device: &Device) -> Result<Points> {
+        OfALine.batch(epoch, numbers, device)
+    }
+
+    fn n_targets(&self, points: &Points) -> usize {
+        OfALine.n_targets(points)
+    }
+
+    fn text(&self, epoch: u64, numbers: &[u32]) -> String {
+        OfALine.text(epoch, numbers)
+    }
+
+    fn measure(&self, _model: &Line, _ranks: &dyn Ranks) -> Measured {
+        let score = self.0.lock().unwrap().pop_front().expect("a score for every validation");
+        Measured {
+            stats: Stats { loss: 1.0, tokens: 1, score: Some(score), ..Stats::default() },
+            sample: String::new(),
+        }
+    }
+}
+
+/// Trains with validations of these scores, by which the best checkpoint is told; how many were no better than the best.
+pub(super) fn train_with_scores(folder: &Path, score: Score, scores: &[f64]) -> usize {
+    let setup = setup(folder, scores.len() as u64);
+    let training = TrainingConfig { criterion: Criterion::Score, score, validate_every: 1, ..setup.training };
+    let lessons = Arc::new(Scored(Mutex::new(scores.iter().copied().collect())));
+    let trainer = Trainer::new(Setup { training, lessons, ..setup }).unwrap();
+    fit(trainer, Dashboard::None, |own| own).unwrap().state.stalled
 }
 
 fn parameters(folder: &Path) -> Vec<(String, Vec<f32>)> {

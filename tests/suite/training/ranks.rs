@@ -51,10 +51,10 @@ fn ranks_end_with_the_bytes_of_one_process_with_as_many_times_the_accumulation()
 }
 
 #[test]
-fn masked_words_and_series_are_measured_among_ranks_with_the_same_result() {
+fn masked_words_series_and_text_are_measured_among_ranks_with_the_same_result() {
     let dir = TempDir::new().unwrap();
-    std::fs::write(dir.path().join("text.txt"), masked::turns()).unwrap();
-    for (name, text) in [("masked", masked::CONFIG), ("series", series::FORECAST)] {
+    ["text.txt", "verse.txt"].iter().for_each(|name| std::fs::write(dir.path().join(name), masked::turns()).unwrap());
+    for (name, text) in [("masked", masked::CONFIG), ("series", series::FORECAST), ("text", text::TEXT)] {
         let [one, several] = ["one", "several"].map(|run| dir.path().join(format!("{name}-{run}")));
         let config = |accumulation| {
             let mut config: Config = toml::from_str(text).unwrap();
@@ -113,6 +113,25 @@ fn a_run_goes_on_with_another_number_of_ranks() {
     let config = with_parts(TRANSFORMER, 4);
     train_in(&several, &config).unwrap();
     assert_same_end(&one, &several, "two ranks, five and one");
+}
+
+/// The config of a run names the parts of all ranks, also where it has no checkpoint yet.
+#[test]
+fn a_run_that_is_named_alone_keeps_its_parts_before_its_first_checkpoint() {
+    let dir = TempDir::new().unwrap();
+    write_tiny(dir.path(), TRANSFORMER);
+    let train = |arguments: &[&str]| {
+        finish(dir.path(), &[&["train", "--run", "run", "--dashboard", "none"], arguments].concat())
+    };
+    let ranks = ["--backend", "flex", "--device", "0,0"];
+    let first = train(&[&["tiny.toml", "--set", "training.max_updates=1"], &ranks[..]].concat());
+    assert_says(&first.stderr, &["an update has 4 parts"]);
+    std::fs::remove_dir_all(dir.path().join("run/checkpoints")).unwrap();
+    ["best", "last"].iter().for_each(|name| std::fs::remove_file(dir.path().join("run").join(name)).unwrap());
+    let again = train(&ranks);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_says(&again.stderr, &["an update has 4 parts"]);
+    assert_says(&read(dir.path().join("run/config.toml")), &["accumulation = 4"]);
 }
 
 #[test]

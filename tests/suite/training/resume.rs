@@ -11,26 +11,38 @@ use tempfile::TempDir;
 
 /// Emulates a kill right after each checkpoint in turn: what came later is taken away, all but the metrics.
 pub(super) fn resumes_from_every_checkpoint(model: &str, backend: Backend) {
+    config_resumes_from_every_checkpoint(&Config { backend, ..tiny(model) });
+}
+
+fn config_resumes_from_every_checkpoint(config: &Config) {
     let dir = TempDir::new().unwrap();
     let whole = dir.path().join("whole");
-    let config = Config { backend, ..tiny(model) };
-    let outcome = train_in(&whole, &config).unwrap();
+    let outcome = train_in(&whole, config).unwrap();
     assert_eq!((outcome.stop, outcome.state.update), (Stop::Updates, 12));
     assert!(outcome.state.epoch >= 2, "the run has to go through several epochs, it has {}", outcome.state.epoch);
-    let names = checkpoints(&whole);
+    let (names, means): (Vec<_>, Vec<_>) =
+        checkpoints(&whole).into_iter().partition(|name| !name.starts_with("averaged-"));
     assert_eq!(names.len(), 12, "one checkpoint for each update: {names:?}");
+    let tried = |run: &Path| -> Vec<String> {
+        log(run).lines().filter(|line| line.starts_with("mean of 3 ")).map(String::from).collect()
+    };
+    let of_whole = tried(&whole);
+    assert_eq!(of_whole.len(), usize::from(config.training.average_checkpoints == 3), "{of_whole:?}");
     let mut positions = Vec::new();
     for (i, name) in names.iter().enumerate().take(11) {
         let run = dir.path().join(name);
         copy_folder(&whole, &run);
-        for later in &names[i + 1..] {
+        for later in names[i + 1..].iter().chain(&means) {
             std::fs::remove_dir_all(run.join("checkpoints").join(later)).unwrap();
         }
         let state: Value = serde_json::from_str(&read(run.join("checkpoints").join(name).join("state.json"))).unwrap();
         positions.push(state["position"].as_u64().unwrap());
-        let outcome = train_in(&run, &config).unwrap();
+        let outcome = train_in(&run, config).unwrap();
         assert_eq!(outcome.state.update, 12);
-        assert_same_end(&whole, &run, &format!("{backend} from {name}"));
+        assert_same_end(&whole, &run, &format!("{} from {name}", config.backend));
+        assert_eq!(checkpoints(&whole), checkpoints(&run), "{} from {name}", config.backend);
+        // The log that was copied has the line of the whole run.
+        assert_eq!(tried(&run), [&of_whole[..], &of_whole].concat(), "{} from {name}", config.backend);
     }
     assert!(
         positions.contains(&0) && positions.iter().any(|p| *p > 0),
@@ -46,6 +58,13 @@ fn a_transformer_goes_on_bit_by_bit_from_every_checkpoint() {
 #[test]
 fn a_bahdanau_rnn_goes_on_bit_by_bit_from_every_checkpoint() {
     resumes_from_every_checkpoint(BAHDANAU, Backend::Flex);
+}
+
+#[test]
+fn a_mean_of_checkpoints_and_updates_of_three_parts_are_gone_on_with() {
+    let mut config = tiny(TRANSFORMER);
+    (config.training.average_checkpoints, config.training.accumulation) = (3, 3);
+    config_resumes_from_every_checkpoint(&config);
 }
 
 #[test]

@@ -174,6 +174,15 @@ fn evaluate_has_the_errors_of_what_it_writes_and_of_forecasts_without_a_model() 
         assert_close(place, &found, &expected, tolerance);
         assert_close(place, &[number(&scores, &format!("{place}/rmse"))], &[found[0].sqrt()], 1e-12);
     };
+    // Line for line beside the data, of which some may be blank.
+    let blank = out.path().join("blank.tsv");
+    std::fs::write(&blank, "1 2 3\t2 3 4\n\t\n2 3\t3 4\n").unwrap();
+    let beside = out.path().join("beside.txt");
+    let setting = format!("data.test={{ tsv = {blank:?} }}");
+    let arguments = ["evaluate", "--run", "run", "--set", &setting, "--output", beside.to_str().unwrap()];
+    succeed(dir, &arguments);
+    let lines: Vec<usize> = read(&beside).lines().map(|line| line.split_whitespace().count()).collect();
+    assert_eq!(lines, [3, 0, 2]);
     // What is written has six digits behind the point.
     check("", errors_of(|i, _, t| written[i][t]), 1e-5);
     check("/by_channel/0", errors_of(|i, _, t| written[i][t]), 1e-5);

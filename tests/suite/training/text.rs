@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use tempfile::TempDir;
 
-const TEXT: &str = r#"
+pub(super) const TEXT: &str = r#"
 seed = 3
 backend = "flex"
 [data]

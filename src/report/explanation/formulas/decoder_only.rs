@@ -1,7 +1,7 @@
 //! The formulas of a decoder-only model: those of a Transformer's decoder, in which one attention sees source and target.
 
 use super::transformer::{every_layer, feed_forward, input, mixers, output, self_attention};
-use super::{Formula, Mechanism, Part, line, n};
+use super::{Formula, Mechanism, Part, line, n, of_heads};
 use crate::layers::mixer::Mixers;
 use crate::models::{DecoderOnlyConfig, TransformerConfig};
 
@@ -29,9 +29,9 @@ pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
     };
     Mechanism {
         title: format!(
-            "{kind} with {} of {}{shared}{mixed} ({paper})",
+            "{kind} with {}{}{shared}{mixed} ({paper})",
             n(config.n_layers, "layer"),
-            n(config.n_heads, "head")
+            of_heads(&config.mixer, config.n_heads)
         ),
         encoder: source(config),
         formulas,

@@ -1,12 +1,12 @@
 //! The formulas of an encoder-only model: those of a Transformer's encoder, and an answer read off its states.
 
 use super::transformer::{encoder, every_layer, input};
-use super::{Formula, Mechanism, line, n};
+use super::{Formula, Mechanism, line, n, of_heads};
 use crate::layers::feed_forward::Activation;
 use crate::models::{Answers, EncoderOnlyConfig, TransformerConfig};
 
 pub(super) fn mechanism(config: &EncoderOnlyConfig) -> Mechanism {
-    let mut lines = encoder(&as_encoder(config));
+    let mut lines = encoder(&as_encoder(config), config.is_causal);
     lines[0] = embedded(config);
     let (state, what) = match config.output {
         Answers::Tags => {
@@ -16,23 +16,28 @@ pub(super) fn mechanism(config: &EncoderOnlyConfig) -> Mechanism {
             ("h_t", "the state of the token that is hidden, a score for every word, then the softmax")
         }
         Answers::Values => ("h_t", "the state of the step, a number for each channel, and no softmax"),
-        Answers::Class => ("h_S", "the state of the end symbol, a score for every class, then the softmax"),
+        Answers::Class => (
+            "v_t",
+            "a score for every class, then the softmax: v_1 = h_S, the state of the end symbol; v_2 is a vector that is learnt for the end",
+        ),
     };
     if let Some(last) = lines.last_mut() {
         last.meaning = "what answers are read off".into();
     }
     if config.is_causal {
-        let meaning = format!("each token sees those before it alone{}", every_layer(config.n_layers));
+        let meaning = format!("each token sees itself and those before it{}", every_layer(config.n_layers));
         lines.push(line("state", "h_i = f(x_1, ..., x_i)", meaning));
     }
     let mixed = if config.has_attention_alone() { String::new() } else { format!(" of {}", config.mixer.names()) };
+    let has_attention = config.mixer.all().iter().any(|mixer| mixer.is_attention());
+    let paper = if has_attention { "Devlin 2019" } else { "Graves 2005" };
     let shared = if config.share_layers { ", one for every depth" } else { "" };
     let causal = if config.is_causal { ", causal," } else { "" };
     Mechanism {
         title: format!(
-            "Encoder-only model{causal} with {} of {}{shared}{mixed} (Devlin 2019)",
+            "Encoder-only model{causal} with {}{}{shared}{mixed} ({paper})",
             n(config.n_layers, "layer"),
-            n(config.n_heads, "head")
+            of_heads(&config.mixer, config.n_heads)
         ),
         encoder: lines,
         formulas: output(config, state, what),

@@ -28,7 +28,7 @@ pub(super) fn mechanism(config: &TransformerConfig) -> Mechanism {
             n(heads, "head"),
             title_of_mixers(config)
         ),
-        encoder: encoder(config),
+        encoder: encoder(config, false),
         formulas,
         n_directions: 0,
         reads_backwards: false,
@@ -248,7 +248,7 @@ pub(super) fn output(config: &TransformerConfig) -> Formula {
 }
 
 /// How the encoder's output is made.
-pub(super) fn encoder(config: &TransformerConfig) -> Vec<Formula> {
+pub(super) fn encoder(config: &TransformerConfig, is_causal: bool) -> Vec<Formula> {
     let d_head = config.d_model / config.n_heads.max(1);
     let (term, meaning) = score_term(&config.positions, "i", "j");
     let key = if matches!(config.positions, PositionConfig::Shaw { .. }) { "(k_j + r_(j-i))" } else { "k_j" };
@@ -256,6 +256,11 @@ pub(super) fn encoder(config: &TransformerConfig) -> Vec<Formula> {
     let last = format!("x_i^{}", config.n_encoder_layers);
     let (text, network) = feed_forward(config, "u_i", "x_i");
     let mut lines = vec![input(&config.positions, scale(config), "i")];
+    let against = if is_causal {
+        "every source position against itself and those before it"
+    } else {
+        "every source position against every other"
+    };
     for (own, which) in mixers(config.encoder_mixers(), config.n_encoder_layers) {
         if own.is_attention() {
             let of = config.n_encoder_layers;
@@ -268,11 +273,12 @@ pub(super) fn encoder(config: &TransformerConfig) -> Vec<Formula> {
             lines.push(line(
                 "score",
                 format!("e_ij = q_i . {key} / sqrt({d_head}){term}"),
-                format!("its scores: every source position against every other{meaning}"),
+                format!("its scores: {against}{meaning}"),
             ));
         } else {
             let read = format!("{}({})_i", own.kind.name(), before(config, "x^(n-1)"));
-            let directions = if own.n_directions() == 2 { "from both ends" } else { "from the first word on" };
+            let is_both = own.n_directions() == 2 && !is_causal;
+            let directions = if is_both { "from both ends" } else { "from the first word on" };
             lines.push(line(
                 "residual",
                 format!("u_i = {}", after(config, "x_i^(n-1)", &read)),

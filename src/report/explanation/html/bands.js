@@ -31,7 +31,7 @@ function sides() {
     own.push({ name: `gate${gates > 1 ? ` of layer ${layer}` : ""}: what is kept`, vectors: data.steps.map(step => step.gates[layer - 1]?.vector), isShare: true,
       kept: data.steps.map(step => step.gates[layer - 1] ? [step.gates[layer - 1].mean] : []) });
   }
-  if (n === 0) own.push({ name: "state s", vectors: data.steps.map(step => step.state), turned: data.steps.map(step => step.cosine), across: across(1) });
+  if (n === 0 && data.steps.some(step => step.state)) own.push({ name: "state s", vectors: data.steps.map(step => step.state), turned: data.steps.map(step => step.cosine), across: across(1) });
   found.push({ id: "target", title: isText ? "The text goes on" : data.mechanism.answers ? "The answers" : "The decoder reads what was written and writes the next word", words: written, bands: own });
   return found;
 }

@@ -58,7 +58,9 @@ const cycle = (name, by) => () => {
 
 at.part = partsThere[0] ?? "cross";
 const typical = hasAttention ? typicalHead() : { layer: 0, head: 0 };
-Object.assign(at, { step: (data.at.step ?? 1) - 1, layer: data.at.layer ?? typical.layer, head: data.at.head ?? typical.head,
+// A layer without attention of this part has no head to show.
+const chosen = (name, otherwise) => numbersOf(at.part, name).includes(data.at[name]) ? data.at[name] : otherwise;
+Object.assign(at, { step: (data.at.step ?? 1) - 1, layer: chosen("layer", typical.layer), head: chosen("head", typical.head),
   stage: Math.max(0, stages().findIndex(stage => stage.id === "weights" || stage.id === "next")) });
 restore();
 marks.tokens = [...data.source, ...data.target];

@@ -17,7 +17,10 @@ function glimpse(stage, step) {
     case "sum": return one ? vectorBlock(`z_${at.step + 1}`, one.context, small) : el("p", { class: "muted" }, "one for each head");
     case "word": return el("p", {}, token(step.previous));
     case "context": return data.context ? vectorBlock("c", data.context, small) : smallBars(names, step.influence, influenceScale);
-    case "state": return vectorBlock("s", step.layers[(at.layer || step.layers.length) - 1] ?? step.state, small);
+    case "state": {
+      const state = step.layers[(at.layer || step.layers.length) - 1] ?? step.state;
+      return state ? vectorBlock("s", state, small) : "";
+    }
     default: return smallBars(step.top.slice(0, 8).map(choice => choice.token), step.top.slice(0, 8).map(choice => choice.p), 1);
   }
 }

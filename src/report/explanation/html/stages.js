@@ -115,7 +115,8 @@ function stateBlocks(step) {
     const remark = step.cosine == null ? "" : `cosine to the state before ${number(step.cosine)}`;
     if (step.before) found.push(vectorBlock(`s_${n - 1}`, step.before));
     (step.gates ?? []).forEach((gate, i) => found.push(vectorBlock("gate", gate.vector, { about: `how much of the old state${step.gates.length > 1 ? ` of layer ${i + 1}` : ""} is kept: ${number(gate.mean)} in the mean` })));
-    found.push(vectorBlock(`s_${n}`, step.state, { about: remark }));
+    // An answer of an encoder is read off a state of the source.
+    if (step.state) found.push(vectorBlock(`s_${n}`, step.state, { about: remark }));
   }
   return found;
 }

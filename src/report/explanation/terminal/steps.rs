@@ -8,9 +8,11 @@ use super::ink::{Piece, Sheet, Tone, cut, muted, percent, plain, token};
 pub(super) fn overview(sheet: &mut Sheet, explanation: &Explanation) {
     let has_attention = explanation.mechanism.has_attention;
     let averaged = explanation.steps.iter().any(|step| explanation.rows(step).len() > 1);
+    let is_read_off = explanation.mechanism.answers.is_some();
     let remark = match (has_attention, averaged) {
         (true, true) => "weights: the mean over all layers and heads",
         (true, false) => "",
+        (false, _) if is_read_off => "gradient x input of the answer's log-odds, since an answer attends to no source",
         (false, _) => "gradient x input of the word's log-odds, since there is no attention",
     };
     heading(sheet, "3. Step by step", remark);

@@ -3,6 +3,7 @@
 use crate::reliability::{campaign, sampled};
 use crate::report::examples::{configs, example};
 use crate::support::page::PageView;
+use lookback::models::ModelConfig;
 use lookback::report::explanation::{Explanation, Selection, html};
 
 fn explanation(wanted: &str) -> Explanation {
@@ -48,24 +49,84 @@ fn every_mechanism_has_all_of_its_views() {
                 None => return,
             },
         }
-        let view = view.as_mut().unwrap();
-        let n = view.value("stages().length").as_u64().unwrap();
-        for i in 0..=n + 1 {
-            match n.checked_sub(i) {
-                Some(_) => view.value(&format!("go({{ view: 'steps', step: 1, stage: {i} }})")),
-                None => view.value("go({ view: 'layers' }); look('target', 1)"),
-            };
-            let text = view.text("document.querySelector('main').innerText");
-            for wrong in ["undefined", "NaN", "Infinity", "[object"] {
-                assert!(!text.contains(wrong), "{name}, stage {i}: {wrong} in\n{text}");
-            }
-        }
-        // What a step computes is in one of the stages: no line is lost.
-        let lost =
-            "lines.filter(line => line.part === 'model' && !stages().some(stage => stage.lines.includes(line))).length";
-        assert_eq!(view.value(lost), 0, "{name}");
-        assert_eq!(view.faults, Vec::<String>::new(), "{name}");
+        check_views(view.as_mut().unwrap(), &name);
     }
+}
+
+/// Goes through every stage of a step, and the layers.
+fn check_views(view: &mut PageView, name: &str) {
+    let n = view.value("stages().length").as_u64().unwrap();
+    for i in 0..=n + 1 {
+        match n.checked_sub(i) {
+            Some(_) => view.value(&format!("go({{ view: 'steps', step: 1, stage: {i} }})")),
+            None => view.value("go({ view: 'layers' }); look('target', 1); look('source', 1)"),
+        };
+        let text = view.text("document.querySelector('main').innerText");
+        for wrong in ["undefined", "NaN", "Infinity", "[object"] {
+            assert!(!text.contains(wrong), "{name}, stage {i}: {wrong} in\n{text}");
+        }
+    }
+    // Pointing at a word says something of it.
+    assert!(!view.text("document.getElementById('band-says').textContent").is_empty(), "{name}");
+    // What a step computes is in one of the stages: no line is lost.
+    let lost =
+        "lines.filter(line => line.part === 'model' && !stages().some(stage => stage.lines.includes(line))).length";
+    assert_eq!(view.value(lost), 0, "{name}");
+    assert_eq!(view.faults, Vec::<String>::new(), "{name}");
+}
+
+#[test]
+fn models_without_a_decoder_and_layers_without_attention_have_all_of_their_views() {
+    let config = |text: &str| -> ModelConfig { serde_json::from_str(text).unwrap() };
+    let sizes = r#""d_model": 16, "d_feed_forward": 24, "n_heads": 4, "positions": { "kind": "sinusoidal" }"#;
+    let encoder = |output: &str| {
+        config(&format!(r#"{{ "kind": "encoder-only", "output": "{output}", "n_layers": 2, {sizes} }}"#))
+    };
+    let mixers = r#""mixer": [{ "kind": "min-gru" }, { "kind": "attention" }]"#;
+    let hybrid = config(&format!(r#"{{ "kind": "decoder-only", "n_layers": 3, {mixers}, {sizes} }}"#));
+    let mut view: Option<PageView> = None;
+    for (name, config) in [("tags", encoder("tags")), ("class", encoder("class")), ("hybrid", hybrid)] {
+        let explanation = example(&config, None).2;
+        let html = page(&explanation);
+        match &mut view {
+            Some(view) => view.show(&html),
+            None => match PageView::open(&html) {
+                Some(opened) => view = Some(opened),
+                None => return,
+            },
+        }
+        let view = view.as_mut().unwrap();
+        check_views(view, name);
+        if name == "hybrid" {
+            let choose = |layer| Selection { layer: Some(layer), ..Selection::default() };
+            assert_eq!(
+                choose(1).check(&explanation).unwrap_err().to_string(),
+                "--layer 1: this model has attention in one layer, 2"
+            );
+            choose(2).check(&explanation).unwrap();
+            // A page that is told to show it shows what there is.
+            view.show(&html::page(&explanation, &choose(1)));
+            check_views(view, "a layer without attention");
+        }
+    }
+}
+
+/// A copy has what a frame hides and what is further to the right than the page is wide.
+#[test]
+fn what_scrolls_is_copied_whole() {
+    let mut long = explanation("Sinusoidal");
+    long.source[0] = "Donaudampfschifffahrtsgesellschaft".repeat(4);
+    long.source[1] = "A\u{1}B".into();
+    let Some(mut view) = PageView::open(&page(&long)) else { return };
+    assert!(view.holds("document.documentElement.scrollWidth <= innerWidth"), "a long token makes the page wider");
+    view.value("go({ view: 'layers' })");
+    view.value("$('bands').style.width = '300px'; $('bands').style.overflow = 'auto'; $('bands').scrollLeft = 50");
+    let whole = "(svg => new DOMParser().parseFromString(svg, 'image/svg+xml'))(pictureOf($('layers')))";
+    assert!(view.holds(&format!("{whole}.querySelector('parsererror') === null")), "control characters");
+    let width = view.value(&format!("Number({whole}.documentElement.getAttribute('width'))")).as_f64().unwrap();
+    let needed = view.value("$('bands').scrollWidth").as_f64().unwrap();
+    assert!(needed > 400.0 && width >= needed - 2.0, "{width} of {needed}");
+    assert_eq!(view.value("$('bands').scrollLeft"), 50, "it stays where it was");
 }
 
 #[test]

@@ -81,9 +81,10 @@ fn the_result_is_the_headline_and_swapped_pairs_are_marked() {
     let lesson = view.text("document.getElementById('lesson').innerText");
     assert!(lesson.contains("A man hugs a woman.") && lesson.contains("of 4"), "{lesson}");
     // Shapes of the picture: names of clusters, dashed lines, and lines to the nearest of what is pointed at.
-    let lines = |view: &mut PageView, part: &str| view.value(&format!("canvas.shapes().split('{part}').length - 1"));
+    let lines =
+        |view: &mut PageView, part: &str| view.value(&format!("canvas.shapes().markup.split('{part}').length - 1"));
     assert_eq!(lines(&mut view, "stroke-dasharray=\"7 5\""), 2);
-    assert!(view.holds("canvas.shapes().includes('woman-hugs-man') && !canvas.shapes().includes('<b>')"));
+    assert!(view.holds("canvas.shapes().markup.includes('woman-hugs-man') && !canvas.shapes().markup.includes('<b>')"));
     view.key("j");
     assert_eq!(lines(&mut view, &format!("stroke=\"{}\"", "#0b62c4")), 3);
     let readout = view.text("document.getElementById('readout').innerText");

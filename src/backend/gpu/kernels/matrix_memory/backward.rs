@@ -35,7 +35,7 @@ pub(super) fn remembered_backward(
     let inputs = inputs.contiguous();
     let [answers, gradient] = [answers, gradient].map(into_contiguous);
     let packed = &inputs.packed;
-    let Remembering { config, form } = how;
+    let Remembering { config, form, .. } = how;
     let n_heads = config.n_heads;
     let [rows, len] = [0, 1].map(|axis| packed.meta.shape()[axis]);
     let n = rows * n_heads;
@@ -56,7 +56,7 @@ pub(super) fn remembered_backward(
         &packed.client,
         cubes.clone(),
         units,
-        positions(&inputs, config),
+        positions(&inputs, how),
         inputs.norm.clone().into_buffer_arg(),
         answers.clone().into_buffer_arg(),
         gradient.clone().into_buffer_arg(),
@@ -72,7 +72,7 @@ pub(super) fn remembered_backward(
         &packed.client,
         cubes.clone(),
         units,
-        positions(&inputs, config),
+        positions(&inputs, how),
         inputs.state.clone().into_buffer_arg(),
         answers.clone().into_buffer_arg(),
         between.clone().into_buffer_arg(),
@@ -86,7 +86,7 @@ pub(super) fn remembered_backward(
         &packed.client,
         cubes,
         units,
-        positions(&inputs, config),
+        positions(&inputs, how),
         answers.into_buffer_arg(),
         between.into_buffer_arg(),
         parts.into_buffer_arg(),

@@ -17,7 +17,7 @@ pub(super) fn remembered(
 ) -> MemoryOutputs<CubeBackend> {
     let inputs = inputs.contiguous();
     let packed = &inputs.packed;
-    let Remembering { config, form } = how;
+    let Remembering { config, form, .. } = how;
     let n_heads = config.n_heads;
     let [rows, len] = [0, 1].map(|axis| packed.meta.shape()[axis]);
     let d_value = form.rule.d_value(form.d_head);
@@ -28,7 +28,7 @@ pub(super) fn remembered(
         &packed.client,
         cube_for_each(rows * n_heads),
         CubeDim::new_1d(form.n_units()),
-        positions(&inputs, config),
+        positions(&inputs, how),
         inputs.norm.clone().into_buffer_arg(),
         inputs.state.clone().into_buffer_arg(),
         read.clone().into_buffer_arg(),
@@ -69,13 +69,12 @@ fn remember(
         let is_column = unit < d_value;
         let of_state = own_head * width * d_value + unit;
 
+        let is_given = is_column && positions.has_state == 1u32;
         let mut column = Array::<f32>::new(form.d_head);
         for i in 0..width {
             column[i] = 0.0f32;
-            if comptime!(form.has_state) {
-                if is_column {
-                    column[i] = state[of_state + i * d_value];
-                }
+            if is_given {
+                column[i] = state[of_state + i * d_value];
             }
         }
         let mut queries = Shared::<[f32]>::new_slice(comptime!(n_units as usize));

@@ -27,6 +27,9 @@ const WIDEST_HEAD: usize = 128;
 pub struct Remembering {
     config: MemoryConfig,
     form: Form,
+    is_backward: bool,
+    has_lengths: bool,
+    has_state: bool,
 }
 
 /// Which of the two outputs a gradient is of.
@@ -183,9 +186,9 @@ pub fn matrix_memory(config: MemoryConfig, memory: &Remembered, reading: &Readin
         return None;
     }
     let lengths = reading.cut(len).map(|lengths| Tensor::<1>::from_data(lengths.as_slice(), &device));
-    let form = Form {
-        rule,
-        d_head,
+    let how = Remembering {
+        config,
+        form: Form { rule, d_head },
         is_backward: reading.is_backward,
         has_lengths: lengths.is_some(),
         has_state: state.is_some(),
@@ -199,7 +202,7 @@ pub fn matrix_memory(config: MemoryConfig, memory: &Remembered, reading: &Readin
         state: state.map_or_else(|| computed(&nothing()), computed)?,
         lengths: computed(&lengths.unwrap_or_else(nothing))?,
     };
-    let (read, after) = Dispatch::memory_read(inputs, Remembering { config, form });
+    let (read, after) = Dispatch::memory_read(inputs, how);
     Some((Tensor::from_dispatch(read), Tensor::from_dispatch(after)))
 }
 

@@ -1,9 +1,9 @@
 //! What a memory is written with and asked at a position.
 
-use super::super::cube::{position_read, sum_of_cube};
+use super::super::cube::sum_of_cube;
 use super::super::functions::{logistic, silu, softplus};
-use super::MemoryInputs;
-use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, MemoryConfig, Rule, TINY};
+use super::{MemoryInputs, Remembering};
+use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, Rule, TINY};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::{self, prelude::*};
 
@@ -12,9 +12,6 @@ use burn_cubecl::cubecl::{self, prelude::*};
 pub struct Form {
     pub(super) rule: Rule,
     pub(super) d_head: usize,
-    pub(super) is_backward: bool,
-    pub(super) has_lengths: bool,
-    pub(super) has_state: bool,
 }
 
 impl Form {
@@ -38,16 +35,37 @@ pub(super) struct Positions {
     /// The heads of a row.
     pub n_heads: usize,
     pub most_replaced: f32,
+    /// Whether they are read from the last to the first; a kernel is compiled for both ways, and for what is given, since compiling takes
+    /// longer than a branch that all units take alike. 1 or 0.
+    pub is_backward: u32,
+    /// Whether rows have lengths.
+    pub has_lengths: u32,
+    /// Whether there is a memory before the first.
+    pub has_state: u32,
 }
 
 /// They as the argument of a kernel.
-pub(super) fn positions(inputs: &MemoryInputs<CubeBackend>, config: MemoryConfig) -> PositionsLaunch {
+pub(super) fn positions(inputs: &MemoryInputs<CubeBackend>, how: Remembering) -> PositionsLaunch {
     let MemoryInputs { packed, rates, decay, lengths, .. } = inputs;
     let [rows, len] = [0, 1].map(|axis| packed.meta.shape()[axis]);
     let [packed, rates, decay, lengths] =
         [packed, rates, decay, lengths].map(|tensor| tensor.clone().into_buffer_arg());
+    let Remembering { config, is_backward, has_lengths, has_state, .. } = how;
     let n_heads = config.n_heads;
-    PositionsLaunch::new(packed, rates, decay, lengths, rows * n_heads, len, n_heads, config.most_replaced as f32)
+    let [is_backward, has_lengths, has_state] = [is_backward, has_lengths, has_state].map(u32::from);
+    PositionsLaunch::new(
+        packed,
+        rates,
+        decay,
+        lengths,
+        rows * n_heads,
+        len,
+        n_heads,
+        config.most_replaced as f32,
+        is_backward,
+        has_lengths,
+        has_state,
+    )
 }
 
 /// Where a unit is at a position: the cube's head of a row, and the element of its queries, keys and values that has the unit's number.
@@ -73,10 +91,13 @@ pub(super) fn place(positions: &Positions, own_head: usize, i: usize, #[comptime
     let n_heads = positions.n_heads;
     let row = own_head / n_heads;
     let head = own_head % n_heads;
-    let position = position_read(i, positions.len, form.is_backward);
+    let mut position = i;
+    if positions.is_backward == 1u32 {
+        position = positions.len - 1 - i;
+    }
     let token = row * positions.len + position;
     let mut is_real = true;
-    if comptime!(form.has_lengths) {
+    if positions.has_lengths == 1u32 {
         is_real = f32::cast_from(position) < positions.lengths[row];
     }
     Place { token, head, n_heads, at: token * n_packed * n_heads * width + head * width + UNIT_POS as usize, is_real }

@@ -135,11 +135,9 @@ pub(super) fn back(
         if is_element {
             of_norms[own_head * width + unit] = of_norm;
         }
-        if comptime!(form.has_state) {
-            if is_column {
-                for i in 0..width {
-                    of_state[in_state + i * d_value] = column[i];
-                }
+        if is_column && positions.has_state == 1u32 {
+            for i in 0..width {
+                of_state[in_state + i * d_value] = column[i];
             }
         }
     }

@@ -63,20 +63,17 @@ fn show(
 }
 
 /// A row of a memory that is given, or of zeros.
-// The outer condition is decided when the kernel is compiled.
-#[allow(clippy::collapsible_if)]
 #[cube]
-fn row_of(memory: &[f32], own_head: usize, #[comptime] is_given: bool, #[comptime] form: Form) -> Array<f32> {
+fn row_of(memory: &[f32], own_head: usize, is_given: bool, #[comptime] form: Form) -> Array<f32> {
     let unit = UNIT_POS as usize;
     let width = comptime!(form.d_head).runtime();
     let d_value = comptime!(form.rule.d_value(form.d_head)).runtime();
+    let is_there = is_given && unit < width;
     let mut row = Array::<f32>::new(comptime!(form.rule.d_value(form.d_head)));
     for c in 0..d_value {
         row[c] = 0.0f32;
-        if comptime!(is_given) {
-            if unit < width {
-                row[c] = memory[(own_head * width + unit) * d_value + c];
-            }
+        if is_there {
+            row[c] = memory[(own_head * width + unit) * d_value + c];
         }
     }
     row
@@ -111,7 +108,7 @@ pub(super) fn forwards(
         let is_element = unit < width;
         let in_state = (own_head * width + unit) * d_value;
 
-        let mut row = row_of(state, own_head, form.has_state, form);
+        let mut row = row_of(state, own_head, positions.has_state == 1u32, form);
         let mut columns = columns(form);
 
         for i in 0..positions.len {
@@ -177,7 +174,11 @@ pub(super) fn back(
         let n_elements = positions.n * positions.len * width;
         let is_element = unit < width;
 
-        let mut row = row_of(gradient, own_head, comptime!(of == Output::State), form);
+        let mut is_given = false;
+        if comptime!(of == Output::State) {
+            is_given = true;
+        }
+        let mut row = row_of(gradient, own_head, is_given, form);
         let mut columns = columns(form);
         // Of the logarithm of what the row has kept.
         let mut of_log = 0.0f32;
