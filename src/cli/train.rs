@@ -123,12 +123,8 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         None => Config::load(args.config.as_deref(), &args.set)?,
     };
     let is_own = own.is_some();
+    let names_parts = args.set.iter().any(|setting| setting.trim_start().starts_with("training.accumulation"));
     let is_quick_start = args.config.is_none() && !is_own;
-    if let Some(run) = args.run.as_deref().filter(|run| is_quick_start && run.join("lock").exists()) {
-        let message =
-            "is the folder of a training that had not begun yet, and has no config; repeat the command with its config";
-        return Err(Error::file(run, message));
-    }
     config.backend = args.backend.unwrap_or(config.backend);
     let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
     let mut adapters = open(&config, &args.device, &*ranks)?;
@@ -137,7 +133,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let options = TrainOptions {
         run: run.clone(),
         dashboard: args.dashboard.unwrap_or_else(default_dashboard),
-        has_all_parts: is_own,
+        has_all_parts: is_own && !names_parts,
         init_from: args.init_from,
         command: command_line(arguments()),
         observer: Arc::new(Terminal),
@@ -145,6 +141,15 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         ranks,
     };
     if is_quick_start && is_first {
+        // Whose training it was that did not get as far as a config, nothing says.
+        if run.join("lock").exists()
+            && !run.join("checkpoints").read_dir().is_ok_and(|mut there| there.next().is_some())
+        {
+            notice::warn(format_args!(
+                "a training in {} had not begun yet, and left no config; this is the quick start, give a CONFIG to begin another",
+                run.display()
+            ));
+        }
         if let Some(other) = similar_run(&run) {
             notice::warn(format_args!(
                 "{} is a new run of the quick start; {} is there already and would go on",
@@ -210,7 +215,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let sources: Vec<&str> = sentences.iter().map(|sentence| sentence.source.as_str()).collect();
     let is_right = |sentence: &Sentence, text: &String| loaded.tokenizers.references(sentence).contains(text);
     let found = evaluate::translate_sources(&loaded.model, &loaded, &sources, decoding, loaded.config.seed, "testing")?;
-    if is_task {
+    if is_task && !sentences.is_empty() {
         let right = sentences.iter().zip(&found.texts).filter(|(sentence, text)| is_right(sentence, text)).count();
         let accuracy = 100.0 * right as f64 / sentences.len().max(1) as f64;
         print(&format!("held-out test: {accuracy:.2} % of {} sequences right\n", sentences.len()))?;

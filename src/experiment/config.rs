@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 const MOST_OF_A_SIZE: u64 = 1_000_000_000;
 
 /// The most layers of a stack: each is made before anything is known of the memory that they take together.
-const MOST_LAYERS: u64 = 10_000;
+const MOST_LAYERS: u64 = 1000;
 
 /// The configuration used when none is given: a small Transformer that learns to reverse, in a few minutes on two cores.
 pub const QUICK_START: &str = include_str!("../../config/quick-start.toml");

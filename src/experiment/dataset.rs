@@ -43,8 +43,10 @@ pub fn load(config: &DataConfig, seed: u64) -> Result<Corpus> {
     if config.task.is_none() {
         (train, dropped) = config.filter.apply(train)?;
         sha256 = sums_of_files(config, Split::Train);
-        let is_read_once = is_read_once(config, Split::Train);
-        if is_read_once || config.held_out().len() == 1 {
+        if is_read_once(config, Split::Train) {
+            sha256.insert("train/read".into(), hash_of(&train));
+        }
+        if config.held_out().len() == 1 {
             // Runs of format 2 held out a share for the named split too; with more pairs they would be other runs.
             sha256.insert("train/pairs".into(), hash_of(&train));
         }
@@ -73,7 +75,7 @@ pub(super) fn beside(
     if config.task.is_none() {
         [Split::Valid, Split::Test].iter().for_each(|split| sha256.extend(sums_of_files(config, *split)));
         if is_read_once(config, Split::Valid) {
-            sha256.insert("valid/pairs".into(), hash_of(&valid));
+            sha256.insert("valid/read".into(), hash_of(&valid));
         }
     } else {
         sha256.insert("valid".into(), hash_of(&valid));

@@ -77,7 +77,7 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
     }
     let is_own_checkpoint = |(_, folder): &(u64, PathBuf)| checkpoint::has_manifest(folder);
     let there = checkpoint::list(&path.join("checkpoints"));
-    if there.iter().any(is_own_checkpoint) || !there.is_empty() && Run::has_begun(path) {
+    if there.iter().any(is_own_checkpoint) {
         return Ok(());
     }
     if let Some((_, folder)) = there.first() {
@@ -176,15 +176,19 @@ pub(super) fn check_config(old: &Config, new: &Config) -> Result<()> {
     }
 }
 
+const SHA256_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
 /// Refuses data that is not the data of the run.
 pub(super) fn check_data(old: &Environment, new: &Environment) -> Result<()> {
     // Files may have moved, so that only the contents are compared. Earlier runs did not write down further references, nor what came
     // from pipes.
-    let is_later = |name: &str| name.contains("/more_targets") || name.ends_with("/pairs");
+    let is_later = |name: &str| name.contains("/more_targets") || name.ends_with("/read");
     let is_known = |name: &str| !is_later(name) || old.data_sha256.contains_key(name);
     let contents = |environment: &Environment, split: &str| -> Vec<String> {
         let of_split = environment.data_sha256.iter().filter(|(name, _)| name.split('/').next() == Some(split));
-        of_split.filter(|(name, _)| is_known(name)).map(|(_, hash)| hash.clone()).collect()
+        // A pipe that has been read looks empty, which is what earlier runs wrote down of it.
+        let known = of_split.filter(|(name, hash)| is_known(name) && *hash != SHA256_OF_NOTHING);
+        known.map(|(_, hash)| hash.clone()).collect()
     };
     for split in ["train", "valid"] {
         if contents(old, split) != contents(new, split) {

@@ -1,7 +1,9 @@
 //! Backends: the same model is the same on each, within the rounding of 32 bits.
 
 use crate::reliability::sampled;
-use crate::support::{GRADIENT_TOLERANCE, assert_close, closed_form_tensor, flex, gradients_by_path, wgpu};
+use crate::support::{
+    GRADIENT_TOLERANCE, assert_close, closed_form_tensor, flex, gradients_by_path, wgpu, wgpu_beside,
+};
 use crate::training::lookback;
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -166,7 +168,7 @@ fn measure(config: &ModelConfig, adapter: &Adapter) -> BTreeMap<String, Vec<f32>
 /// Which elements are dropped is computed on the device, bit for bit as on the host: no mask is sent.
 #[test]
 fn a_gpu_drops_what_the_host_drops() {
-    let Some(adapter) = wgpu() else { return };
+    let Some(adapter) = wgpu_beside() else { return };
     for (i, shape) in [[1, 1], [1, 2], [3, 5], [7, 9], [64, 1001]].into_iter().enumerate() {
         for rate in [0.1, 0.5, 0.97] {
             let dropout = Dropout::new(Stream::new(7, Purpose::Dropout, &[3, i as u64, u64::MAX]), rate);
@@ -227,7 +229,7 @@ fn a_gpu_agrees_with_flex() {
 
 #[test]
 fn a_gpu_writes_what_flex_writes() {
-    let Some(adapter) = wgpu() else { return };
+    let Some(adapter) = wgpu_beside() else { return };
     let requests = [vec![4, 9, 13], vec![7], vec![], vec![5, 6, 16, 8]].map(Request::new);
     for (name, config) in sampled(models(), 4) {
         // Answers of one length, and of one for each source, so that some end before others.

@@ -3,7 +3,9 @@
 mod cases;
 mod memories;
 
-use crate::support::{SIMD_OF_TESTS, assert_close, closed_form_tensor, flex, host_backends, random_cases, wgpu};
+use crate::support::{
+    SIMD_OF_TESTS, assert_close, closed_form_tensor, flex, host_backends, random_cases, wgpu, wgpu_beside,
+};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use cases::{CASES, Sizes};
 use lookback::kernels::activation::Activation;
@@ -113,7 +115,7 @@ fn every_operation_on_a_gpu_is_the_same_on_the_host() {
 /// Those that have kernels of their own there, at more sizes.
 #[test]
 fn kernels_of_a_gpu_compute_what_the_host_computes() {
-    let Some(adapter) = wgpu() else { return };
+    let Some(adapter) = wgpu_beside() else { return };
     let (host, device) = (flex().autodiff(), adapter.device.clone().autodiff());
     const WITH_KERNELS: [&str; 22] = [
         "Linear",
@@ -268,7 +270,7 @@ fn the_ends_of_the_line_are_the_same_on_a_gpu() {
 /// Sums over more rows than an axis of the grid takes, and of rows of one element.
 #[test]
 fn kernels_of_a_gpu_take_many_rows() {
-    let Some(adapter) = wgpu() else { return };
+    let Some(adapter) = wgpu_beside() else { return };
     for shape in [[70_000, 3], [5, 1]] {
         let [found, expected] = [&adapter.device, &flex()].map(|device| {
             let device = device.clone().autodiff();

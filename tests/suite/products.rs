@@ -2,7 +2,7 @@
 //! large enough for burn's.
 
 use crate::reliability::sampled;
-use crate::support::{assert_close, flex, wgpu};
+use crate::support::{assert_close, flex, wgpu, wgpu_beside};
 use burn::tensor::{Device, Tensor, TensorData};
 use lookback::backend::gpu;
 use lookback::models::weights::to_vec;
@@ -43,7 +43,7 @@ fn with_gradients<const N: usize>(
 
 #[test]
 fn a_gpu_multiplies_what_the_host_multiplies() {
-    let Some(adapter) = wgpu() else { return };
+    let Some(adapter) = wgpu_beside() else { return };
     // Matrices, rows, inner, columns: one number; less than a tile; tiles without a rest and with one, of all three sizes; an inner axis in
     // parts, with and without a rest; several matrices.
     let sizes = [
@@ -84,7 +84,7 @@ fn a_gpu_multiplies_what_the_host_multiplies() {
 /// Parts of larger tensors, axes in another order, one matrix for all, axes of one element.
 #[test]
 fn a_gpu_multiplies_factors_as_they_lie() {
-    let Some(adapter) = wgpu() else { return };
+    let Some(adapter) = wgpu_beside() else { return };
     type View = fn(Tensor<3>) -> Tensor<4>;
     type Case = (&'static str, [usize; 3], [usize; 3], View, View);
     let views: [Case; 7] = [

@@ -181,6 +181,15 @@ pub fn flex() -> Device {
     Backend::Flex.open().expect("the tests are built with flex").device
 }
 
+/// The GPU of [`wgpu`] as a device beside it: kernels of one device are compiled one after the other, and compiling is what takes the time
+/// where a GPU is emulated. So tests that take long take turns between the two.
+pub fn wgpu_beside() -> Option<Adapter> {
+    let adapter = wgpu()?;
+    #[cfg(feature = "wgpu")]
+    let adapter = Adapter { device: Device::wgpu(burn::tensor::DeviceKind::DefaultDevice), ..adapter };
+    Some(adapter)
+}
+
 /// A GPU, real or emulated. Without one the reason is printed and the test has nothing to do; but on CI, where one is
 /// installed, its absence is a failure.
 pub fn wgpu() -> Option<Adapter> {

@@ -1,6 +1,6 @@
 //! What a head looks at, as numbers.
 
-use super::{AttentionMap, Part, SentenceMaps};
+use super::{AttentionMap, Part, Place, SentenceMaps};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -182,7 +182,7 @@ pub struct HeadSummary {
 /// The numbers of every head of attention, of one sentence after the other: maps need not be kept for them.
 #[derive(Clone, Debug, Default)]
 pub struct HeadSums {
-    all: BTreeMap<(Part, Option<usize>, Option<usize>), Vec<(Measures, usize)>>,
+    all: BTreeMap<Place, Vec<(Measures, usize)>>,
     lacks_end: bool,
 }
 

@@ -12,7 +12,7 @@
 //! state, so that another token also changes what is kept later; the delta rules take from a memory what stands in the way of
 //! a key, which is no factor of what one token wrote; linear attention forgets nothing, so that every share is one.
 
-use super::{AttentionMap, Part, SentenceMaps};
+use super::{AttentionMap, Part, Place, SentenceMaps};
 use crate::layers::TraceEntry;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -125,9 +125,6 @@ impl MemorySummary {
         sums.finish((map.part, map.layer, map.head))
     }
 }
-
-/// Of which sequence and in which direction, the layer and the head.
-type Place = (Part, Option<usize>, Option<usize>);
 
 /// What the means of one layer's or head's memory are made of.
 #[derive(Clone, Debug, Default)]

@@ -121,6 +121,9 @@ impl AttentionMap {
     }
 }
 
+/// Where a map stands: its part, its layer and its head.
+type Place = (Part, Option<usize>, Option<usize>);
+
 /// The attention of a model while it wrote one target for one source, or read a text that has no source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SentenceMaps {

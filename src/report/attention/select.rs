@@ -130,7 +130,7 @@ fn narrow(maps: Vec<AttentionMap>, choice: Choice, axis: Axis) -> Result<Vec<Att
             match (found.is_empty(), there.is_empty()) {
                 (false, _) => Ok(found),
                 (true, false) => {
-                    let message = format!("--{name} {number}: there is attention in {}", listed(name, &there));
+                    let message = format!("--{name} {number}: there are maps of {}", listed(name, &there));
                     Err(Error::message(message))
                 }
                 (true, true) => {

@@ -25,7 +25,11 @@ pub fn notes(tokenizers: &Tokenizers, question: &Question, has_end: bool, explan
 
 /// That the model cannot read some words of a side.
 pub fn note_of_unknown(unknown: &[String], side: &str) -> Option<String> {
-    let words = unknown.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ");
+    let words = unknown
+        .iter()
+        .map(|word| format!("\"{}\"", word.replace(|c: char| c.is_control(), "\u{fffd}")))
+        .collect::<Vec<_>>()
+        .join(", ");
     (!unknown.is_empty()).then(|| format!("the vocabulary lacks {words} of the {side}: the model sees <unk> there"))
 }
 

@@ -30,6 +30,7 @@ function paintedWhole(root) {
       if (!box || box.width === 0) continue;
       reach(Math.max(...boxes.map(box => box.right)), Math.max(...boxes.map(box => box.bottom)));
       const width = boxes.reduce((sum, box) => sum + box.width, 0);
+      reach(box.left + width, box.bottom);
       const size = parseFloat(style.fontSize);
       parts.push(`<text x="${(box.left - origin.left).toFixed(1)}" y="${(box.top - origin.top + box.height / 2 + size * 0.35).toFixed(1)}" fill="${style.color}" font-size="${size}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escaped(style.fontFamily)}" textLength="${width.toFixed(1)}">${escaped(match[0])}</text>`);
     }

@@ -233,7 +233,7 @@ fn wrong_requests_are_refused_before_anything_is_written() {
         (&["--part", "cross"], 2, "--out <FILE>"),
         (&["--sentence", "1", "--sentences", "3"], 2, "cannot be used with"),
         (&["--input", &input, "--target", &input, "--beam", "2"], 2, "cannot be used with"),
-        (&["--layer", "7", "--out", &file], 1, "--layer 7: there is attention in one layer, 1"),
+        (&["--layer", "7", "--out", &file], 1, "--layer 7: there are maps of one layer, 1"),
         (&["--head", "none", "--out", &file], 2, "\"none\" is no number from 1 on"),
         (
             &["--part", "side", "--out", &file],

@@ -60,7 +60,7 @@ fn sizes_that_no_machine_holds_are_refused() {
     }
     // Each layer is made before the memory of all of them is counted.
     let message = fault("[data.task]\nkind = \"copy\"\n[model]\nkind = \"transformer\"\nn_encoder_layers = 3000000\n");
-    assert_says(&message, &["model.n_encoder_layers", "must be at most 10000, got 3000000"]);
+    assert_says(&message, &["model.n_encoder_layers", "must be at most 1000, got 3000000"]);
 }
 
 #[test]

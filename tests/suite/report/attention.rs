@@ -193,7 +193,7 @@ fn layers_and_heads_are_chosen_and_averaged() {
     assert_eq!(choose(None, Choice::One(1), Choice::One(2)).unwrap().len(), 1);
     assert_eq!(choose(None, Choice::All, Choice::All).unwrap().len(), 3);
     for (found, says) in [
-        (choose(None, Choice::One(2), Choice::All), "--layer 2: there is attention in one layer, 1"),
+        (choose(None, Choice::One(2), Choice::All), "--layer 2: there are maps of one layer, 1"),
         (choose(Some(Part::Encoder), Choice::All, Choice::All), "this model has no encoder attention"),
     ] {
         assert!(found.unwrap_err().to_string().starts_with(says));

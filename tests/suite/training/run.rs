@@ -295,12 +295,16 @@ fn numbered_folders_of_others_are_no_checkpoints() {
 }
 
 #[test]
-fn the_quick_start_does_not_begin_in_the_folder_of_another_training() {
+fn the_quick_start_in_a_folder_where_no_training_had_begun_says_that_it_is_one() {
     let dir = TempDir::new().unwrap();
     fs::create_dir_all(dir.path().join("begun/checkpoints")).unwrap();
     fs::write(dir.path().join("begun/lock"), "").unwrap();
-    let message = fail(dir.path(), &["train", "--run", "begun"]);
-    assert_says(&message, &["begun: ", "had not begun yet", "repeat the command with its config"]);
+    let finished = finish(dir.path(), &["train", "--run", "begun", "--set", "training.max_updates=1"]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    assert_says(&finished.stderr, &["a training in begun had not begun yet", "this is the quick start"]);
+    // Of a run that has lost its config that is said.
+    fs::remove_file(dir.path().join("begun/config.toml")).unwrap();
+    assert_says(&fail(dir.path(), &["train", "--run", "begun"]), &["has checkpoints but no config.toml"]);
 }
 
 /// Names of files of the run in a manifest lead to no other file.

@@ -124,7 +124,8 @@ function drawBandArcs() {
   const seen = drawAcross();
   if (at.token) {
     const side = sides().find(side => side.id === at.token.side), word = side?.words[at.token.i];
-    if (word) $("band-says").textContent = says.length ? `${quoted(word.text)} looks most at: ${says.join("; ")} (${n > 1 ? `the mean of ${n} heads` : "one head"}).${seen}` : `${quoted(word.text)}: norms ${side.bands.map(band => band.vectors[at.token.i] ? `${band.name} ${number(band.vectors[at.token.i].norm)}` : "").filter(Boolean).join(", ")}.${seen}`;
+    const norms = word ? side.bands.map(band => band.vectors[at.token.i] ? `${band.name} ${number(band.vectors[at.token.i].norm)}` : "").filter(Boolean).join(", ") : "";
+    if (word) $("band-says").textContent = says.length ? `${quoted(word.text)} looks most at: ${says.join("; ")} (${n > 1 ? `the mean of ${n} heads` : "one head"}).${seen}` : `${quoted(word.text)}${norms ? `: norms ${norms}` : " has no vector of its own: it is read off a state of the source"}.${seen}`;
   }
 }
 

@@ -67,7 +67,11 @@ fn check_views(view: &mut PageView, name: &str) {
         }
     }
     // Pointing at a word says something of it.
-    assert!(!view.text("document.getElementById('band-says').textContent").is_empty(), "{name}");
+    for side in ["target", "source"] {
+        view.value(&format!("look('{side}', 0)"));
+        let said = view.text("document.getElementById('band-says').textContent");
+        assert!(said.len() > 10 && !said.contains("norms ."), "{name}, {side}: {said}");
+    }
     // What a step computes is in one of the stages: no line is lost.
     let lost =
         "lines.filter(line => line.part === 'model' && !stages().some(stage => stage.lines.includes(line))).length";
