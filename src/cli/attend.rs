@@ -103,10 +103,8 @@ const LARGEST: f64 = 1e9;
 /// Rows of numbers, all as long.
 fn matrix(text: &str) -> Result<Matrix, String> {
     let mut rows = Vec::new();
-    let text = text.trim();
     // The last row may end as the others do.
-    let text = text.strip_suffix(';').unwrap_or(text);
-    for (i, row) in text.split(';').map(str::trim).enumerate().filter(|_| !text.is_empty()) {
+    for (i, row) in text.trim().split_terminator(';').map(str::trim).enumerate() {
         if row.is_empty() {
             return Err(format!("row {} is empty", i + 1));
         }

@@ -173,7 +173,7 @@ fn of_run(args: &EvaluateArgs, first: &Path) -> Result<(OfPairs, Metric)> {
     })?;
     let sources: Vec<String> = sentences.iter().map(|sentence| sentence.source.clone()).collect();
     let seed = args.decoding.sampling.seed.unwrap_or(loaded.config.seed);
-    let found = translate_sources(&prepared, &loaded, &sources, &decoding, seed, "translating")?;
+    let found = translate_sources(&prepared, &loaded, &sources, &decoding, seed, "translating");
     if let Some(path) = &args.output {
         crate::files::replace(path, (found.texts.join("\n") + "\n").as_bytes())?;
     }
@@ -288,10 +288,7 @@ pub(super) struct Written {
     pub(super) unknown: Unknown,
 }
 
-/// The best translation of every source by `model`, in the words of `loaded`.
-///
-/// # Errors
-/// If a source is longer than the model's positions reach.
+/// The best translation of every source by `model`, in the words of `loaded`; none may be longer than the model reads.
 pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
     model: &M,
     loaded: &LoadedModel,
@@ -299,12 +296,9 @@ pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
     config: &DecodingConfig,
     seed: u64,
     what: &str,
-) -> Result<Written> {
+) -> Written {
     let tokenizer = loaded.tokenizers.source();
     let requests: Vec<Request> = tokenizer.encode_batch(sources).into_iter().map(Request::new).collect();
-    check_lengths(config.source_limit(model.limits().source), requests.iter().map(|r| &r.source), |i, message| {
-        pair_fault(i, "source", message)
-    })?;
     let mut unknown = Unknown::default();
     for (i, (source, request)) in sources.iter().zip(&requests).enumerate() {
         unknown.note(i + 1, tokenizer, source.as_ref(), &request.source);
@@ -313,7 +307,7 @@ pub(super) fn translate_sources<M: Seq2Seq, S: AsRef<str> + Sync>(
     let found = decode(model, &requests, config, seed, |n| bar.set_position(n as u64));
     bar.finish_and_clear();
     let texts = found.iter().map(|hypotheses| loaded.tokenizers.target().decode(&hypotheses[0].tokens)).collect();
-    Ok(Written { texts, cut: count_cut(&found), unknown })
+    Written { texts, cut: count_cut(&found), unknown }
 }
 
 /// The scores as a table: those in `asked`, or all, `own` first.

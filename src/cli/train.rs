@@ -19,7 +19,7 @@ use crate::notice::{self, Level};
 use crate::ranks::{self, Ranks};
 use crate::report::columns::cut;
 use crate::signal;
-use crate::training::{Dashboard, Outcome, Stop, duration};
+use crate::training::{Dashboard, Outcome, Stop, checkpoint, duration};
 use clap::Args;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -122,9 +122,8 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
         Some(run) => Run::open(run)?.config_with(&args.set)?,
         None => Config::load(args.config.as_deref(), &args.set)?,
     };
-    let is_own = own.is_some();
-    let names_parts = args.set.iter().any(|setting| setting.trim_start().starts_with("training.accumulation"));
-    let is_quick_start = args.config.is_none() && !is_own;
+    let has_all_parts = own.is_some() && !Config::is_set("training.accumulation", &args.set);
+    let is_quick_start = args.config.is_none() && own.is_none();
     config.backend = args.backend.unwrap_or(config.backend);
     let run = args.run.unwrap_or_else(|| default_run(args.config.as_deref()));
     let mut adapters = open(&config, &args.device, &*ranks)?;
@@ -133,7 +132,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     let options = TrainOptions {
         run: run.clone(),
         dashboard: args.dashboard.unwrap_or_else(default_dashboard),
-        has_all_parts: is_own && !names_parts,
+        has_all_parts,
         init_from: args.init_from,
         command: command_line(arguments()),
         observer: Arc::new(Terminal),
@@ -142,9 +141,7 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     };
     if is_quick_start && is_first {
         // Whose training it was that did not get as far as a config, nothing says.
-        if run.join("lock").exists()
-            && !run.join("checkpoints").read_dir().is_ok_and(|mut there| there.next().is_some())
-        {
+        if run.join("lock").exists() && checkpoint::list(&run.join("checkpoints")).is_empty() {
             notice::warn(format_args!(
                 "a training in {} had not begun yet, and left no config; this is the quick start, give a CONFIG to begin another",
                 run.display()
@@ -214,10 +211,10 @@ fn train_as(args: TrainArgs, ranks: Arc<dyn Ranks>) -> Result<()> {
     }
     let sources: Vec<&str> = sentences.iter().map(|sentence| sentence.source.as_str()).collect();
     let is_right = |sentence: &Sentence, text: &String| loaded.tokenizers.references(sentence).contains(text);
-    let found = evaluate::translate_sources(&loaded.model, &loaded, &sources, decoding, loaded.config.seed, "testing")?;
+    let found = evaluate::translate_sources(&loaded.model, &loaded, &sources, decoding, loaded.config.seed, "testing");
     if is_task && !sentences.is_empty() {
         let right = sentences.iter().zip(&found.texts).filter(|(sentence, text)| is_right(sentence, text)).count();
-        let accuracy = 100.0 * right as f64 / sentences.len().max(1) as f64;
+        let accuracy = 100.0 * right as f64 / sentences.len() as f64;
         print(&format!("held-out test: {accuracy:.2} % of {} sequences right\n", sentences.len()))?;
         warn_of_cut(found.cut, sentences.len(), "answers", CAP, decoding);
     }

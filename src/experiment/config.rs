@@ -112,6 +112,12 @@ impl Config {
         Ok((read(overrides)?, missing))
     }
 
+    /// Whether one of `overrides` sets `key`, or the table that it is in.
+    pub fn is_set(key: &str, overrides: &[String]) -> bool {
+        let parts: Vec<String> = key.split('.').map(String::from).collect();
+        overrides.iter().any(|setting| keys::sets(setting, &parts))
+    }
+
     /// Checks every value against its rule, for training.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ pub use devices::train_on;
 pub use export::{ExportOptions, export, export_parts};
 pub(crate) use export::{check_free, model_card};
 pub use learning::batch_loss;
-pub use lessons::{sample_of_masked, sample_of_text};
+pub use lessons::{check_can_hide, sample_of_masked, sample_of_text};
 pub use options::TrainOptions;
 pub use prepared::{PrepareOptions, Prepared, Preparing, SHARD_TOKENS, prepare};
 pub use run::{LoadedModel, Run};

@@ -12,6 +12,7 @@ use crate::models::weights::Weights;
 use crate::training::RunFolder;
 use crate::training::checkpoint::{self, TrainingState};
 use crate::training::format::FORMAT_VERSION;
+use crate::training::hash;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -75,9 +76,8 @@ pub(super) fn check_folder(path: &Path) -> Result<()> {
         let message = "is a link, and training would write where it leads; put the whole run folder there and link that, or copy it";
         return Err(Error::file(link, message));
     }
-    let is_own_checkpoint = |(_, folder): &(u64, PathBuf)| checkpoint::has_manifest(folder);
     let there = checkpoint::list(&path.join("checkpoints"));
-    if there.iter().any(is_own_checkpoint) {
+    if there.iter().any(|(_, folder)| checkpoint::has_manifest(folder)) {
         return Ok(());
     }
     if let Some((_, folder)) = there.first() {
@@ -159,7 +159,7 @@ pub(super) fn begun(run: &Run, is_given_start: bool) -> Result<Option<Config>> {
             Err(Error::file(run.path(), message))
         }
         (true, _) if !there.is_empty() && !is_given_start => run.config().map(Some),
-        // What it was to start from is replaced by `begin`, when nothing can be refused any more.
+        // `begin` replaces the parameters to start from, after everything that can be refused has been checked.
         _ => Ok(None),
     }
 }
@@ -176,10 +176,9 @@ pub(super) fn check_config(old: &Config, new: &Config) -> Result<()> {
     }
 }
 
-const SHA256_OF_NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-
 /// Refuses data that is not the data of the run.
 pub(super) fn check_data(old: &Environment, new: &Environment) -> Result<()> {
+    let of_nothing = hash(b"");
     // Files may have moved, so that only the contents are compared. Earlier runs did not write down further references, nor what came
     // from pipes.
     let is_later = |name: &str| name.contains("/more_targets") || name.ends_with("/read");
@@ -187,7 +186,7 @@ pub(super) fn check_data(old: &Environment, new: &Environment) -> Result<()> {
     let contents = |environment: &Environment, split: &str| -> Vec<String> {
         let of_split = environment.data_sha256.iter().filter(|(name, _)| name.split('/').next() == Some(split));
         // A pipe that has been read looks empty, which is what earlier runs wrote down of it.
-        let known = of_split.filter(|(name, hash)| is_known(name) && *hash != SHA256_OF_NOTHING);
+        let known = of_split.filter(|(name, hash)| is_known(name) && **hash != of_nothing);
         known.map(|(_, hash)| hash.clone()).collect()
     };
     for split in ["train", "valid"] {

@@ -119,9 +119,11 @@ impl<'a> Pass<'a> {
         self.prepared = Some(weights.clone());
     }
 
-    /// Whether products are with such forms.
-    pub fn has_prepared(&self) -> bool {
-        self.prepared.is_some()
+    /// The same, if products are with such forms already: those of another model.
+    pub fn exchange_prepared(&mut self, weights: &Arc<PreparedWeights>) {
+        if self.prepared.is_some() {
+            self.use_prepared(weights);
+        }
     }
 
     /// The prepared form of a parameter, if this pass has it.

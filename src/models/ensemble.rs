@@ -31,12 +31,6 @@ impl<M> Ensemble<M> {
         Self { models, weights }
     }
 
-    /// The models, each with its matrices if `pass` multiplies with prepared ones.
-    fn each<'a>(&'a self, pass: &Pass) -> impl Iterator<Item = (&'a M, Option<&'a Arc<PreparedWeights>>)> + use<'a, M> {
-        let has_prepared = pass.has_prepared();
-        self.models.iter().zip(&self.weights).map(move |(model, weights)| (model, has_prepared.then_some(weights)))
-    }
-
     /// Each of them.
     pub fn models(&self) -> &[M] {
         &self.models
@@ -68,10 +62,10 @@ impl<M: Autoregressive> Autoregressive for Ensemble<M> {
         memory: &Self::Memory,
         pass: &mut Pass,
     ) -> (Tensor<2>, Self::State) {
-        let each = self.each(pass).zip(state.0).zip(&memory.0);
+        let each = self.models.iter().zip(&self.weights).zip(state.0).zip(&memory.0);
         let (logits, states) = each
             .map(|(((model, weights), state), memory)| {
-                weights.into_iter().for_each(|weights| pass.use_prepared(weights));
+                pass.exchange_prepared(weights);
                 model.step(previous.clone(), state, memory, pass)
             })
             .unzip();
@@ -86,10 +80,10 @@ impl<M: Autoregressive> Autoregressive for Ensemble<M> {
         n_scored: usize,
         pass: &mut Pass,
     ) -> (Option<Tensor<3>>, Self::State) {
-        let each = self.each(pass).zip(state.0).zip(&memory.0);
+        let each = self.models.iter().zip(&self.weights).zip(state.0).zip(&memory.0);
         let (logits, states): (Vec<_>, Vec<_>) = each
             .map(|(((model, weights), state), memory)| {
-                weights.into_iter().for_each(|weights| pass.use_prepared(weights));
+                pass.exchange_prepared(weights);
                 model.prefill(tokens.clone(), state, memory, n_scored, pass)
             })
             .unzip();

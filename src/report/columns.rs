@@ -7,9 +7,14 @@ pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// `text`, with an ellipsis where it is wider than `room`, and without what would move a terminal's cursor or change its colours.
+/// `text` without what would move a terminal's cursor or change its colours.
+pub fn without_controls(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), "\u{fffd}")
+}
+
+/// The same, with an ellipsis where it is wider than `room`.
 pub fn cut(text: &str, room: usize) -> String {
-    let text = text.replace(|c: char| c.is_control(), "\u{fffd}");
+    let text = without_controls(text);
     if width(&text) <= room {
         return text;
     }

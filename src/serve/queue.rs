@@ -38,7 +38,7 @@ pub(super) struct WritingJob {
     pub(super) reply: mpsc::UnboundedSender<(usize, Result<NextToken, Fault>)>,
     /// Set by a caller who needs no more of this text.
     pub(super) is_stopped: Arc<AtomicBool>,
-    /// When nobody waits any longer. A client that reads no further does not say so.
+    /// When it is given up: a client that has stopped reading does not say so.
     pub(super) deadline: Instant,
     /// Texts of one request share a place, which is held until the last is dropped.
     pub(super) place: Arc<Place>,

@@ -7,7 +7,7 @@ use crate::data::TokenStream;
 use crate::data::masking::Masking;
 use crate::decoding::score_masked;
 use crate::error::{Error, Result};
-use crate::experiment::{Run, dataset};
+use crate::experiment::{Run, check_can_hide, dataset};
 use crate::models::Autoregressive;
 use crate::notice;
 use crate::ranks::Alone;
@@ -35,11 +35,7 @@ fn of_run(args: &EvaluateArgs, run: &Path) -> Result<MaskedScores> {
     let masking = Masking::new(loaded.tokenizers.source(), own.masked_rate).ok_or_else(|| {
         Error::file(run, "has a vocabulary without a token for hidden words: it is that of another kind of model")
     })?;
-    if !masking.has_something(&text.ids) {
-        let message =
-            "has no token that could be hidden: none is in the vocabulary; check the files, or take another split";
-        return Err(Error::config(format!("data.text.{}", args.split), message));
-    }
+    check_can_hide(&masking, &text, args.split)?;
     dataset::check_context(own.context, 1, loaded.model.limits().source)?;
     if text.n_unknown() > 0 {
         notice::warn(format_args!(

@@ -272,7 +272,7 @@ mod tests {
         let links = |kind: &str, target: &str| of_task(&task(kind), "a b c", target);
         assert_eq!(links("copy", "a b c"), Some(Gold::sure([(0, 0), (1, 1), (2, 2)])));
         assert_eq!(links("reverse", "c b a"), Some(Gold::sure([(2, 0), (1, 1), (0, 2)])));
-        // Of a wrong answer nobody knows it.
+        // A wrong answer has no alignment that is known.
         assert_eq!((links("copy", "a c b"), links("reverse", "a b c"), links("sort", "a b c")), (None, None, None));
     }
 }

@@ -75,9 +75,7 @@ impl Fault {
 pub(super) fn locate(error: Error, path: &Path, text: &str, overrides: &[String]) -> Error {
     match error {
         Error::Config { key, message } => {
-            let parts: Vec<String> = key.split('.').map(String::from).collect();
-            let is_set = overrides.iter().any(|setting| sets(setting, &parts));
-            let located = if is_set { None } else { located(path, text, &key, &message) };
+            let located = if Config::is_set(&key, overrides) { None } else { located(path, text, &key, &message) };
             // With overrides any of them may be what is wrong.
             located.unwrap_or_else(|| match overrides {
                 [] => Error::file(path, format!("{key}: {message}")),

@@ -6,9 +6,9 @@ use crate::data::batch::{Batch, Plan};
 use crate::data::masking::{Masked, Masking, without_end};
 use crate::data::shards::Tokens;
 use crate::data::text::{Windows, text_of};
-use crate::data::{PAD, TextConfig, TokenStream, Tokenizers};
+use crate::data::{PAD, Split, TextConfig, TokenStream, Tokenizers};
 use crate::decoding::{answers, score_masked};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::experiment::Config;
 use crate::models::{LengthLimits, Model};
 use crate::random::{Purpose, Stream};
@@ -45,6 +45,15 @@ pub fn sample_of_masked(model: &Model, tokenizers: &Tokenizers, config: &Config,
     shown.collect()
 }
 
+/// Refuses a text on which nothing could be measured.
+pub fn check_can_hide(masking: &Masking, text: &TokenStream, split: Split) -> Result<()> {
+    if masking.has_something(&text.ids) {
+        return Ok(());
+    }
+    let message = "has no token that could be hidden: none is in the vocabulary; check the files, or take other lines";
+    Err(Error::config(format!("data.text.{split}"), message))
+}
+
 fn masking_of(config: &Config, tokenizers: &Tokenizers) -> Option<Masking> {
     Masking::new(tokenizers.source(), config.data.text.as_ref()?.masked_rate)
 }
@@ -71,13 +80,9 @@ impl MaskedLessons {
         let Streams { tokenizers, train, valid, sample, sha256, said } = Streams::read(config, text, known)?;
         let masking = masking_of(config, &tokenizers).ok_or_else(|| {
             let message = "has no token for hidden words: it is that of a model of another kind; leave --init-from out";
-            crate::error::Error::config("tokenizer", message)
+            Error::config("tokenizer", message)
         })?;
-        if !masking.has_something(&valid.ids) {
-            let message =
-                "has no token that could be hidden: none is in the vocabulary; check the files, or hold out more";
-            return Err(crate::error::Error::config("data.text.valid", message));
-        }
+        check_can_hide(&masking, &valid, Split::Valid)?;
         let lessons = Self {
             config: config.clone(),
             context: text.context,

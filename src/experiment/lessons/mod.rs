@@ -6,7 +6,7 @@ mod series;
 mod text;
 
 pub(super) use masked::MaskedLessons;
-pub use masked::sample_of_masked;
+pub use masked::{check_can_hide, sample_of_masked};
 pub(super) use pairs::PairLessons;
 pub(super) use series::SeriesLessons;
 pub(super) use text::TextLessons;

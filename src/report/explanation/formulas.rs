@@ -143,8 +143,8 @@ fn n(count: usize, what: &str) -> String {
 }
 
 /// ` of 3 heads`, where a mixer has heads: attention, or a memory that is a matrix.
-fn of_heads(mixers: &Mixers, n_heads: usize) -> String {
-    let has_heads = mixers.all().iter().any(|mixer| mixer.is_attention() || mixer.kind.rule().is_some());
+fn of_heads(mixers: &Mixers, n_layers: usize, n_heads: usize) -> String {
+    let has_heads = mixers.in_layers(n_layers).any(|mixer| mixer.is_attention() || mixer.kind.rule().is_some());
     if has_heads { format!(" of {}", n(n_heads, "head")) } else { String::new() }
 }
 

@@ -3,6 +3,7 @@
 use super::{Explanation, Given, Question};
 use crate::data::Tokenizers;
 use crate::data::tokenizer::{EOS, SPECIALS, Tokenizer, UNK};
+use crate::report::columns::without_controls;
 use std::collections::HashSet;
 
 /// The notes of the explanation of a sentence; `has_end` says whether the model learns where its answer ends.
@@ -25,11 +26,8 @@ pub fn notes(tokenizers: &Tokenizers, question: &Question, has_end: bool, explan
 
 /// That the model cannot read some words of a side.
 pub fn note_of_unknown(unknown: &[String], side: &str) -> Option<String> {
-    let words = unknown
-        .iter()
-        .map(|word| format!("\"{}\"", word.replace(|c: char| c.is_control(), "\u{fffd}")))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let quoted = |word: &String| format!("\"{}\"", without_controls(word));
+    let words = unknown.iter().map(quoted).collect::<Vec<_>>().join(", ");
     (!unknown.is_empty()).then(|| format!("the vocabulary lacks {words} of the {side}: the model sees <unk> there"))
 }
 

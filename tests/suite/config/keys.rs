@@ -64,7 +64,7 @@ pub fn changes(config: &Config, wanted: impl Fn(&str) -> bool) -> Vec<(String, C
     all.retain(|key, _| wanted(key));
     // A task is not filtered.
     all.retain(|key, _| config.data.task.is_none() || !key.starts_with("data.filter."));
-    // A Transformer is not weaned from the true words.
+    // Scheduled sampling is for recurrent models.
     all.retain(|key, _| matches!(config.model, ModelConfig::Rnn(_)) || !key.starts_with("training.scheduled_sampling"));
     let change = |(key, value): (String, toml::Value)| {
         let changed = another(&key, &value).into_iter().find_map(|new| {

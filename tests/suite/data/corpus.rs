@@ -117,7 +117,7 @@ fn a_bit_that_has_changed_in_zstd_is_seen() {
         match tsv(&changed).1 {
             // Some bits of the head say nothing of the text.
             Ok(found) => assert_eq!(found, whole, "byte {i}"),
-            // Where it is no text any more, that is seen first.
+            // Some damage shows before the checksum does: what is read is no UTF-8.
             Err(_) => n_refused += 1,
         }
     }

@@ -94,7 +94,7 @@ fn models() -> Vec<Value> {
 }
 
 /// The dotted keys of a model. A choice is its fields and itself; an optional key that is not set is a key too.
-fn keys(prefix: &str, table: &Value, found: &mut BTreeSet<String>) {
+pub fn keys(prefix: &str, table: &Value, found: &mut BTreeSet<String>) {
     for (key, value) in table.as_object().expect("a table") {
         match value {
             Value::Object(_) => keys(&format!("{prefix}{key}."), value, found),

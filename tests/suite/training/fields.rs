@@ -2,6 +2,8 @@
 
 use super::own_model::{one_update, train_with_scores};
 use super::*;
+use crate::models::fields::keys;
+use crate::reliability::files;
 use lookback::data::SplitFiles;
 use lookback::experiment::Run;
 use lookback::models::ModelConfig;
@@ -60,26 +62,8 @@ type Left = (Vec<u8>, (Vec<Value>, Vec<String>, Vec<String>, String));
 
 fn left(run: &Path) -> Left {
     let last = run.join("checkpoints").join(named(run, "last"));
-    let samples = texts_in(&run.join("samples"));
+    let samples = files(&run.join("samples")).iter().map(read).collect();
     (fs::read(last.join("model.safetensors")).unwrap(), (metrics(run), checkpoints(run), samples, log(run)))
-}
-
-/// The texts of the files of a folder, in the order of their names.
-fn texts_in(folder: &Path) -> Vec<String> {
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    paths.iter().map(read).collect()
-}
-
-/// The dotted keys of a table.
-fn keys(prefix: &str, table: &Value, found: &mut BTreeSet<String>) {
-    for (key, value) in table.as_object().unwrap() {
-        match value.as_object() {
-            Some(choice) if choice.contains_key("kind") => drop(found.insert(format!("{prefix}{key}"))),
-            Some(_) => keys(&format!("{prefix}{key}."), value, found),
-            None => drop(found.insert(format!("{prefix}{key}"))),
-        }
-    }
 }
 
 #[test]

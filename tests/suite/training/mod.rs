@@ -6,6 +6,7 @@ mod ending;
 mod fields;
 mod horizon;
 mod inside;
+mod kept;
 mod masked;
 mod mpi;
 mod old_run;
@@ -265,10 +266,14 @@ pub fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
+fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A run's config with the checksum that it ought to have.
 pub fn sealed(config: &str) -> String {
     let (first, rest) = config.split_once('\n').expect("a first line");
-    let hash: String = Sha256::digest(rest).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = sha256(rest);
     let old = first.split(' ').nth(2).expect("# sha256 HASH ...");
     format!("{}\n{rest}", first.replace(old, &hash))
 }
@@ -277,8 +282,7 @@ pub fn sealed(config: &str) -> String {
 pub fn rechecked(manifest: &str) -> String {
     let mut manifest: Value = serde_json::from_str(manifest).expect("a JSON object");
     manifest.as_object_mut().expect("an object").remove("check").expect("a manifest has a checksum of its own");
-    let check: String =
-        Sha256::digest(manifest.to_string().as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let check = sha256(&manifest.to_string());
     manifest["check"] = check.into();
     manifest.to_string()
 }
@@ -289,14 +293,18 @@ pub fn change_tokenizer(run: &Path, change: impl FnOnce(String) -> String) {
     let old = read(&file);
     let new = change(old.clone());
     std::fs::write(&file, &new).expect("the temporary folder can be written");
-    let hash = |text: &str| -> String { Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect() };
+    change_manifests(run, |text| text.replace(&sha256(&old), &sha256(&new)));
+}
+
+/// Changes the manifests of a run's checkpoints, and what they and the pointers to them say of themselves.
+pub fn change_manifests(run: &Path, change: impl Fn(String) -> String) {
     for name in checkpoints(run) {
         let manifest = run.join("checkpoints").join(name).join("manifest.json");
         let before = read(&manifest);
-        let after = rechecked(&before.replace(&hash(&old), &hash(&new)));
+        let after = rechecked(&change(before.clone()));
         std::fs::write(&manifest, &after).expect("the temporary folder can be written");
         for pointer in ["best", "last"].map(|name| run.join(name)) {
-            let text = read(&pointer).replace(&hash(&before), &hash(&after));
+            let text = read(&pointer).replace(&sha256(&before), &sha256(&after));
             std::fs::write(&pointer, text).expect("the temporary folder can be written");
         }
     }

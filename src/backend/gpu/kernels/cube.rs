@@ -25,9 +25,9 @@ pub(super) fn unit_for_each(n: usize, client: &Client) -> (CubeCount, CubeDim) {
 
 /// The `i`-th of `len` positions in the order of reading.
 #[cube]
-pub(super) fn position_read(i: usize, len: usize, #[comptime] is_backward: bool) -> usize {
+pub(super) fn position_read(i: usize, len: usize, is_backward: bool) -> usize {
     let mut position = i;
-    if comptime!(is_backward) {
+    if is_backward {
         position = len - 1 - i;
     }
     position

@@ -31,13 +31,13 @@ pub(super) fn mechanism(config: &DecoderOnlyConfig) -> Mechanism {
         title: format!(
             "{kind} with {}{}{shared}{mixed} ({paper})",
             n(config.n_layers, "layer"),
-            of_heads(&config.mixer, config.n_heads)
+            of_heads(&config.mixer, config.n_layers, config.n_heads)
         ),
         encoder: source(config),
         formulas,
         n_directions: 0,
         reads_backwards: false,
-        has_attention: config.mixer.all().iter().any(|mixer| mixer.is_attention()),
+        has_attention: config.has_attention(),
         context_use: match config.reads_source {
             true => "Every layer's state after the last word of the source is all that the target sees of it.".into(),
             false => String::new(),

@@ -29,15 +29,14 @@ pub(super) fn mechanism(config: &EncoderOnlyConfig) -> Mechanism {
         lines.push(line("state", "h_i = f(x_1, ..., x_i)", meaning));
     }
     let mixed = if config.has_attention_alone() { String::new() } else { format!(" of {}", config.mixer.names()) };
-    let has_attention = config.mixer.all().iter().any(|mixer| mixer.is_attention());
-    let paper = if has_attention { "Devlin 2019" } else { "Graves 2005" };
+    let paper = if config.mixer.has_attention(config.n_layers) { "Devlin 2019" } else { "Graves 2005" };
     let shared = if config.share_layers { ", one for every depth" } else { "" };
     let causal = if config.is_causal { ", causal," } else { "" };
     Mechanism {
         title: format!(
             "Encoder-only model{causal} with {}{}{shared}{mixed} ({paper})",
             n(config.n_layers, "layer"),
-            of_heads(&config.mixer, config.n_heads)
+            of_heads(&config.mixer, config.n_layers, config.n_heads)
         ),
         encoder: lines,
         formulas: output(config, state, what),

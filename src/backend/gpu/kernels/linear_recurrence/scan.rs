@@ -44,7 +44,7 @@ struct Place {
 #[cube]
 fn place(inputs: &Gated, at: usize, i: usize, #[comptime] is_backward: bool, #[comptime] gating: Gating) -> Place {
     let n_gates = comptime!(gating.n_gates()).runtime();
-    let position = position_read(i, inputs.len, is_backward);
+    let position = position_read(i, inputs.len, comptime!(is_backward).runtime());
     let token = at / inputs.d * inputs.len + position;
     let channel = at % inputs.d;
     Place { position, state: token * inputs.d + channel, gate: token * n_gates * inputs.d + channel }

@@ -1,6 +1,6 @@
 //! What a memory is written with and asked at a position.
 
-use super::super::cube::sum_of_cube;
+use super::super::cube::{position_read, sum_of_cube};
 use super::super::functions::{logistic, silu, softplus};
 use super::{MemoryInputs, Remembering};
 use crate::kernels::matrix_memory::{GLA_TEMPERATURE, MOST_DECAY, Rule, TINY};
@@ -91,10 +91,7 @@ pub(super) fn place(positions: &Positions, own_head: usize, i: usize, #[comptime
     let n_heads = positions.n_heads;
     let row = own_head / n_heads;
     let head = own_head % n_heads;
-    let mut position = i;
-    if positions.is_backward == 1u32 {
-        position = positions.len - 1 - i;
-    }
+    let position = position_read(i, positions.len, positions.is_backward == 1u32);
     let token = row * positions.len + position;
     let mut is_real = true;
     if positions.has_lengths == 1u32 {

@@ -174,11 +174,7 @@ pub(super) fn back(
         let n_elements = positions.n * positions.len * width;
         let is_element = unit < width;
 
-        let mut is_given = false;
-        if comptime!(of == Output::State) {
-            is_given = true;
-        }
-        let mut row = row_of(gradient, own_head, is_given, form);
+        let mut row = row_of(gradient, own_head, comptime!(of == Output::State).runtime(), form);
         let mut columns = columns(form);
         // Of the logarithm of what the row has kept.
         let mut of_log = 0.0f32;
