@@ -30,7 +30,7 @@ test *NAMES:
 
 # What every score, window, placement and position scheme can learn
 learn:
-    cargo test {{cargo_flags}} --test suite -- --ignored learns_what_it_can every_model_agrees
+    cargo test {{cargo_flags}} --test suite -- --ignored learns_what_it_can every_model_agrees burns_operations_on_a_gpu
 
 # Lints
 clippy:

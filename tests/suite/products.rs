@@ -138,7 +138,7 @@ fn heads(side_by_side: Tensor<3>) -> Tensor<4> {
 #[test]
 fn a_gpu_maps_rows_as_the_host_does() {
     let Some(adapter) = wgpu() else { return };
-    let sizes = [[1, 1, 1, 1], [9, 1, 24, 40], [3, 7, 20, 33], [2, 16, 1024, 48], [4, 300, 64, 2000]];
+    let sizes = [[1, 1, 1, 1], [9, 1, 24, 40], [3, 7, 20, 33], [2, 16, 1024, 48], [4, 300, 12, 2000]];
     for [batch, len, d_input, d_output] in sampled(sizes, 2) {
         for is_transposed in [false, true] {
             for has_bias in [false, true] {
