@@ -28,7 +28,7 @@ book:
 test *NAMES:
     cargo test {{cargo_flags}} -- {{NAMES}}
 
-# What every score, window, placement and position scheme can learn
+# What takes minutes: what every mechanism can learn, a second driver, and burn's operations on a GPU
 learn:
     cargo test {{cargo_flags}} --test suite -- --ignored learns_what_it_can every_model_agrees burns_operations_on_a_gpu
 
