@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -17,57 +18,80 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "goog
 /// How long one answer of the browser may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One tab of a browser that ends with this value.
-pub struct Browser {
-    child: Child,
+/// Browsers that a test has done with: the next one takes one of them, since starting takes a second. They end with the process of the
+/// tests, whose end of their pipes is closed then.
+static IDLE: Mutex<Vec<Process>> = Mutex::new(Vec::new());
+
+/// A browser without a tab.
+struct Process {
     commands: File,
     messages: Receiver<Value>,
     n_sent: u64,
+}
+
+impl Process {
+    fn start(name: &str) -> Self {
+        let dir = TempDir::new().unwrap().keep();
+        let pipe = |name: &str| dir.join(name).to_str().unwrap().to_string();
+        assert!(Command::new("mkfifo").args([pipe("in"), pipe("out")]).status().unwrap().success());
+        let options =
+            "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe";
+        // What it leaves behind goes with the folder, whatever it is that ends it.
+        let line = format!(
+            "{name} {options} --user-data-dir=\"$1/data\" about:blank 3<\"$1/in\" 4>\"$1/out\"; cd / && rm -rf \"$1\""
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, "sh"]).arg(&dir).env("TMPDIR", &dir);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Each of these waits until the other side opens its end, in the order in which the shell does.
+        let commands = File::options().write(true).open(pipe("in")).unwrap();
+        let answers = File::open(pipe("out")).unwrap();
+        Self { commands, messages: listen(child, answers), n_sent: 0 }
+    }
+}
+
+/// One tab of a browser, with cookies and storage of its own, that is closed with this value.
+pub struct Browser {
+    /// Until it is given back.
+    process: Option<Process>,
     n_opened: u64,
+    context: Value,
     session: Option<String>,
     /// What went wrong on the page: exceptions, and errors on the console.
     pub faults: Vec<String>,
     /// What the page asked for, beside itself.
     pub requests: Vec<String>,
-    _dir: TempDir,
 }
 
 impl Browser {
     /// A browser with one empty tab. Without Chromium, nothing, which is said; in CI that is a failure.
     pub fn start() -> Option<Self> {
-        let is_there = |name: &&&str| {
-            Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+        let idle = IDLE.lock().unwrap().pop();
+        let process = match idle {
+            Some(process) => process,
+            None => {
+                let is_there = |name: &&&str| {
+                    Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+                };
+                let Some(name) = NAMES.iter().find(is_there) else {
+                    assert!(std::env::var_os("CI").is_none(), "CI needs the package chromium");
+                    println!("skipped: there is no Chromium on this machine");
+                    return None;
+                };
+                Process::start(name)
+            }
         };
-        let Some(name) = NAMES.iter().find(is_there) else {
-            assert!(std::env::var_os("CI").is_none(), "CI needs the package chromium");
-            println!("skipped: there is no Chromium on this machine");
-            return None;
-        };
-        let dir = TempDir::new().unwrap();
-        let pipe = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
-        assert!(Command::new("mkfifo").args([pipe("in"), pipe("out")]).status().unwrap().success());
-        let options =
-            "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe";
-        let line = format!("exec {name} {options} --user-data-dir=\"$1/data\" about:blank 3<\"$1/in\" 4>\"$1/out\"");
-        // What it leaves behind when it is killed goes with the folder.
-        let mut command = Command::new("sh");
-        command.args(["-c", &line, "sh"]).arg(dir.path()).env("TMPDIR", dir.path()).stderr(Stdio::null());
-        let child = command.spawn().unwrap();
-        // Each of these waits until the other side opens its end, in the order in which the shell does.
-        let commands = File::options().write(true).open(pipe("in")).unwrap();
-        let answers = File::open(pipe("out")).unwrap();
         let mut browser = Self {
-            child,
-            commands,
-            messages: listen(answers),
-            n_sent: 0,
+            process: Some(process),
             n_opened: 0,
+            context: Value::Null,
             session: None,
             faults: Vec::new(),
             requests: Vec::new(),
-            _dir: dir,
         };
-        let tab = browser.send("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
+        browser.context = browser.send("Target.createBrowserContext", json!({}))["browserContextId"].clone();
+        let place = json!({ "url": "about:blank", "browserContextId": browser.context });
+        let tab = browser.send("Target.createTarget", place)["targetId"].clone();
         let session = browser.send("Target.attachToTarget", json!({ "targetId": tab, "flatten": true }));
         browser.session = Some(session["sessionId"].as_str().unwrap().to_string());
         for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Network.enable"] {
@@ -78,16 +102,22 @@ impl Browser {
 
     /// Sends a command and waits for its answer.
     pub fn send(&mut self, method: &str, parameters: Value) -> Value {
-        self.n_sent += 1;
-        let mut command = json!({ "id": self.n_sent, "method": method, "params": parameters });
+        let process = self.process.as_mut().expect("it is given back at the end");
+        process.n_sent += 1;
+        let id = process.n_sent;
+        let mut command = json!({ "id": id, "method": method, "params": parameters });
         if let Some(session) = &self.session {
             command["sessionId"] = json!(session);
         }
-        self.commands.write_all(format!("{command}\0").as_bytes()).unwrap();
+        process.commands.write_all(format!("{command}\0").as_bytes()).unwrap();
         loop {
-            let message = self.messages.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{method} was not answered"));
-            self.note(&message);
-            if message["id"] == self.n_sent {
+            let answer = self.process.as_ref().expect("as above").messages.recv_timeout(PATIENCE);
+            let message = answer.unwrap_or_else(|_| panic!("{method} was not answered"));
+            // What an earlier tab still had to say is not of this one.
+            if message["sessionId"].as_str() == self.session.as_deref() {
+                self.note(&message);
+            }
+            if message["id"] == id {
                 assert!(message["error"].is_null(), "{method}: {message}");
                 return message["result"].clone();
             }
@@ -242,13 +272,19 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if std::thread::panicking() {
+            // Without the pipe of its commands it ends, and whatever was wrong with it.
+            return;
+        }
+        self.session = None;
+        let context = self.context.take();
+        self.send("Target.disposeBrowserContext", json!({ "browserContextId": context }));
+        IDLE.lock().unwrap().extend(self.process.take());
     }
 }
 
-/// The messages of the browser, each of which ends with a zero byte.
-fn listen(answers: File) -> Receiver<Value> {
+/// The messages of the browser, each of which ends with a zero byte; after the last one it has ended.
+fn listen(mut browser: Child, answers: File) -> Receiver<Value> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for message in BufReader::new(answers).split(0) {
@@ -257,6 +293,31 @@ fn listen(answers: File) -> Receiver<Value> {
                 break;
             }
         }
+        let _ = browser.wait();
     });
     receiver
+}
+
+#[test]
+fn a_tab_tells_what_goes_wrong_and_nothing_of_the_tab_before() {
+    let dir = TempDir::new().unwrap();
+    let [broken, whole] = ["broken", "whole"].map(|name| dir.path().join(format!("{name}.html")));
+    let code =
+        "localStorage.setItem('a', 'b'); fetch('http://127.0.0.1:9/').catch(() => {}); throw new Error('broken')";
+    std::fs::write(&broken, format!("<!DOCTYPE html><title>broken</title><script>{code}</script>")).unwrap();
+    std::fs::write(&whole, "<!DOCTYPE html><title>whole</title>").unwrap();
+    let [broken, whole] = [broken, whole].map(|path| format!("file://{}", path.display()));
+
+    let Some(mut browser) = Browser::start() else { return };
+    browser.open(&broken);
+    assert_eq!(browser.text("localStorage.getItem('a')"), "b");
+    assert!(browser.faults.iter().any(|fault| fault.contains("broken")), "{:?}", browser.faults);
+    assert_eq!(browser.requests, ["http://127.0.0.1:9/"]);
+    drop(browser);
+
+    // Most likely the same browser.
+    let mut browser = Browser::start().unwrap();
+    browser.open(&whole);
+    assert_eq!(browser.value("localStorage.getItem('a')"), Value::Null);
+    assert!(browser.faults.is_empty() && browser.requests.is_empty(), "{:?} {:?}", browser.faults, browser.requests);
 }
