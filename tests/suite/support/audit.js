@@ -11,14 +11,11 @@
   const light = c => c.slice(0, 3).map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const contrast = (a, b) => { const [high, low] = [light(a), light(b)].sort((x, y) => y - x); return (high + 0.05) / (low + 0.05); };
   const isSeen = element => element.checkVisibility({ checkOpacity: false, checkVisibilityCSS: true }) && !element.closest(wall ? ".visually-hidden, [hidden], #tip, header" : ".visually-hidden, [hidden], #tip");
-  // What surrounds an element is asked for by every text in it.
-  const once = answer => { const known = new Map(); return element => known.get(element) ?? known.set(element, answer(element)).get(element); };
-  const groundOf = once(element => {
-    if (!element) return [255, 255, 255, 1];
-    const top = colour(getComputedStyle(element).backgroundColor);
-    return top[3] === 1 ? top : over(top, groundOf(element.parentElement));
-  });
-  const opacityOf = once(element => element ? Number(getComputedStyle(element).opacity) * opacityOf(element.parentElement) : 1);
+  const groundOf = element => {
+    const grounds = [];
+    for (let at = element; at; at = at.parentElement) { grounds.push(colour(getComputedStyle(at).backgroundColor)); if (grounds.at(-1)[3] === 1) break; }
+    return grounds.reverse().reduce((under, top) => over(top, under), [255, 255, 255, 1]);
+  };
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const told = new Set();
   while (walker.nextNode()) {
@@ -26,7 +23,9 @@
     if (!node.data.trim() || /^(SCRIPT|STYLE|TITLE|OPTION)$/.test(element.tagName) || !isSeen(element)) continue;
     const style = getComputedStyle(element), size = parseFloat(style.fontSize), isLarge = size >= 24 || (size >= 18.6 && style.fontWeight >= 700);
     const ink = colour(element instanceof SVGElement ? style.fill : style.color);
-    const ratio = contrast(over([...ink.slice(0, 3), ink[3] * opacityOf(element)], groundOf(element)), groundOf(element));
+    let opacity = 1;
+    for (let at = element; at; at = at.parentElement) opacity *= Number(getComputedStyle(at).opacity);
+    const ratio = contrast(over([...ink.slice(0, 3), ink[3] * opacity], groundOf(element)), groundOf(element));
     if (ratio < (isLarge ? 3 : 4.5) && !element.closest(":disabled")) told.add(`contrast ${ratio.toFixed(2)} of ${name(element)} "${node.data.trim().slice(0, 20)}"`);
     const least = wall ? 21.9 : 11;
     // Text of a drawing is as large as the drawing makes it; the determinant is the same for rotated text.
@@ -69,7 +68,8 @@
     const style = getComputedStyle(element);
     const scrolls = /auto|scroll/.test(style.overflow + style.overflowX + style.overflowY) && (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1);
     if (scrolls && !isFocusable(element) && element.clientWidth > 0) found.push(`${name(element)} scrolls and cannot be focused`);
-    if (element.tagName === "BUTTON" && !(element.getAttribute("aria-label") ?? element.innerText.trim()) && !element.title) found.push(`${name(element)} has no name`);
+    const label = element.getAttribute("aria-label") ?? element.innerText?.trim() ?? "";
+    if (element.tagName === "BUTTON" && !label && !element.title) found.push(`${name(element)} has no name`);
     if (/^(SELECT|INPUT)$/.test(element.tagName) && !element.labels?.length && !element.getAttribute("aria-label")) found.push(`${name(element)} has no label`);
     if (element.tagName === "CANVAS" && !element.getAttribute("aria-label") && element.getAttribute("aria-hidden") !== "true" && !element.closest("[role=img], [aria-hidden=true]")) found.push(`${name(element)} has no text`);
     if (element.tagName === "svg" && !element.getAttribute("aria-label") && element.getAttribute("aria-hidden") !== "true") found.push(`${name(element)} has no text`);
