@@ -30,7 +30,16 @@ struct Process {
 }
 
 impl Process {
-    fn start(name: &str) -> Self {
+    /// Without Chromium, nothing, which is said; in CI that is a failure.
+    fn start() -> Option<Self> {
+        let is_there = |name: &&&str| {
+            Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+        };
+        let Some(name) = NAMES.iter().find(is_there) else {
+            assert!(std::env::var_os("CI").is_none(), "CI needs the package chromium");
+            println!("skipped: there is no Chromium on this machine");
+            return None;
+        };
         let dir = TempDir::new().unwrap().keep();
         let pipe = |name: &str| dir.join(name).to_str().unwrap().to_string();
         assert!(Command::new("mkfifo").args([pipe("in"), pipe("out")]).status().unwrap().success());
@@ -46,7 +55,7 @@ impl Process {
         // Each of these waits until the other side opens its end, in the order in which the shell does.
         let commands = File::options().write(true).open(pipe("in")).unwrap();
         let answers = File::open(pipe("out")).unwrap();
-        Self { commands, messages: listen(child, answers), n_sent: 0 }
+        Some(Self { commands, messages: listen(child, answers), n_sent: 0 })
     }
 }
 
@@ -64,23 +73,10 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser with one empty tab. Without Chromium, nothing, which is said; in CI that is a failure.
+    /// One empty tab; none without Chromium.
     pub fn start() -> Option<Self> {
         let idle = IDLE.lock().unwrap().pop();
-        let process = match idle {
-            Some(process) => process,
-            None => {
-                let is_there = |name: &&&str| {
-                    Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
-                };
-                let Some(name) = NAMES.iter().find(is_there) else {
-                    assert!(std::env::var_os("CI").is_none(), "CI needs the package chromium");
-                    println!("skipped: there is no Chromium on this machine");
-                    return None;
-                };
-                Process::start(name)
-            }
-        };
+        let process = idle.or_else(Process::start)?;
         let mut browser = Self {
             process: Some(process),
             n_opened: 0,
@@ -102,16 +98,16 @@ impl Browser {
 
     /// Sends a command and waits for its answer.
     pub fn send(&mut self, method: &str, parameters: Value) -> Value {
-        let process = self.process.as_mut().expect("it is given back at the end");
+        let process = self.process();
         process.n_sent += 1;
         let id = process.n_sent;
         let mut command = json!({ "id": id, "method": method, "params": parameters });
         if let Some(session) = &self.session {
             command["sessionId"] = json!(session);
         }
-        process.commands.write_all(format!("{command}\0").as_bytes()).unwrap();
+        self.process().commands.write_all(format!("{command}\0").as_bytes()).unwrap();
         loop {
-            let answer = self.process.as_ref().expect("as above").messages.recv_timeout(PATIENCE);
+            let answer = self.process().messages.recv_timeout(PATIENCE);
             let message = answer.unwrap_or_else(|_| panic!("{method} was not answered"));
             // What an earlier tab still had to say is not of this one.
             if message["sessionId"].as_str() == self.session.as_deref() {
@@ -122,6 +118,10 @@ impl Browser {
                 return message["result"].clone();
             }
         }
+    }
+
+    fn process(&mut self) -> &mut Process {
+        self.process.as_mut().expect("it is given back at the end")
     }
 
     fn note(&mut self, message: &Value) {
