@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutStream;
 
 /// The interval between two checks whether the server is to stop.
 const POLL: Duration = Duration::from_millis(50);
@@ -20,7 +21,8 @@ const HEAD_PATIENCE: Duration = Duration::from_secs(10);
 /// Most connections at a time; others wait.
 const MAX_CONNECTIONS: usize = 1024;
 
-/// Serves until `is_over`; then accepts no more and waits until all requests are answered, no longer than `patience`.
+/// Serves until `is_over`; then accepts no more and waits until all requests are answered, no longer than `patience`. That is also how
+/// long a client may take none of its answer.
 pub(super) async fn serve(listener: TcpListener, router: Router, patience: Duration, is_over: impl Fn() -> bool) {
     let graceful = GracefulShutdown::new();
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
@@ -36,8 +38,10 @@ pub(super) async fn serve(listener: TcpListener, router: Router, patience: Durat
             Ok(Ok((stream, _))) => {
                 // Answers are small and wanted at once.
                 let _ = stream.set_nodelay(true);
+                let mut stream = TimeoutStream::new(stream);
+                stream.set_write_timeout(Some(patience));
                 let service = TowerToHyperService::new(router.clone());
-                let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
+                let connection = graceful.watch(http.serve_connection(TokioIo::new(Box::pin(stream)), service));
                 tokio::spawn(async move {
                     // A client that disconnects is not an error of the server.
                     let _ = connection.await;

@@ -4,8 +4,9 @@ use super::server::{Server, answer};
 use crate::cli::trained;
 use crate::training::assert_says;
 use serde_json::json;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
+use std::time::Duration;
 
 const JSON: &str = "Content-Type: application/json";
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
@@ -148,6 +149,23 @@ fn a_request_that_takes_too_long_is_ended() {
         stream.write_all(part.as_bytes()).unwrap();
         let _ = stream.read_to_end(&mut Vec::new()).unwrap();
     }
+}
+
+#[test]
+fn a_client_that_asks_and_does_not_read_is_let_go() {
+    let server = Server::start(trained(), &["--run", "run", "--timeout", "1"]);
+    let mut stream = server.connect();
+    stream.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    // Answers fill the buffers between the two; then the server neither writes nor reads, and at last closes the connection.
+    let request = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", server.address());
+    let error = loop {
+        if let Err(error) = stream.write_all(request.as_bytes()) {
+            break error;
+        }
+    };
+    let kind = error.kind();
+    assert!(matches!(kind, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
+    assert_eq!(server.get("/health").0, 200);
 }
 
 #[test]
