@@ -148,16 +148,52 @@ pub fn apply<M: Module>(model: M, weights: &Weights, origin: &Path) -> Result<M>
     }
 }
 
-/// The mean of several sets of parameters of one model.
-pub fn average(sets: &[Weights]) -> Weights {
-    let mut mean = sets[0].clone();
-    for (path, weight) in &mut mean {
-        let others: Vec<&Vec<f32>> = sets.iter().map(|set| &set[path].values).collect();
-        for (i, value) in weight.values.iter_mut().enumerate() {
-            *value = (others.iter().map(|values| values[i] as f64).sum::<f64>() / sets.len() as f64) as f32;
+/// The mean of several sets of parameters of one model. It holds their sum, so that they need not be in memory together.
+#[derive(Debug, Default)]
+pub struct Mean {
+    n: usize,
+    sums: BTreeMap<String, Sum>,
+}
+
+/// The sum of one parameter over the sets.
+#[derive(Debug)]
+struct Sum {
+    shape: Vec<usize>,
+    values: Vec<f64>,
+}
+
+impl Mean {
+    /// How many sets were added.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Adds a set.
+    ///
+    /// # Panics
+    /// If the set is of another model than those before it.
+    pub fn add(&mut self, set: Weights) {
+        assert!(self.n == 0 || set.len() == self.sums.len(), "sets of one model");
+        self.n += 1;
+        for (path, Weight { shape, values }) in set {
+            if self.n == 1 {
+                self.sums.insert(path, Sum { shape, values: values.into_iter().map(f64::from).collect() });
+                continue;
+            }
+            let sum = self.sums.get_mut(&path).filter(|sum| sum.shape == shape).expect("sets of one model");
+            sum.values.iter_mut().zip(values).for_each(|(sum, value)| *sum += f64::from(value));
         }
     }
-    mean
+
+    /// The mean; no parameters if no set was added.
+    pub fn finish(self) -> Weights {
+        let n = self.n as f64;
+        let mean = |Sum { shape, values }: Sum| Weight {
+            shape,
+            values: values.into_iter().map(|sum| (sum / n) as f32).collect(),
+        };
+        self.sums.into_iter().map(|(path, sum)| (path, mean(sum))).collect()
+    }
 }
 
 /// What the scales of a matrix in 8 bits are called, after the path of the matrix.

@@ -10,7 +10,7 @@ use super::trainer::{MAX_BAD_UPDATES, Trainer};
 use super::{pointer, together};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::models::weights;
+use crate::models::weights::{self, Mean};
 use crate::ranks::say;
 use std::path::Path;
 
@@ -80,18 +80,19 @@ impl<M: Trainable> Trainer<M> {
         if n < 2 || self.state.validated.len() < 2 {
             return Ok(());
         }
-        let sets = self.averaged_sets()?;
-        if sets.len() < 2 {
+        let mean = self.mean_of_validated()?;
+        let n_sets = mean.n();
+        if n_sets < 2 {
             return Ok(());
         }
-        let mean = weights::average(&sets);
+        let mean = mean.finish();
         let name = averaged(&checkpoint::name_of(self.state.update));
         let folder = self.folder.checkpoint(&name);
         let model = weights::apply(model, &mean, &folder)?;
         let stats = self.lessons.measure(&model, &*self.ranks).stats;
         let is_better = self.is_better(&stats);
         let verdict = if is_better { "better than any of them" } else { "not better than the best of them" };
-        let line = format!("mean of {} checkpoints: {}: {verdict}", sets.len(), said_of(&stats));
+        let line = format!("mean of {n_sets} checkpoints: {}: {verdict}", said_of(&stats));
         self.folder.log(&line)?;
         self.observer.say(&line);
         if is_better && !self.folder.is_read_only() {
@@ -130,16 +131,16 @@ impl<M: Trainable> Trainer<M> {
         Ok(())
     }
 
-    /// The parameters that are averaged: those of the validated checkpoints that rank 0 can read. All ranks take the same.
-    fn averaged_sets(&self) -> Result<Vec<weights::Weights>> {
+    /// The mean of the parameters of the validated checkpoints that rank 0 can read. All ranks take the same.
+    fn mean_of_validated(&self) -> Result<Mean> {
         let load = |name: &String| checkpoint::load_model(&self.folder.checkpoint(name));
-        let (mut names, mut sets) = (Vec::new(), Vec::new());
+        let (mut names, mut mean) = (Vec::new(), Mean::default());
         if self.ranks.rank() == 0 {
             for name in &self.state.validated {
                 match load(name) {
                     Ok(set) => {
                         names.push(name.clone());
-                        sets.push(set);
+                        mean.add(set);
                     }
                     Err(error) => self.observer.warn(&format!("{error}; averaging without it")),
                 }
@@ -147,7 +148,12 @@ impl<M: Trainable> Trainer<M> {
         }
         // Rank 0 speaks once it has written the last of them.
         let names = say(&*self.ranks, names).swap_remove(0);
-        if self.ranks.rank() == 0 { Ok(sets) } else { names.iter().map(load).collect() }
+        if self.ranks.rank() != 0 {
+            for name in &names {
+                mean.add(load(name)?);
+            }
+        }
+        Ok(mean)
     }
 
     /// Goes back to the newest whole checkpoint with half the learning rate; to the one before it where that has been tried, since

@@ -3,7 +3,7 @@
 use crate::support::{flex, golden, golden_models, host_backends};
 use lookback::data::batch::Padded;
 use lookback::layers::Pass;
-use lookback::models::weights::{Weight, Weights, apply, average, collect, from_safetensors, to_safetensors, to_vec};
+use lookback::models::weights::{Mean, Weight, Weights, apply, collect, from_safetensors, to_safetensors, to_vec};
 use lookback::models::{Model, Seq2Seq};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -142,13 +142,20 @@ fn matrices_in_8_bits_need_scales_that_fit() {
     assert_eq!(message, "w: has a in 8 bits without scales that fit its shape [2, 3]");
 }
 
+fn mean_of(sets: &[Weights]) -> Weights {
+    let mut mean = Mean::default();
+    sets.iter().for_each(|set| mean.add(set.clone()));
+    assert_eq!(mean.n(), sets.len());
+    mean.finish()
+}
+
 #[test]
 fn an_average_is_the_mean_of_every_element() {
     let case = golden_models("rnn/")[0];
     let sets: Vec<Weights> = [1, 2, 3]
         .map(|seed| collect(&case.config.init(case.vocabularies(), seed, &flex()).expect("a golden config is valid")))
         .to_vec();
-    let mean = average(&sets);
+    let mean = mean_of(&sets);
     assert_eq!(mean.len(), sets[0].len());
     for (path, weight) in &mean {
         for (i, value) in weight.values.iter().enumerate() {
@@ -156,5 +163,5 @@ fn an_average_is_the_mean_of_every_element() {
             assert_eq!(*value, expected as f32, "{path}[{i}]");
         }
     }
-    assert_eq!(average(&sets[..1]), sets[0]);
+    assert_eq!(mean_of(&sets[..1]), sets[0]);
 }
