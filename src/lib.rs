@@ -71,6 +71,7 @@
 //! | --- | --- |
 //! | `own_model` | a layer of attention in somebody's own `#[derive(Module)]`, with an optimizer of burn |
 //! | `classifier` | a Transformer encoder in a classifier that burn's own learner trains |
+//! | `own_decoder` | a recurrence of one's own, with which this crate searches |
 //! | `own_score` | a score function of one's own |
 //! | `own_task` | a task of one's own, compared |
 //! | `train_and_translate` | a config, a run folder, a translation |

@@ -2,6 +2,7 @@
 
 use crate::data::batch::Padded;
 use crate::layers::Pass;
+use crate::layers::attention::AttentionMemory;
 use crate::ops::PreparedWeights;
 use burn::tensor::{Device, Int, Tensor};
 use std::sync::Arc;
@@ -14,6 +15,19 @@ pub trait Rows: Sized {
 
 impl Rows for () {
     fn select(&self, _rows: &Tensor<1, Int>) -> Self {}
+}
+
+/// The first axis is that of the rows.
+impl<const D: usize> Rows for Tensor<D> {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        self.clone().select(0, rows.clone())
+    }
+}
+
+impl Rows for AttentionMemory {
+    fn select(&self, rows: &Tensor<1, Int>) -> Self {
+        self.select(rows)
+    }
 }
 
 /// A model that writes token by token: what a search, a sampler and a language model need.

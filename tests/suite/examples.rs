@@ -32,6 +32,12 @@ fn an_encoder_is_a_part_of_a_classifier_that_burns_learner_trains() {
 }
 
 #[test]
+fn a_decoder_of_ones_own_is_searched() {
+    let shown = printed("own_decoder", &[]);
+    assert!(first_of_last(&shown) >= 475, "of 500: {shown}");
+}
+
+#[test]
 fn a_score_of_ones_own_finds_the_nearest_key() {
     let shown = printed("own_score", &[]);
     assert!(first_of_last(&shown) >= 900, "{shown}");
