@@ -12,6 +12,7 @@ mod manners;
 mod silence;
 mod translate;
 
+use crate::support::shared_dir;
 use crate::training::{
     BAHDANAU, TRANSFORMER, assert_same_end, assert_says, fail, finish, lookback, named, read, succeed, write_tiny,
 };
@@ -24,7 +25,7 @@ use tempfile::TempDir;
 /// A folder with the run `run`: a small Transformer that copies up to five symbols well, though not always. It is trained
 /// once for all tests, which must not write into it.
 static TRAINED: LazyLock<TempDir> = LazyLock::new(|| {
-    let dir = TempDir::new().unwrap();
+    let dir = shared_dir();
     write_tiny(dir.path(), &TRANSFORMER.replace("dropout_rate = 0.2", "dropout_rate = 0.0"));
     let settings = [
         "data.n_train=400",

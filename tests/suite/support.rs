@@ -5,8 +5,10 @@
 pub mod browser;
 mod golden;
 pub mod page;
+mod shared;
 
 pub use golden::{GoldenInput, LayerCase, ModelCase, golden, golden_models, golden_with_source};
+pub use shared::shared_dir;
 
 use burn::module::Module;
 use burn::optim::GradientsParams;

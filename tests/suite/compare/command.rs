@@ -1,5 +1,6 @@
 //! The command from end to end on tiny models: what it writes.
 
+use crate::support::shared_dir;
 use crate::training::{
     BAHDANAU, Finished, TRANSFORMER, assert_says, fail, lookback, read, succeed, tiny_text, tiny_text_of,
 };
@@ -27,7 +28,7 @@ pub(super) fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 /// A finished comparison in `out`, made once; tests must not write into it.
 pub(super) static COMPARED: LazyLock<TempDir> = LazyLock::new(|| {
-    let dir = TempDir::new().unwrap();
+    let dir = shared_dir();
     write_configs(dir.path());
     succeed(dir.path(), &arguments(&["--out", "out"]));
     dir

@@ -2,6 +2,7 @@
 
 use super::command::{COMPARED, arguments, write_configs};
 use crate::support::page::PageView;
+use crate::support::shared_dir;
 use crate::training::{assert_says, fail, finish, read, succeed};
 use lookback::compare::suite::{BUILT_IN, SuiteConfig};
 use lookback::data::{Split, TaskConfig};
@@ -59,7 +60,7 @@ training = { warmup_updates = 2 }
 
 /// A finished suite in `out`, made once; tests must not write into it.
 pub(super) static MADE: LazyLock<(TempDir, String)> = LazyLock::new(|| {
-    let dir = TempDir::new().unwrap();
+    let dir = shared_dir();
     std::fs::write(dir.path().join("own.toml"), SMALL).unwrap();
     let said = succeed(dir.path(), &["compare", "--suite", "own.toml", "--out", "out"]);
     (dir, said)

@@ -1,6 +1,7 @@
 //! Models of masked words: learnt from plain text, measured, asked.
 
 use super::{assert_says, fail, read, succeed};
+use crate::support::shared_dir;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -70,7 +71,7 @@ fn train(dir: &Path, run: &str, settings: &[&str]) -> String {
 
 /// A model that has learnt; tests must not write into its run folder.
 pub(super) static FILLER: LazyLock<TempDir> = LazyLock::new(|| {
-    let dir = TempDir::new().unwrap();
+    let dir = shared_dir();
     let shown = train(dir.path(), "run", &[]);
     assert_says(&shown, &["hidden words of the validation text", "asked   ", "<mask>", "lookback predict --run run"]);
     dir

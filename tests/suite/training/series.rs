@@ -3,7 +3,7 @@
 use super::{
     assert_same_end, assert_says, checkpoints, copy_folder, fail, finish, metrics, named, read, succeed, train_in,
 };
-use crate::support::assert_close;
+use crate::support::{assert_close, shared_dir};
 use lookback::experiment::Config;
 use serde_json::Value;
 use std::fs;
@@ -55,7 +55,7 @@ fn train(dir: &Path, run: &str, settings: &[&str]) -> String {
 
 /// A causal model in `run`; tests must not write into its folder.
 static FORECASTER: LazyLock<(TempDir, String)> = LazyLock::new(|| {
-    let dir = TempDir::new().unwrap();
+    let dir = shared_dir();
     let shown = train(dir.path(), "run", &[]);
     (dir, shown)
 });

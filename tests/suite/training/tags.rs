@@ -1,6 +1,7 @@
 //! Encoder-only models: tags and classes, learnt, answered, scored.
 
 use super::{assert_says, fail, finish, read, succeed};
+use crate::support::shared_dir;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -47,7 +48,7 @@ fn train(dir: &Path, run: &str, settings: &[&str]) -> String {
 
 /// A bidirectional tagger; tests must not write into its folder.
 static TAGGER: LazyLock<TempDir> = LazyLock::new(|| {
-    let dir = TempDir::new().unwrap();
+    let dir = shared_dir();
     let shown = train(dir.path(), "run", &[]);
     assert_says(&shown, &["held-out test: ", "lookback predict --run run"]);
     dir

@@ -1,7 +1,7 @@
 //! Language models of plain text: learning, going on, resuming, measuring, writing.
 
 use super::{assert_same_end, assert_says, fail, metrics, named, read, succeed, train_in};
-use crate::support::{SAME_TOLERANCE, assert_close, flex};
+use crate::support::{SAME_TOLERANCE, assert_close, flex, shared_dir};
 use lookback::data::batch::Padded;
 use lookback::data::{EOS, TokenStream};
 use lookback::decoding::{Continuation, SamplingConfig, score_text};
@@ -48,10 +48,15 @@ save_every = 1
 /// A folder with the config and a text in which each line is one of two.
 fn folder() -> TempDir {
     let dir = TempDir::new().unwrap();
-    std::fs::write(dir.path().join("text.toml"), TEXT).unwrap();
-    let lines = (0..60).map(|i| if i * i % 7 < 3 { "abcdef\n" } else { "gabe\n" });
-    std::fs::write(dir.path().join("verse.txt"), lines.collect::<String>()).unwrap();
+    write_text(dir.path());
     dir
+}
+
+/// The config `text.toml`, and the text that it names.
+fn write_text(dir: &Path) {
+    std::fs::write(dir.join("text.toml"), TEXT).unwrap();
+    let lines = (0..60).map(|i| if i * i % 7 < 3 { "abcdef\n" } else { "gabe\n" });
+    std::fs::write(dir.join("verse.txt"), lines.collect::<String>()).unwrap();
 }
 
 fn config(dir: &Path) -> Config {
@@ -62,7 +67,8 @@ fn config(dir: &Path) -> Config {
 
 /// A model that knows the text well; tests must not write into its folder.
 pub(super) static TRAINED: LazyLock<TempDir> = LazyLock::new(|| {
-    let dir = folder();
+    let dir = shared_dir();
+    write_text(dir.path());
     let settings = ["training.max_updates=150", "training.accumulation=1", "model.dropout_rate=0.0"];
     let mut arguments = vec!["train", "text.toml", "--run", "run", "--set", "training.validate_every=150"];
     settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
