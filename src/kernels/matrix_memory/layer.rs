@@ -246,8 +246,8 @@ impl Layer<'_> {
                     memories[..n].copy_from_slice(checkpoint);
                     for (i, step) in steps.iter().enumerate() {
                         memory.prepare(&sizes.parts(packed, rates, task, *step), &mut positions[i]);
-                        memories.copy_within(i * n..(i + 1) * n, (i + 1) * n);
-                        memory.advance(&mut positions[i], &mut memories[(i + 1) * n..][..n]);
+                        let (before, after) = memories[i * n..][..2 * n].split_at_mut(n);
+                        memory.advance_into(&mut positions[i], before, after);
                     }
                     for (i, step) in steps.iter().enumerate().rev() {
                         let parts = sizes.parts(packed, rates, task, *step);

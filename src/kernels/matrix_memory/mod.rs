@@ -10,8 +10,10 @@ mod strip;
 
 pub use layer::{Answers, Gradients, Kept, Layer};
 
+use crate::vectors::total;
 use position::{OfParameters, OfPosition, Parts, Position};
-use strip::{LANES, Lanes, OfShared, Shared, Step};
+use std::cell::Cell;
+use strip::{LANES, Lanes, OfShared, Shared, Step, totals};
 
 /// What becomes of the memory at each position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -165,11 +167,25 @@ impl Memory<'_> {
     /// Fades, writes and reads the memory at a position that is [prepared](Memory::prepare).
     #[inline(always)]
     pub fn advance(&self, position: &mut Position, memory: &mut [Lanes]) {
+        let memory = Cell::from_mut(memory).as_slice_of_cells();
+        self.advance_from(position, memory, memory);
+    }
+
+    /// The same from one place to another.
+    #[inline(always)]
+    pub fn advance_into(&self, position: &mut Position, before: &mut [Lanes], after: &mut [Lanes]) {
+        let [before, after] = [before, after].map(|memory| Cell::from_mut(memory).as_slice_of_cells());
+        self.advance_from(position, before, after);
+    }
+
+    #[inline(always)]
+    fn advance_from(&self, position: &mut Position, before: &[Cell<Lanes>], after: &[Cell<Lanes>]) {
         for head in 0..self.n_heads {
             for strip in 0..self.n_strips() {
                 let value = self.value(position, head, strip);
+                let rows = self.strip(head, strip);
                 let shared = self.shared(position, head);
-                let [read, missing] = strip::advance(&mut memory[self.strip(head, strip)], shared, &value);
+                let [read, missing] = strip::advance(&before[rows.clone()], &after[rows], shared, &value);
                 let at = head * self.n_strips() + strip;
                 (position.read[at], position.missing[at]) = (read, missing);
             }
@@ -182,31 +198,50 @@ impl Memory<'_> {
     pub fn advance_backward(
         &self,
         position: &Position,
+        around: [&[Lanes]; 2],
+        of_memory: &mut [Lanes],
+        of: &mut OfPosition,
+    ) {
+        if self.rule == Rule::GatedLinear {
+            self.backward_of_rows::<true>(position, around, of_memory, of);
+        } else {
+            self.backward_of_rows::<false>(position, around, of_memory, of);
+        }
+    }
+
+    /// The same, of rows that fade one by one or, where `EACH` is false, together.
+    #[inline(always)]
+    fn backward_of_rows<const EACH: bool>(
+        &self,
+        position: &Position,
         [before, after]: [&[Lanes]; 2],
         of_memory: &mut [Lanes],
         of: &mut OfPosition,
     ) {
-        of.clear();
         for head in 0..self.n_heads {
             let own = head * self.d_head..(head + 1) * self.d_head;
+            let of_shared = &mut of.shared;
+            of_shared.clear();
             for strip in 0..self.n_strips() {
                 let at = head * self.n_strips() + strip;
                 let rows = self.strip(head, strip);
                 let step =
                     Step { before: &before[rows.clone()], after: &after[rows.clone()], missing: &position.missing[at] };
-                let mut of_shared = OfShared {
-                    log_kept: &mut of.log_kept[own.clone()],
-                    key: &mut of.key[own.clone()],
-                    query: &mut of.query[own.clone()],
-                    rate: &mut of.rate[head],
-                };
                 let shared = self.shared(position, head);
                 let of_value =
-                    strip::advance_backward(&mut of_memory[rows], step, shared, &of.read[at], &mut of_shared);
+                    strip::advance_backward::<EACH>(&mut of_memory[rows], step, shared, &of.read[at], of_shared);
                 // The one at the end of a value of linear attention has no gradient.
                 let columns = self.columns(strip);
                 let n = columns.len();
                 of.value[own.clone()][columns].copy_from_slice(&of_value[..n]);
+            }
+            totals(&of_shared.query, &mut of.query[own.clone()]);
+            totals(&of_shared.key, &mut of.key[own.clone()]);
+            of.rate[head] = total(of_shared.rate);
+            if EACH {
+                totals(&of_shared.log_kept, &mut of.log_kept[own]);
+            } else {
+                of.log_kept[head] = total(of_shared.log_kept[0]);
             }
         }
     }

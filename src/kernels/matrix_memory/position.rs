@@ -1,6 +1,6 @@
 //! What a memory takes of the vectors of one position, and what becomes of what it reads.
 
-use super::{GLA_TEMPERATURE, LANES, Lanes, MOST_DECAY, Memory, Rule, TINY, dot};
+use super::{GLA_TEMPERATURE, LANES, Lanes, MOST_DECAY, Memory, OfShared, Rule, TINY, dot};
 use crate::activation::silu;
 use crate::functions::{exp, sigmoid, softplus};
 use crate::vectors::update;
@@ -42,25 +42,17 @@ pub struct Position {
     pub(super) missing: Vec<Lanes>,
 }
 
-/// Gradients with respect to a [`Position`], in the same shapes; instead of what is kept, its logarithm.
+/// Gradients with respect to a [`Position`], in the same shapes, except those of what is kept.
 pub struct OfPosition {
     pub(super) query: Vec<f32>,
     pub(super) key: Vec<f32>,
     pub(super) value: Vec<f32>,
+    /// Of the logarithm of what is kept: of gated linear attention for each row, else for all rows of a head together.
     pub(super) log_kept: Vec<f32>,
     pub(super) rate: Vec<f32>,
     pub(super) read: Vec<Lanes>,
-}
-
-impl OfPosition {
-    /// Zeros for the sums over strips.
-    #[inline(always)]
-    pub(super) fn clear(&mut self) {
-        self.query.fill(0.0);
-        self.key.fill(0.0);
-        self.log_kept.fill(0.0);
-        self.rate.fill(0.0);
-    }
+    /// Of one head after the other, before lanes are summed.
+    pub(super) shared: OfShared,
 }
 
 /// Sums over positions.
@@ -101,13 +93,23 @@ impl Memory<'_> {
     /// Gradients of a position.
     pub fn of_position(&self) -> OfPosition {
         let (width, n_strips) = (self.n_heads * self.d_head, self.n_heads * self.n_strips());
+        let n_kept = if self.rule == Rule::GatedLinear { self.d_head } else { 1 };
+        let lanes = |n: usize| vec![[0.0; LANES]; n];
+        // What is folded together is filled up with zeros.
+        let folded = |n: usize| lanes(n.next_multiple_of(LANES));
         OfPosition {
             query: vec![0.0; width],
             key: vec![0.0; width],
             value: vec![0.0; width],
-            log_kept: vec![0.0; width],
+            log_kept: vec![0.0; self.n_heads * n_kept],
             rate: vec![0.0; self.n_heads],
-            read: vec![[0.0; LANES]; n_strips],
+            read: lanes(n_strips),
+            shared: OfShared {
+                key: folded(self.d_head),
+                query: folded(self.d_head),
+                log_kept: folded(n_kept),
+                rate: [0.0; LANES],
+            },
         }
     }
 
@@ -228,15 +230,12 @@ impl Memory<'_> {
                         &position.query[own.clone()],
                         position.query_size[head],
                     );
-                    normalize_backward(&mut of.key[own.clone()], &position.key[own.clone()], position.key_size[head]);
+                    normalize_backward(&mut of.key[own.clone()], &position.key[own], position.key_size[head]);
                     let share = sigmoid(parts.rates[0][head]);
                     of_parts.rates[0][head] = of.rate[head] * self.most_replaced * share * (1.0 - share);
                     if self.rule == Rule::GatedDelta {
                         let (rate, speed) = (parts.rates[1][head], self.speed[head]);
-                        let mut of_log = 0.0;
-                        for of_row in &of.log_kept[own] {
-                            of_log += of_row;
-                        }
+                        let of_log = of.log_kept[head];
                         of_parts.rates[1][head] = -of_log * speed * sigmoid(rate);
                         of_parameters.speed[head] -= of_log * speed * softplus(rate);
                     }

@@ -1,7 +1,10 @@
 //! A strip of a memory: some columns of its matrix, which know nothing of the others.
+// Written with places, since zipped iterators do not become wide instructions.
+#![allow(clippy::needless_range_loop)]
 
 use crate::functions::flushed;
-use crate::vectors::{each, total};
+use crate::vectors::each;
+use std::cell::Cell;
 
 /// Columns of a strip.
 pub(super) use crate::vectors::LANES;
@@ -29,19 +32,18 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Goes on by a position: what is read, and what of the value was not in the memory.
-// Written with places, since zipped iterators do not become wide instructions.
-#[allow(clippy::needless_range_loop)]
+/// Goes on by a position, from the memory before it to the one after it, which may lie in the same place: what is read, and what of the
+/// value was not in the memory.
 #[inline(always)]
-pub(super) fn advance(memory: &mut [Lanes], shared: Shared, value: &Lanes) -> [Lanes; 2] {
-    let n = memory.len();
-    let [kept, key, query] = shared.rows(n);
+pub(super) fn advance(before: &[Cell<Lanes>], after: &[Cell<Lanes>], shared: Shared, value: &Lanes) -> [Lanes; 2] {
+    let n = before.len();
+    let ([kept, key, query], after) = (shared.rows(n), &after[..n]);
     let mut missing = *value;
     if shared.rate.is_some() {
         for i in 0..n {
-            let factor = kept[i] * key[i];
+            let (factor, old) = (kept[i] * key[i], before[i].get());
             for lane in 0..LANES {
-                missing[lane] -= factor * memory[i][lane];
+                missing[lane] -= factor * old[lane];
             }
         }
     }
@@ -49,22 +51,40 @@ pub(super) fn advance(memory: &mut [Lanes], shared: Shared, value: &Lanes) -> [L
     let written: Lanes = each(0.0, |lane| rate * missing[lane]);
     let mut read = [0.0; LANES];
     for i in 0..n {
+        let mut row = before[i].get();
         for lane in 0..LANES {
-            let new = kept[i] * memory[i][lane] + key[i] * written[lane];
-            memory[i][lane] = new;
-            read[lane] += query[i] * new;
+            row[lane] = kept[i] * row[lane] + key[i] * written[lane];
+            read[lane] += query[i] * row[lane];
         }
+        after[i].set(row);
     }
     [read, missing]
 }
 
-/// The sums of gradients over columns, to which each strip adds its own.
-pub(super) struct OfShared<'a> {
+/// The gradients of what all columns of a head share. Strips add theirs lane by lane, so that lanes are summed once for a head and not
+/// once for each strip.
+///
+/// # Shapes
+/// - key, query: `[d_key]`, and rows of zeros after it
+/// - log_kept: the same, or `[1]` where all rows keep the same
+pub(super) struct OfShared {
+    pub key: Vec<Lanes>,
+    pub query: Vec<Lanes>,
     /// Of the logarithm of what is kept.
-    pub log_kept: &'a mut [f32],
-    pub key: &'a mut [f32],
-    pub query: &'a mut [f32],
-    pub rate: &'a mut f32,
+    pub log_kept: Vec<Lanes>,
+    pub rate: Lanes,
+}
+
+impl OfShared {
+    /// Zeros for the strips to add to.
+    #[inline(always)]
+    pub fn clear(&mut self) {
+        let Self { key, query, log_kept, rate } = self;
+        for rows in [key, query, log_kept] {
+            rows.fill([0.0; LANES]);
+        }
+        *rate = [0.0; LANES];
+    }
 }
 
 /// What a position has made of a strip.
@@ -75,10 +95,9 @@ pub(super) struct Step<'a> {
 }
 
 /// Goes back by a position: `of_memory` is the gradient of the memory after it and becomes that of the memory before it. Returns the
-/// gradient of the value.
-#[allow(clippy::needless_range_loop)]
+/// gradient of the value. Where `EACH` is false, all rows keep the same.
 #[inline(always)]
-pub(super) fn advance_backward(
+pub(super) fn advance_backward<const EACH: bool>(
     of_memory: &mut [Lanes],
     step: Step,
     shared: Shared,
@@ -88,46 +107,77 @@ pub(super) fn advance_backward(
     let n = of_memory.len();
     let [kept, key, query] = shared.rows(n);
     let (before, after, missing) = (&step.before[..n], &step.after[..n], step.missing);
-    let OfShared { log_kept: of_log_kept, key: of_key, query: of_query, rate: of_rate } = of_shared;
-    let (of_log_kept, of_key, of_query) = (&mut of_log_kept[..n], &mut of_key[..n], &mut of_query[..n]);
+    let (of_key, of_query) = (&mut of_shared.key[..n], &mut of_shared.query[..n]);
     let rate = shared.rate.unwrap_or(1.0);
     let written: Lanes = each(0.0, |lane| rate * missing[lane]);
     let mut of_written = [0.0; LANES];
+    // Whole rows are taken and put back: what a loop over lanes writes to in between does not stay in registers.
     for i in 0..n {
-        let [mut for_query, mut for_key] = [[0.0; LANES]; 2];
+        let (mut gradient, mut for_query) = (of_memory[i], of_query[i]);
         for lane in 0..LANES {
-            let gradient = of_memory[i][lane] + query[i] * of_read[lane];
-            of_memory[i][lane] = gradient;
-            for_query[lane] = after[i][lane] * of_read[lane];
-            for_key[lane] = gradient * written[lane];
-            of_written[lane] += key[i] * gradient;
+            gradient[lane] += query[i] * of_read[lane];
+            for_query[lane] += after[i][lane] * of_read[lane];
+            of_written[lane] += key[i] * gradient[lane];
         }
-        of_query[i] += total(for_query);
-        of_key[i] += total(for_key);
+        (of_memory[i], of_query[i]) = (gradient, for_query);
     }
     let is_delta = shared.rate.is_some();
     let mut of_missing = of_written;
     if is_delta {
-        let mut for_rate = [0.0; LANES];
         for lane in 0..LANES {
-            for_rate[lane] = of_written[lane] * missing[lane];
+            of_shared.rate[lane] += of_written[lane] * missing[lane];
             of_missing[lane] *= rate;
         }
-        **of_rate += total(for_rate);
     }
     // What was in the memory for the key was taken from the value.
     let of_found = if is_delta { each(0.0, |lane| -of_missing[lane]) } else { [0.0; LANES] };
+    let mut of_all = [0.0; LANES];
     for i in 0..n {
-        let [mut for_key, mut for_kept] = [[0.0; LANES]; 2];
+        let (mut gradient, mut for_key) = (of_memory[i], of_key[i]);
+        let mut for_kept = [0.0; LANES];
         for lane in 0..LANES {
             let faded = kept[i] * before[i][lane];
-            let of_faded = of_memory[i][lane] + key[i] * of_found[lane];
-            for_key[lane] = faded * of_found[lane];
+            let of_faded = gradient[lane] + key[i] * of_found[lane];
+            for_key[lane] += gradient[lane] * written[lane] + faded * of_found[lane];
             for_kept[lane] = of_faded * faded;
-            of_memory[i][lane] = flushed(kept[i] * of_faded);
+            gradient[lane] = flushed(kept[i] * of_faded);
         }
-        of_key[i] += total(for_key);
-        of_log_kept[i] += total(for_kept);
+        (of_memory[i], of_key[i]) = (gradient, for_key);
+        let of_kept = if EACH { &mut of_shared.log_kept[i] } else { &mut of_all };
+        for lane in 0..LANES {
+            of_kept[lane] += for_kept[lane];
+        }
+    }
+    if !EACH {
+        for lane in 0..LANES {
+            of_shared.log_kept[0][lane] += of_all[lane];
+        }
     }
     of_missing
+}
+
+/// The sums of as many rows as `out` has places. Sixteen rows are folded into one another, which takes a third of the instructions of
+/// sixteen sums; rows of zeros fill up the last of them.
+#[inline(always)]
+pub(super) fn totals(rows: &[Lanes], out: &mut [f32]) {
+    for (rows, out) in rows.as_chunks::<LANES>().0.iter().zip(out.chunks_mut(LANES)) {
+        let halves: [Lanes; 8] = each([0.0; LANES], |i| folded::<8>(&rows[2 * i], &rows[2 * i + 1]));
+        let quarters: [Lanes; 4] = each([0.0; LANES], |i| folded::<4>(&halves[2 * i], &halves[2 * i + 1]));
+        let eighths: [Lanes; 2] = each([0.0; LANES], |i| folded::<2>(&quarters[2 * i], &quarters[2 * i + 1]));
+        let sums = folded::<1>(&eighths[0], &eighths[1]);
+        match <&mut Lanes>::try_from(&mut *out) {
+            Ok(out) => *out = sums,
+            Err(_) => out.copy_from_slice(&sums[..out.len()]),
+        }
+    }
+}
+
+/// The partial sums of some rows side by side, `2 N` lanes for each, those of `a` before those of `b`: with half as many lanes for each.
+#[inline(always)]
+fn folded<const N: usize>(a: &Lanes, b: &Lanes) -> Lanes {
+    let first = |lane: usize| lane / N * 2 * N + lane % N;
+    each(0.0, |lane| {
+        let (rows, lane) = if lane < LANES / 2 { (a, lane) } else { (b, lane - LANES / 2) };
+        rows[first(lane)] + rows[first(lane) + N]
+    })
 }
