@@ -65,8 +65,10 @@ pub(super) fn advance(before: &[Cell<Lanes>], after: &[Cell<Lanes>], shared: Sha
 /// once for each strip.
 ///
 /// # Shapes
-/// - key, query: `[d_key]`, and rows of zeros after it
-/// - log_kept: the same, or `[1]` where all rows keep the same
+/// - key, query: `[d_key]`
+/// - log_kept: `[d_key]`, or `[1]` where all rows keep the same
+///
+/// Rows of zeros fill up each to a multiple of sixteen, as [`totals`] takes them.
 pub(super) struct OfShared {
     pub key: Vec<Lanes>,
     pub query: Vec<Lanes>,

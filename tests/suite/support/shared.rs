@@ -26,7 +26,7 @@ fn shared_dir_in(all: &Path) -> TempDir {
     Builder::new().prefix(path.file_stem().unwrap()).rand_bytes(0).tempdir_in(all).unwrap()
 }
 
-/// Removes the folders in `all` whose locks nobody holds.
+/// Removes the folders of processes that have ended, whose locks are free.
 fn sweep(all: &Path) {
     for entry in fs::read_dir(all).unwrap().flatten() {
         let path = entry.path();
