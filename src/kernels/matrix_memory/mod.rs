@@ -221,15 +221,18 @@ impl Memory<'_> {
         for head in 0..self.n_heads {
             let own = head * self.d_head..(head + 1) * self.d_head;
             let of_shared = &mut of.shared;
-            of_shared.clear();
             for strip in 0..self.n_strips() {
                 let at = head * self.n_strips() + strip;
                 let rows = self.strip(head, strip);
                 let step =
                     Step { before: &before[rows.clone()], after: &after[rows.clone()], missing: &position.missing[at] };
                 let shared = self.shared(position, head);
-                let of_value =
-                    strip::advance_backward::<EACH>(&mut of_memory[rows], step, shared, &of.read[at], of_shared);
+                let (of_memory, of_read) = (&mut of_memory[rows], &of.read[at]);
+                let of_value = if strip == 0 {
+                    strip::advance_backward::<EACH, true>(of_memory, step, shared, of_read, of_shared)
+                } else {
+                    strip::advance_backward::<EACH, false>(of_memory, step, shared, of_read, of_shared)
+                };
                 // The one at the end of a value of linear attention has no gradient.
                 let columns = self.columns(strip);
                 let n = columns.len();

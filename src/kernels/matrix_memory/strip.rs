@@ -61,8 +61,8 @@ pub(super) fn advance(before: &[Cell<Lanes>], after: &[Cell<Lanes>], shared: Sha
     [read, missing]
 }
 
-/// The gradients of what all columns of a head share. Strips add theirs lane by lane, so that lanes are summed once for a head and not
-/// once for each strip.
+/// The gradients of what all columns of a head share. The first strip writes its own and others add theirs lane by lane, so that lanes are
+/// summed once for a head and not once for each strip.
 ///
 /// # Shapes
 /// - key, query: `[d_key]`
@@ -77,18 +77,6 @@ pub(super) struct OfShared {
     pub rate: Lanes,
 }
 
-impl OfShared {
-    /// Zeros for the strips to add to.
-    #[inline(always)]
-    pub fn clear(&mut self) {
-        let Self { key, query, log_kept, rate } = self;
-        for rows in [key, query, log_kept] {
-            rows.fill([0.0; LANES]);
-        }
-        *rate = [0.0; LANES];
-    }
-}
-
 /// What a position has made of a strip.
 pub(super) struct Step<'a> {
     pub before: &'a [Lanes],
@@ -97,9 +85,10 @@ pub(super) struct Step<'a> {
 }
 
 /// Goes back by a position: `of_memory` is the gradient of the memory after it and becomes that of the memory before it. Returns the
-/// gradient of the value. Where `EACH` is false, all rows keep the same.
+/// gradient of the value. Where `EACH` is false, all rows keep the same; where `FIRST` is true, what `of_shared` has is of another head and
+/// is written over.
 #[inline(always)]
-pub(super) fn advance_backward<const EACH: bool>(
+pub(super) fn advance_backward<const EACH: bool, const FIRST: bool>(
     of_memory: &mut [Lanes],
     step: Step,
     shared: Shared,
@@ -115,7 +104,7 @@ pub(super) fn advance_backward<const EACH: bool>(
     let mut of_written = [0.0; LANES];
     // Whole rows are taken and put back: what a loop over lanes writes to in between does not stay in registers.
     for i in 0..n {
-        let (mut gradient, mut for_query) = (of_memory[i], of_query[i]);
+        let (mut gradient, mut for_query) = (of_memory[i], so_far::<FIRST>(of_query[i]));
         for lane in 0..LANES {
             gradient[lane] += query[i] * of_read[lane];
             for_query[lane] += after[i][lane] * of_read[lane];
@@ -126,6 +115,7 @@ pub(super) fn advance_backward<const EACH: bool>(
     let is_delta = shared.rate.is_some();
     let mut of_missing = of_written;
     if is_delta {
+        of_shared.rate = so_far::<FIRST>(of_shared.rate);
         for lane in 0..LANES {
             of_shared.rate[lane] += of_written[lane] * missing[lane];
             of_missing[lane] *= rate;
@@ -135,7 +125,7 @@ pub(super) fn advance_backward<const EACH: bool>(
     let of_found = if is_delta { each(0.0, |lane| -of_missing[lane]) } else { [0.0; LANES] };
     let mut of_all = [0.0; LANES];
     for i in 0..n {
-        let (mut gradient, mut for_key) = (of_memory[i], of_key[i]);
+        let (mut gradient, mut for_key) = (of_memory[i], so_far::<FIRST>(of_key[i]));
         let mut for_kept = [0.0; LANES];
         for lane in 0..LANES {
             let faded = kept[i] * before[i][lane];
@@ -146,16 +136,25 @@ pub(super) fn advance_backward<const EACH: bool>(
         }
         (of_memory[i], of_key[i]) = (gradient, for_key);
         let of_kept = if EACH { &mut of_shared.log_kept[i] } else { &mut of_all };
-        for lane in 0..LANES {
-            of_kept[lane] += for_kept[lane];
+        if EACH && FIRST {
+            *of_kept = for_kept;
+        } else {
+            for lane in 0..LANES {
+                of_kept[lane] += for_kept[lane];
+            }
         }
     }
     if !EACH {
-        for lane in 0..LANES {
-            of_shared.log_kept[0][lane] += of_all[lane];
-        }
+        let sum = so_far::<FIRST>(of_shared.log_kept[0]);
+        of_shared.log_kept[0] = each(0.0, |lane| sum[lane] + of_all[lane]);
     }
     of_missing
+}
+
+/// What a strip adds to: zeros if it is the first.
+#[inline(always)]
+fn so_far<const FIRST: bool>(sum: Lanes) -> Lanes {
+    if FIRST { [0.0; LANES] } else { sum }
 }
 
 /// The sums of as many rows as `out` has places. Sixteen rows are folded into one another, which takes a third of the instructions of
