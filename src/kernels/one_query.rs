@@ -1,7 +1,12 @@
 //! Attention of one query.
+// Written with places, since zipped iterators do not become wide instructions.
+#![allow(clippy::needless_range_loop)]
 
 use super::machine::vectorized;
-use super::vectors::{add_weighted, exponentials, max, sum, update};
+use super::vectors::{LANES, add_weighted, exponentials, max, sum, update};
+
+/// What is added to the score of a hidden position: far below any real score, and finite, so that no row becomes NaN.
+pub const HIDDEN: f32 = -1e9;
 
 /// Keys and values of one head at some positions.
 #[derive(Clone, Copy)]
@@ -62,6 +67,10 @@ pub fn attend_one(
     let d_head = query.len();
     let scale = (d_head as f32).powf(-0.5);
     let Positions { values, width, key, value } = positions;
+    let n_hidden = bias.map_or(0, |bias| n_hidden_first(&bias[..weights.len()]));
+    let (hidden, weights) = weights.split_at_mut(n_hidden);
+    hidden.fill(0.0);
+    let values = &values[n_hidden * width..];
     let len = weights.len();
     for i in 0..len {
         let score = sum(
@@ -73,7 +82,7 @@ pub fn attend_one(
     }
     if let Some(bias) = bias {
         update(
-            [&bias[..len]],
+            [&bias[n_hidden..][..len]],
             [&mut *weights],
             #[inline(always)]
             |[bias], [weight]| [weight + bias],
@@ -102,4 +111,62 @@ pub fn attend_one(
         |i| &values[i * width + value..][..d_head],
     );
     highest + total.ln()
+}
+
+/// Positions before the first that a bias shows, whole vectors of them, so that what is left is summed in the same order; 0 where it shows
+/// none. Where a window ends a long row, the rest of it is not read.
+#[inline(always)]
+fn n_hidden_first(bias: &[f32]) -> usize {
+    let mut n = 0;
+    for vector in bias.as_chunks::<LANES>().0 {
+        let mut n_hidden = 0;
+        for lane in 0..LANES {
+            n_hidden += u32::from(vector[lane] <= HIDDEN);
+        }
+        if n_hidden < LANES as u32 {
+            break;
+        }
+        n += LANES;
+    }
+    if bias[n..].iter().all(|bias| *bias <= HIDDEN) { 0 } else { n }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The context of a query among positions, and their weights.
+    fn attended(bias: &[f32], query: &[f32], row: &[f32]) -> (Vec<f32>, Vec<f32>) {
+        let width = 2 * query.len();
+        let positions = Positions { values: row, width, key: 0, value: query.len() };
+        let (mut out, mut weights) = (vec![0.0; query.len()], vec![1.0; bias.len()]);
+        attend_one(&mut out, query, positions, Some(bias), &mut weights);
+        (out, weights)
+    }
+
+    #[test]
+    fn what_a_bias_hides_at_the_beginning_is_not_read() {
+        let (d_head, len, n_hidden) = (8, 61, 50);
+        let number = |i: usize| (i * 7919 % 1009) as f32 / 504.5 - 1.0;
+        let query: Vec<f32> = (0..d_head).map(number).collect();
+        let mut row: Vec<f32> = (0..len * 2 * d_head).map(|i| number(i + 100)).collect();
+        let bias: Vec<f32> = (0..len).map(|i| if i < n_hidden { HIDDEN } else { number(i) }).collect();
+        let whole = attended(&bias, &query, &row);
+        // Of fifty positions those of three vectors are passed over.
+        row[..48 * 2 * d_head].fill(f32::NAN);
+        assert_eq!(attended(&bias, &query, &row), whole);
+        assert!(whole.1[..n_hidden].iter().all(|weight| *weight == 0.0));
+        let (visible, weights) = attended(&bias[n_hidden..], &query, &row[n_hidden * 2 * d_head..]);
+        for (one, other) in whole.0.iter().zip(&visible).chain(whole.1[n_hidden..].iter().zip(&weights)) {
+            assert!((one - other).abs() < 1e-6, "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn where_everything_is_hidden_all_positions_have_the_same_weight() {
+        let (query, row) = ([0.0; 4], [1.0; 40 * 8]);
+        let (context, weights) = attended(&[HIDDEN; 40], &query, &row);
+        assert_eq!(weights, [1.0 / 40.0; 40]);
+        assert!(context.iter().all(|value| (value - 1.0).abs() < 1e-6));
+    }
 }

@@ -6,8 +6,7 @@
 use burn::tensor::{Bool, Device, Element, Int, Tensor, TensorData};
 use std::sync::{Arc, OnceLock};
 
-/// The score added to a hidden position: far below any real score, and finite, so that no row becomes NaN.
-pub const HIDDEN: f32 = -1e9;
+pub use crate::kernels::one_query::HIDDEN;
 
 /// Hidden positions of attention scores.
 ///
