@@ -107,16 +107,17 @@ fn of_column(suite: &Suite, column: (&SuiteTask, &Group)) -> Option<String> {
         those.map(|(family, cell)| format!("{family} ({})", shown(&task.metric, cell.score))).collect()
     };
     let best = with(Beside::Best);
-    let best = match &best[..] {
+    // Others were compared with the first.
+    let (best, it) = match &best[..] {
         [] => return None,
-        [one] => format!("best is {one}"),
-        several => format!("best are {}", several.join(", ")),
+        [one] => (format!("best is {one}"), "it"),
+        several => (format!("best are {}", several.join(", ")), "the first of them"),
     };
     let mut text = format!("{}: {best}", capitalized(&place(task, group)));
     let margin = cells.iter().find_map(|(_, cell)| cell.claim.as_ref()).map(|claim| shown(&task.metric, claim.margin));
     let within = margin.map_or(String::new(), |margin| format!(" within {margin} points"));
     let lists = [
-        (format!("equivalent to it{within}"), with(Beside::Equivalent)),
+        (format!("equivalent to {it}{within}"), with(Beside::Equivalent)),
         ("not significantly worse".into(), with(Beside::Level)),
         ("nothing right, and not significantly worse".into(), with(Beside::Nothing)),
         ("behind, but not significantly after correction".into(), with(Beside::Behind)),

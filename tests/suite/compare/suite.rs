@@ -355,6 +355,9 @@ fn sentences_say_what_cells_claim_and_no_more() {
     let mut equivalent = undecided(0.895, -0.01, 0.0);
     equivalent.cells[1].scores[0].standing = Standing::Equivalent;
     assert_says(&words::findings(&equivalent)[1], &["; equivalent to it within 2.0 points: two (89.5); "]);
+    equivalent.cells[2].scores[0] = equivalent.cells[0].scores[0].clone();
+    let says = "best are one <b> (90.0), three (90.0); equivalent to the first of them within 2.0 points: two (89.5).";
+    assert_says(&words::findings(&equivalent)[1], &[says]);
     let marks = words::marks(&suite);
     assert_says(&marks, &["95 % interval over sentences of its difference from the best includes zero"]);
     let mut seeds = suite.clone();
