@@ -15,7 +15,9 @@ pub fn by_length(suite: &Suite, comparisons: &[Option<Comparison>]) -> Vec<Chart
         let chart = of_comparison(comparison).into_iter().find(|chart| chart.id == id)?;
         Some(Chart {
             id: format!("{}-{}", task.name, chart.id),
-            title: format!("{}: {}", task.name, task.about),
+            // Titles are not broken into lines, and captions are.
+            title: format!("{}: score by length", task.name),
+            caption: format!("{}. {}", capitalized(task.about.trim_end_matches('.')), chart.caption),
             ..as_in_suite(suite, chart)
         })
     };

@@ -126,6 +126,8 @@ fn every_cell_is_a_model_of_its_own_with_the_claims_of_its_comparison() {
     {
         assert!(out.join(file).is_file(), "{file}");
     }
+    let page = std::fs::read_to_string(out.join("report/index.html")).unwrap();
+    assert_says(&page, &[">copy: score by length<", "Write it again. Each point is a group"]);
 }
 
 #[test]
