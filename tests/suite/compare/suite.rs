@@ -126,7 +126,7 @@ fn every_cell_is_a_model_of_its_own_with_the_claims_of_its_comparison() {
     {
         assert!(out.join(file).is_file(), "{file}");
     }
-    let page = std::fs::read_to_string(out.join("report/index.html")).unwrap();
+    let page = read(out.join("report/index.html"));
     assert_says(&page, &[">copy: score by length<", "Write it again. Each point is a group"]);
 }
 
